@@ -1,0 +1,52 @@
+# Everything runs inside .venv, made from the lock file. A fresh machine needs Python 3.11+ with pip and venv, and make.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench docs lock clean
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+
+setup: .venv/ready  ## install everything, from the lock file, into .venv
+
+.venv/ready: requirements/dev.lock pyproject.toml
+	@echo "Setting up .venv (about a minute, once)"
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install --require-hashes -r requirements/dev.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup  ## a guided tour: see an attack work on exact counts and fail on private ones
+	@$(BIN)/discreet demo
+
+test: setup lint  ## lint, types, import rule, then all tests
+	$(BIN)/pytest
+
+lint: setup  ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.venv/bench-ready: .venv/ready requirements/bench.lock
+	@$(PIP) install --require-hashes -r requirements/bench.lock
+	@touch $@
+
+bench: .venv/bench-ready  ## speed side by side with the alternatives, as ratios
+	$(BIN)/python bench/run.py
+
+docs: setup  ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --no-emit-find-links pyproject.toml --all-extras
+
+lock: setup  ## resolve the lock files anew from pyproject.toml
+	@$(PIP) install uv
+	$(COMPILE) --group dev --output-file requirements/dev.lock
+	$(COMPILE) --group bench --output-file requirements/bench.lock
+
+clean:  ## remove everything that was built
+	rm -rf .venv site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

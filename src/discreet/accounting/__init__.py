@@ -1,0 +1,1 @@
+"""Composition, calibration and privacy filters: what many releases cost together."""

@@ -1,0 +1,1 @@
+"""Exact and statistical verification of every privacy claim."""

@@ -1,0 +1,1 @@
+"""The nouns: frozen, without I/O, standard library only."""

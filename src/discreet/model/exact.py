@@ -1,0 +1,152 @@
+"""Exact numbers: how every privacy parameter is read, and certified bounds on ln and exp.
+
+A float is read as the decimal that it prints as: ``0.1`` means one tenth, so that ten questions at 0.1
+fit a budget of 1 exactly. Everything else that is not plainly a number in range is refused.
+"""
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import TypeAlias
+
+from discreet.errors import InvalidInput
+
+Number: TypeAlias = int | float | Decimal | Fraction
+"""What a caller may write for a quantity; it is turned into a Fraction at the door."""
+
+EPSILON_RANGE = (Fraction(1, 10**12), Fraction(10**6))
+RHO_RANGE = (Fraction(1, 10**24), Fraction(10**12))
+SMALLEST_DELTA = Fraction(1, 10**60)
+CONFIDENCE_RANGE = (Fraction(1, 10**6), 1 - Fraction(1, 10**15))
+SCALE_RANGE = (Fraction(1, 2**50), Fraction(2**100))
+LARGEST_SENSITIVITY = 2**120
+LARGEST_COUNT = 2**40
+
+
+def exact_fraction(value: object, name: str) -> Fraction:
+    """Read a number exactly; a float as the decimal that it prints as."""
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        raise InvalidInput(
+            f"{name} must be a number, not {_describe(value)}.",
+            remedy=f"Give {name} as an int, float, Decimal or Fraction.",
+        )
+    if not isinstance(value, Rational) and not math.isfinite(value):
+        raise InvalidInput(f"{name} must be finite, not {value}.", remedy="Give a finite number.")
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, Decimal):
+        if value and not -400 < value.adjusted() < 400:
+            raise InvalidInput(
+                f"{name} = {value:.3g} is out of range.", remedy="Give a number of ordinary size."
+            )
+        return Fraction(value)
+    return Fraction(float.__repr__(float(value)))
+
+
+def within(value: object, name: str, low: Fraction, high: Fraction) -> Fraction:
+    """Read a number and require low ≤ value ≤ high."""
+    exact = exact_fraction(value, name)
+    if not low <= exact <= high:
+        raise InvalidInput(
+            f"{name} must be between {_short(low)} and {_short(high)}, not {_short(exact)}.",
+            remedy=f"Choose {name} inside that range.",
+        )
+    return exact
+
+
+def positive_epsilon(value: object, name: str = "epsilon") -> Fraction:
+    return within(value, name, *EPSILON_RANGE)
+
+
+def positive_rho(value: object, name: str = "rho") -> Fraction:
+    return within(value, name, *RHO_RANGE)
+
+
+def positive_delta(value: object, name: str = "delta") -> Fraction:
+    """Read 0 < δ < 1. That δ stays below 1/n is the policy's to check: here nobody knows n."""
+    exact = exact_fraction(value, name)
+    if not SMALLEST_DELTA <= exact < 1:
+        raise InvalidInput(
+            f"{name} must be at least {_short(SMALLEST_DELTA)} and below 1, not {_short(exact)}.",
+            remedy=f"Choose {name} well below one over the number of people, such as 1e-9.",
+        )
+    return exact
+
+
+def confidence_level(value: object, name: str = "confidence") -> Fraction:
+    return within(value, name, *CONFIDENCE_RANGE)
+
+
+def positive_scale(value: object, name: str = "scale") -> Fraction:
+    """Read a noise scale, in grid units."""
+    return within(value, name, *SCALE_RANGE)
+
+
+def whole(value: object, name: str, low: int, high: int) -> int:
+    """Read an integer in range; a float is refused even when it is whole."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InvalidInput(
+            f"{name} must be a whole number, not {_describe(value)}.",
+            remedy=f"Give {name} as an int.",
+        )
+    return int(within(int(value), name, Fraction(low), Fraction(high)))
+
+
+def positive_count(value: object, name: str) -> int:
+    return whole(value, name, 1, LARGEST_COUNT)
+
+
+def ln_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Certified lower and upper bound on ln x for x > 0, about `digits` significant digits apart.
+
+    The decimal specification makes ``ln`` correctly rounded, so one unit in the last place to either
+    side of the rounded argument's logarithm encloses the truth.
+    """
+    if x == 1:
+        return Fraction(0), Fraction(0)
+    low, high = _decimal_bounds(x, digits + 5)
+    context = Context(prec=digits)
+    return Fraction(context.next_minus(context.ln(low))), Fraction(context.next_plus(context.ln(high)))
+
+
+def exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Certified lower and upper bound on e^x, about `digits` significant digits apart; |x| ≤ 2000."""
+    if abs(x) > 2000:
+        raise InvalidInput("e^x is only bounded for |x| ≤ 2000.", remedy="Compare logarithms.")
+    low, high = _decimal_bounds(x, digits + 5)
+    context = Context(prec=digits)
+    return Fraction(context.next_minus(context.exp(low))), Fraction(context.next_plus(context.exp(high)))
+
+
+def round_up(x: float, *, digits: int = 12) -> Fraction:
+    """A short decimal at or above x·(1 + 10⁻¹²): how a computed loss is made a stated one."""
+    if x == 0:
+        return Fraction(0)
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return Fraction(context.create_decimal(Decimal(x) * (1 + Decimal("1e-12"))))
+
+
+def round_down(x: float, *, digits: int = 12) -> Fraction:
+    """A short decimal at or below x·(1 - 10⁻¹²), for x ≥ 0."""
+    context = Context(prec=digits, rounding=ROUND_FLOOR)
+    return Fraction(context.create_decimal(Decimal(x) * (1 - Decimal("1e-12"))))
+
+
+def _decimal_bounds(x: Fraction, digits: int) -> tuple[Decimal, Decimal]:
+    numerator, denominator = Decimal(x.numerator), Decimal(x.denominator)
+    return (
+        Context(prec=digits, rounding=ROUND_FLOOR).divide(numerator, denominator),
+        Context(prec=digits, rounding=ROUND_CEILING).divide(numerator, denominator),
+    )
+
+
+def _describe(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _short(value: Fraction) -> str:
+    """A parameter for an error message: never pages of digits."""
+    if value.denominator == 1 and abs(value) < 10**7:
+        return str(value.numerator)
+    return f"{Context(prec=6).divide(Decimal(value.numerator), Decimal(value.denominator)):g}"

@@ -1,0 +1,95 @@
+"""Random bits: an AES-256 keystream in counter mode, keyed by the operating system.
+
+There is no seed to set. Each thread has its own keystream, so threads never share bits and never
+wait for each other; a forked child starts with fresh keys; each key serves for at most 64 MiB.
+"""
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from numpy.typing import NDArray
+
+Words: TypeAlias = NDArray[np.uint64]
+
+REKEY_BYTES = 64 * 2**20
+_CHUNK_BYTES = 2**20
+_BLOCK = 16
+_ZEROS = memoryview(bytes(_CHUNK_BYTES))
+
+
+class Entropy(Protocol):
+    """A source of independent uniform 64-bit words."""
+
+    def words(self, count: int) -> Words: ...
+
+
+def keystream(key: bytes, nonce: bytes) -> CipherContext:
+    """AES-256 in counter mode: encrypting zeros yields the keystream."""
+    return Cipher(algorithms.AES(key), modes.CTR(nonce)).encryptor()
+
+
+class SystemEntropy:
+    """The keystream that every release uses."""
+
+    def __init__(self) -> None:
+        self._forget()
+        self._tested = False
+        os.register_at_fork(after_in_child=self._forget)
+
+    def words(self, count: int) -> Words:
+        if not self._tested:
+            self._test()
+        size = 8 * count
+        out = bytearray(size + _BLOCK)  # update_into may ask for a block more than it writes
+        view = memoryview(out)
+        for start in range(0, size, _CHUNK_BYTES):
+            part = min(_CHUNK_BYTES, size - start)
+            self._stream_with(part).update_into(_ZEROS[:part], view[start : start + part + _BLOCK])
+        return np.frombuffer(out, dtype=np.uint64, count=count)
+
+    def _forget(self) -> None:
+        self._local = threading.local()
+
+    def _stream_with(self, size: int) -> CipherContext:
+        """This thread's keystream, re-keyed when its key would serve for more than REKEY_BYTES."""
+        local = self._local
+        left = getattr(local, "left", 0) - size
+        if left < 0:
+            secret = os.urandom(48)
+            local.stream = keystream(secret[:32], secret[32:])
+            left = REKEY_BYTES - size
+        local.left = left
+        stream: CipherContext = local.stream
+        return stream
+
+    def _test(self) -> None:
+        """No random bit leaves before the noise has passed its known-answer test in this process."""
+        from discreet.noise.selftest import run_self_test
+
+        run_self_test()
+        self._tested = True
+
+
+class ScriptedEntropy:
+    """Prepared words, then a filler: for self-tests and audits, which need to know what was drawn.
+
+    Each call takes from the next script; what a script lacks is filled with the filler word.
+    """
+
+    def __init__(self, *scripts: Sequence[int] | Words, filler: int = 2**63 + 12345) -> None:
+        self._scripts = [np.asarray(script, dtype=np.uint64) for script in scripts]
+        self._filler = filler
+
+    def words(self, count: int) -> Words:
+        script = self._scripts.pop(0) if self._scripts else np.empty(0, dtype=np.uint64)
+        out = np.full(count, self._filler, dtype=np.uint64)
+        taken = min(count, len(script))
+        out[:taken] = script[:taken]
+        return out
+
+
+SYSTEM = SystemEntropy()
