@@ -44,18 +44,18 @@ class LazyUniform:
 
     def __init__(self, word: int, entropy: Entropy) -> None:
         self._prefix = int(word)
-        self._bits = 64
+        self.bits = 64
         self._entropy = entropy
 
     def below(self, p: Fraction) -> bool:
         """Whether U < p: true with probability exactly p."""
         while True:
-            scaled = p * 2**self._bits
+            scaled = p * 2**self.bits
             if self._prefix + 1 <= scaled:
                 return True
             if self._prefix >= scaled:
                 return False
-            self._extend()
+            self.extend()
 
     def exponential_above(self, gamma: Fraction) -> bool:
         """Whether −ln U > γ: true with probability exactly e^−γ."""
@@ -65,7 +65,7 @@ class LazyUniform:
                 return True
             if high is not None and high <= gamma:
                 return False
-            self._extend()
+            self.extend()
 
     def floor_exponential(self, scale: Fraction) -> int:
         """⌊−scale·ln U⌋: at least k with probability exactly e^(−k/scale)."""
@@ -73,12 +73,12 @@ class LazyUniform:
             low, high = self._exponential(_size(scale))
             if high is not None and floor(scale * low) == floor(scale * high):
                 return floor(scale * low)
-            self._extend()
+            self.extend()
 
     def logit_above(self, gamma: Fraction) -> bool:
         """Whether ln((1 − U)/U) > γ: true with probability exactly 1/(1 + e^γ)."""
         while True:
-            full, digits = 2**self._bits, self._digits(_size(gamma))
+            full, digits = 2**self.bits, self._digits(_size(gamma))
             if self._prefix + 1 < full:
                 odds = Fraction(full - self._prefix - 1, self._prefix + 1)
                 if ln_bounds(odds, digits)[0] > gamma:
@@ -87,29 +87,26 @@ class LazyUniform:
                 odds = Fraction(full - self._prefix, self._prefix)
                 if ln_bounds(odds, digits)[1] <= gamma:
                     return False
-            self._extend()
+            self.extend()
 
     def exponential(self) -> tuple[Fraction, Fraction | None]:
         """Bounds on −ln U from the bits known so far; None for no upper bound yet."""
         return self._exponential(0)
 
-    def extend(self) -> None:
-        """Learn 64 more bits."""
-        self._extend()
-
     def _exponential(self, extra_bits: int) -> tuple[Fraction, Fraction | None]:
-        full, digits = 2**self._bits, self._digits(extra_bits)
+        full, digits = 2**self.bits, self._digits(extra_bits)
         low = -ln_bounds(Fraction(self._prefix + 1, full), digits)[1]
         high = -ln_bounds(Fraction(self._prefix, full), digits)[0] if self._prefix else None
         return low, high
 
     def _digits(self, extra_bits: int) -> int:
         """Enough decimal digits that the unknown bits dominate the width of the bounds."""
-        return 20 + 31 * (self._bits + extra_bits) // 100
+        return 20 + 31 * (self.bits + extra_bits) // 100
 
-    def _extend(self) -> None:
+    def extend(self) -> None:
+        """Learn 64 more bits."""
         self._prefix = self._prefix << 64 | int(self._entropy.words(1)[0])
-        self._bits += 64
+        self.bits += 64
 
 
 def _size(x: Fraction) -> int:

@@ -1,0 +1,75 @@
+"""The laws that the mechanisms claim to follow, written down a second time, from the papers.
+
+A law is an array of probabilities: of the outcomes 0, 1, 2, … of a claim. Noisy integers become outcomes
+by clipping them to a window, which is post-processing and so can only hide, never invent, a loss.
+"""
+
+from math import exp
+
+import numpy as np
+from numpy.typing import NDArray
+
+Law = NDArray[np.float64]
+
+
+def laplace_law(scale: float, centre: int, low: int, high: int) -> Law:
+    """P(clip(centre + X)) for low … high, P(X = x) = (1 − q)/(1 + q)·q^|x|."""
+    q = exp(-1 / scale)
+    x = np.abs(np.arange(low, high + 1) - centre)
+    law = (1 - q) / (1 + q) * q**x
+    law[0] = q ** (centre - low) / (1 + q)
+    law[-1] = q ** (high - centre) / (1 + q)
+    return law
+
+
+def gaussian_law(sigma_squared: float, centre: int, low: int, high: int) -> Law:
+    """P(clip(centre + X)) for low … high, P(X = x) ∝ e^(−x²/2σ²), summed far beyond the window."""
+    reach = int(40 * sigma_squared**0.5) + 20
+    x = np.arange(-reach, reach + 1)
+    law = np.exp(-(x**2) / (2 * sigma_squared))
+    law /= law.sum()
+    clipped = np.clip(x + centre, low, high) - low
+    return np.bincount(clipped, weights=law, minlength=high - low + 1).astype(np.float64)
+
+
+def product_law(*laws: Law) -> Law:
+    """Independent outcomes side by side, the last one running fastest."""
+    joint = np.ones(1)
+    for law in laws:
+        joint = np.outer(joint, law).ravel()
+    return joint
+
+
+def response_law(keep: float, categories: int, truth: int) -> Law:
+    """Randomized response: the truth with `keep`, the others alike."""
+    law = np.full(categories, (1 - keep) / (categories - 1))
+    law[truth] = keep
+    return law
+
+
+def exponential_law(scores: list[int], temperature: float) -> Law:
+    """P(i) ∝ e^(score_i/temperature)."""
+    weights = np.exp((np.array(scores) - max(scores)) / temperature)
+    return np.asarray(weights / weights.sum())
+
+
+def permute_and_flip_law(scores: list[int], temperature: float) -> Law:
+    """P(i) = p_i·∫₀¹ ∏_{j≠i} (1 − p_j·u) du, p_i = e^((score_i − best)/temperature).
+
+    u is the share of the others that come before i in the random order; the integrand is a polynomial.
+    """
+    coins = np.exp((np.array(scores) - max(scores)) / temperature)
+    law = np.empty(len(coins))
+    for i, coin in enumerate(coins):
+        polynomial = np.polynomial.Polynomial([1.0])
+        for p in np.delete(coins, i):
+            polynomial *= np.polynomial.Polynomial([1.0, -p])
+        integral = polynomial.integ()
+        law[i] = coin * (integral(1.0) - integral(0.0))
+    return law
+
+
+def threshold_law(noisy: Law, low: int, threshold: int) -> Law:
+    """Outcome 0: the key is not named; then one outcome for each noisy count from the threshold on."""
+    named = noisy[threshold - low :]
+    return np.concatenate([[1 - named.sum()], named])

@@ -1,0 +1,83 @@
+"""Statistical checks of drawn outcomes: does the code follow the law, and how private is it at least?"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.laws import Law
+from discreet.noise.binomial import binomial_law, clopper_pearson, tail_at_least
+
+FIT_ALARM = 1e-9
+"""How often a right sampler fails the fit: once in a billion audits."""
+
+EPSILON_ALARM = 1e-6
+"""How often an audit of a right claim fails: its two directions have two bounds each."""
+
+
+def fit_probability(counts: NDArray[np.int64], law: Law) -> float:
+    """The χ² probability of counts at least this far from the law.
+
+    Rare outcomes are pooled until each cell expects 25, and cells merged to an odd number: with an even
+    number of degrees of freedom the χ² tail is a finite Poisson sum.
+    """
+    if counts[law == 0].any():
+        return 0.0
+    total = int(counts.sum())
+    order = np.argsort(law)[::-1]
+    expected, observed = law[order] * total, counts[order].astype(np.float64)
+    common = max(1, int((expected >= 25).sum()))
+    if common < len(law):
+        common -= int(expected[common:].sum() < 25 and common > 1)
+        expected = np.append(expected[:common], expected[common:].sum())
+        observed = np.append(observed[:common], observed[common:].sum())
+    if len(expected) % 2 == 0:
+        if len(expected) == 2:
+            return _binomial_probability(int(observed[0]), total, expected[0] / total)
+        expected = np.append(expected[:-2], expected[-2:].sum())
+        observed = np.append(observed[:-2], observed[-2:].sum())
+    if len(expected) == 1:
+        return 1.0
+    statistic = float(((observed - expected) ** 2 / expected).sum())
+    return _even_chi_square_tail(statistic, (len(expected) - 1) // 2)
+
+
+def epsilon_lower_bound(first: int, second: int, samples: int, delta: float) -> float:
+    """A lower bound on ε from how often an event, fixed in advance, happened on two neighbours.
+
+    P(first) ≤ e^ε·P(second) + δ, with a Clopper-Pearson bound on each of the two.
+    """
+    low, _ = clopper_pearson(first, samples, EPSILON_ALARM / 4)
+    _, high = clopper_pearson(second, samples, EPSILON_ALARM / 4)
+    return math.log((low - delta) / high) if low > delta else -math.inf
+
+
+def telling_event(p: Law, q: Law, samples: int, delta: float) -> NDArray[np.bool_]:
+    """The outcomes whose frequencies should show the most loss of p against q in so many samples."""
+    with np.errstate(divide="ignore"):
+        order = np.argsort(-(np.log(p + 1e-300) - np.log(q + 1e-300)), kind="stable")
+    in_p, in_q = np.cumsum(p[order]), np.cumsum(q[order])
+    spread = 5.0  # standard deviations, about what the bounds at EPSILON_ALARM take
+    low = in_p - spread * np.sqrt(in_p * (1 - in_p).clip(0) / samples) - delta
+    high = in_q + spread * np.sqrt(in_q * (1 - in_q).clip(0) / samples) + 15 / samples
+    value = np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
+    event = np.zeros(len(p), dtype=np.bool_)
+    event[order[: int(value.argmax()) + 1]] = True
+    return event
+
+
+def _binomial_probability(successes: int, trials: int, p: float) -> float:
+    """Two-sided, by doubling the smaller tail."""
+    law = binomial_law(trials, p)
+    upper = tail_at_least(law, successes)
+    lower = 1 - tail_at_least(law, successes + 1)
+    return min(1.0, max(0.0, 2 * min(upper, lower)))
+
+
+def _even_chi_square_tail(statistic: float, half: int) -> float:
+    """P(χ² with 2·half degrees of freedom ≥ statistic) = Σ_{i<half} e^(−s/2)·(s/2)^i/i!."""
+    x = statistic / 2
+    if x == 0:
+        return 1.0
+    logs = np.concatenate([[0.0], np.cumsum(np.log(x / np.arange(1, half)))]) - x
+    return float(min(1.0, np.exp(logs).sum()))
