@@ -48,18 +48,19 @@ def _attack(console: Console, generator: np.random.Generator) -> None:
     secrets = generator.integers(0, 2, rounds)
     rest = np.full(rounds, others)
     guesses = mechanism.release(rest + secrets) - mechanism.release(rest) >= 1
+    right = float((guesses == secrets).mean())
+    ceiling = math.exp(epsilon) / (1 + math.exp(epsilon))
     console.print(
         f"With noise of ±{mechanism.interval(0.95).high} on each (95 %), ε = {epsilon} for both, the same"
-        f" attack on {rounds:,}\nmade-up patients is right [bold]{(guesses == secrets).mean():.1%}[/] of the time."
-        f" A coin is right 50 %; by the mathematics,\nno attack at all exceeds"
-        f" {math.exp(epsilon) / (1 + math.exp(epsilon)):.1%}."
+        f" attack on {rounds:,}\nmade-up patients is right [bold]{right:.1%}[/] of the time. A coin is right"
+        f" 50 %; by the mathematics,\nno attack at all exceeds {ceiling:.1%}."
     )
 
 
 def _made_up_names(generator: np.random.Generator) -> NDArray[np.int64]:
     """How many people have each of 10,000 first names: few names are common, most are rare."""
     ranks = np.arange(1, NAMES + 1)
-    return generator.poisson(2_000_000 / ranks / np.log(NAMES)).astype(np.int64)
+    return np.asarray(generator.poisson(2_000_000 / ranks / np.log(NAMES)), dtype=np.int64)
 
 
 def _histogram(console: Console, names: NDArray[np.int64]) -> None:

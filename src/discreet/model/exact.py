@@ -31,7 +31,8 @@ def exact_fraction(value: object, name: str) -> Fraction:
             f"{name} must be a number, not {_describe(value)}.",
             remedy=f"Give {name} as an int, float, Decimal or Fraction.",
         )
-    if not isinstance(value, Rational) and not math.isfinite(value):
+    finite = value.is_finite() if isinstance(value, Decimal) else _is_finite(value)
+    if not finite:
         raise InvalidInput(f"{name} must be finite, not {value}.", remedy="Give a finite number.")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
@@ -139,6 +140,10 @@ def _decimal_bounds(x: Fraction, digits: int) -> tuple[Decimal, Decimal]:
         Context(prec=digits, rounding=ROUND_FLOOR).divide(numerator, denominator),
         Context(prec=digits, rounding=ROUND_CEILING).divide(numerator, denominator),
     )
+
+
+def _is_finite(value: Real) -> bool:
+    return isinstance(value, Rational) or math.isfinite(value)
 
 
 def _describe(value: object) -> str:

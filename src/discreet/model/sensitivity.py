@@ -41,7 +41,8 @@ class Sensitivity:
     @classmethod
     def scalar(cls, change: int, neighbours: Neighbours) -> "Sensitivity":
         """One number that moves by at most `change`. A counting query has change = 1."""
-        return cls(neighbours=neighbours, l0=1, linf=change, l1=change, l2_squared=change**2)
+        moved = whole(change, "change", 1, LARGEST_SENSITIVITY)
+        return cls(neighbours=neighbours, l0=1, linf=moved, l1=moved, l2_squared=moved**2)
 
     @classmethod
     def sum(cls, low: int, high: int, neighbours: Neighbours) -> "Sensitivity":
