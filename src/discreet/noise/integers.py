@@ -14,7 +14,10 @@ Exact = TypeVar("Exact", int, Integers)
 
 def as_integers(exact: object) -> Integers:
     """A non-empty array of int64, or of Python integers where 64 bits do not hold them."""
-    array = np.asarray(exact)
+    try:
+        array = np.asarray(exact)
+    except ValueError:  # a ragged list
+        raise _not_integers() from None
     if array.size == 0:
         raise InvalidInput("There is nothing to release.", remedy="Give at least one value.")
     if array.dtype == object:
