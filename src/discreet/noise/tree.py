@@ -155,10 +155,16 @@ def prefix_errors(shape: TreeShape) -> PrefixErrors:
 
 
 def middle_variance(shape: TreeShape) -> float:
-    """About the largest variance of F(i) − T/2, in constant memory: for comparing shapes.
+    """About the largest variance of F(i) − T/2, in no time: for comparing shapes.
 
-    That of a full tree, where the way down takes the children just before and after the middle in turn.
+    That of a full tree, where the way down takes the child before or after the middle, or both in turn.
     """
+    low = (shape.branching - 1) // 2
+    return max(_variance_on_the_way(shape, turns) for turns in ((low, low), (low, low + 1)))
+
+
+def _variance_on_the_way(shape: TreeShape, turns: tuple[int, int]) -> float:
+    """The recursion of `prefix_errors` in a full tree, for the children that are taken in turn."""
     b = shape.branching
     variances = [1.0]
     for _ in range(shape.height - 1):
@@ -166,7 +172,7 @@ def middle_variance(shape: TreeShape) -> float:
     total = b * variances[-1]
     ff, fx, xx, ft, xt = 0.0, 0.0, total, 0.0, total
     for step, own in enumerate(reversed(variances)):
-        turn = (b - 1) // 2 + step % 2
+        turn = turns[step % 2]
         r, w, before = 1 / b, turn / b, turn * own
         ff, fx, xx, ft, xt = (
             ff + 2 * w * fx + w * w * xx + before * (1 - w),
