@@ -240,14 +240,18 @@ def test_intervals_cover_as_often_as_they_say(noise, shape):
         assert hit >= stats.binom.ppf(1e-8, 2000, promise)
 
 
-def test_intervals_are_not_wider_than_they_need_to_be():
-    """Where a leaf's rows are few but more than its noise: at 95 %, at most 97 % and luck (1e-7)."""
-    histogram = np.full(4096, 25)
+@pytest.mark.parametrize(("branching", "most"), [(1024, 0.97), (None, 0.98)])
+def test_intervals_are_not_wider_than_they_need_to_be(branching, most):
+    """On even data at 95 %: a flat histogram covers 95.3 %, a tree 97.3 % (measured, 6,000 releases).
+
+    A tree covers more since the interval reaches to the first and last leaf that fits, and leaves that are
+    neighbours differ by their own noise. False alarms: the limit is for 97 and 98 %, at 1e-7 each side.
+    """
     mechanism = QuantileTree.for_loss(
-        PureLoss(epsilon=Fraction(1, 4)), leaves=4096, neighbours=Neighbours.ADD_REMOVE
+        PureLoss(epsilon=Fraction(1, 4)), leaves=1024, branching=branching, neighbours=Neighbours.ADD_REMOVE
     )
-    hit = hits(mechanism, histogram, 0.5, 2000, levels=(0.95,))[0.95]
-    assert stats.binom.ppf(1e-7, 2000, 0.95) <= hit <= stats.binom.isf(1e-7, 2000, 0.97)
+    hit = hits(mechanism, np.full(1024, 10), 0.5, 2000, levels=(0.95,))[0.95]
+    assert stats.binom.ppf(1e-7, 2000, 0.95) <= hit <= stats.binom.isf(1e-7, 2000, most)
 
 
 @pytest.mark.parametrize("loss", [EPSILON_1, RHO_HALF])

@@ -15,7 +15,9 @@ Accuracy
     Least squares over the tree (see `tree`) estimates F(i) − p·N, the rows below leaf i against p times all
     rows, with an error of known law (see `sums`). `interval` keeps each leaf that this law does not rule out
     as the true quantile: only tests at the true leaf matter, so it holds at its confidence for any data,
-    whatever the number of leaves. `rank_error` is the reach of that law, before any data is read.
+    whatever the number of leaves. It reaches to the first and last leaf that is kept, so where a leaf holds
+    fewer rows than its noise, it covers more often than stated. `rank_error` is the reach of that law at the
+    worst leaf, before any data is read; the estimate's rank is within it more often than stated (measured).
 """
 
 import math
