@@ -14,7 +14,16 @@ from discreet.audit.report import planned_checks
 from discreet.model.exact import whole
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
-from discreet.noise import gaussian, integers, laplace, randomized_response, sampling, selection, threshold
+from discreet.noise import (
+    gaussian,
+    integers,
+    laplace,
+    quantile,
+    randomized_response,
+    sampling,
+    selection,
+    threshold,
+)
 from discreet.noise.randomized_response import RandomizedResponse
 from discreet.noise.selection import Selection
 from discreet.noise.threshold import StabilityThreshold
@@ -203,6 +212,15 @@ def test_a_threshold_that_names_keys_that_do_not_occur(monkeypatch):
     honest = threshold.as_integers
     monkeypatch.setattr(threshold, "as_integers", lambda exact: np.maximum(honest(exact), 1))
     assert "fit" in failed_layers("Laplace threshold: a key of one person")
+
+
+def test_a_tree_that_is_paid_for_one_level_only(monkeypatch):
+    monkeypatch.setattr(
+        quantile, "_sensitivity", lambda shape, relation, rows: Sensitivity.histogram(relation, max_rows=rows)
+    )
+    assert failed_layers("Sensitivity: quantile tree") == {"sensitivity"}
+    assert failed_layers("Laplace quantile tree: a row more") >= {"law", "black box"}
+    assert failed_layers("Gaussian quantile tree: a row more") >= {"law"}
 
 
 def test_a_group_that_costs_as_much_as_one_person(monkeypatch):

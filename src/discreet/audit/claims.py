@@ -30,6 +30,7 @@ from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, Pure
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
+from discreet.noise.quantile import QuantileTree
 from discreet.noise.randomized_response import RandomizedResponse
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip, Selection
 from discreet.noise.threshold import StabilityThreshold
@@ -63,6 +64,7 @@ def registered_claims() -> Iterator[Claim]:
     yield from _response_claims()
     yield from _selection_claims()
     yield from _threshold_claims()
+    yield from _tree_claims()
     yield from _composition_claims()
 
 
@@ -284,6 +286,52 @@ def _threshold(
         law=law,
         draw=draw,
         samples=2**20,
+    )
+
+
+def _tree_claims() -> Iterator[Claim]:
+    """A tree over four leaves has nodes 0, 1 above and 2, 3, 4, 5 below."""
+    pure, concentrated = (
+        PureLoss(epsilon=Fraction(1)),
+        ConcentratedLoss(rho=Fraction(1, 2), delta=Fraction(0)),
+    )
+    for title, loss in (("Laplace", pure), ("Gaussian", concentrated)):
+        for name, relation, second in (
+            ("a row more", ADD_REMOVE, [2, 0, 0, 1]),
+            ("a row elsewhere", REPLACE_ONE, [0, 0, 0, 2]),
+        ):
+            mechanism = QuantileTree.for_loss(loss, leaves=4, neighbours=relation, branching=2)
+            first = [1, 0, 0, 1]
+            yield _tree(f"{title} quantile tree: {name}", mechanism, relation, loss, first, second)
+
+
+def _tree(
+    name: str,
+    mechanism: QuantileTree,
+    relation: Neighbours,
+    claimed: Loss,
+    first: list[int],
+    second: list[int],
+) -> Claim:
+    nodes = [mechanism.shape.count(np.array(histogram)) for histogram in (first, second)]
+    moved = np.flatnonzero(nodes[0] != nodes[1])
+    window = _Window(low=-3, high=5) if len(moved) > 2 else _Window(low=-10, high=12)
+
+    def law(side: Side) -> Law:
+        return product_law(*(window.law(mechanism.noise, int(x)) for x in nodes[side][moved]))
+
+    def draw(side: Side, count: int) -> Outcomes:
+        histogram = np.array((first, second)[side])
+        released = [mechanism.release(histogram).noisy[moved] for _ in range(count)]
+        return window.outcomes(np.array(released))
+
+    return Claim(
+        name=name,
+        claimed=claimed,
+        stated=mechanism.loss(mechanism.sensitivity(relation)),
+        law=law,
+        draw=draw,
+        samples=2**12,
     )
 
 

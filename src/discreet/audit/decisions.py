@@ -18,7 +18,7 @@ from discreet.model.exact import exp_bounds, ln_bounds
 from discreet.noise.entropy import ScriptedEntropy
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.randomized_response import RandomizedResponse
-from discreet.noise.sampling import CHUNK, gaussian_acceptance
+from discreet.noise.sampling import CHUNK, DIRECT_BITS, gaussian_acceptance
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 from discreet.noise.threshold import StabilityThreshold
 
@@ -104,7 +104,7 @@ def _laplace_decisions(scale: Fraction) -> Iterator[DecisionCheck]:
 
 def _unit(scale: Fraction) -> int:
     """Large scales are drawn in two parts; of the first part, a multiple of this is decided alone."""
-    return int(2 ** max(0, math.floor(scale).bit_length() - 30))
+    return int(2 ** max(0, math.floor(scale).bit_length() - DIRECT_BITS))
 
 
 def _laplace_words(scale: Fraction, magnitude: int, sign: int) -> ScriptedEntropy:

@@ -6,6 +6,7 @@ that one person can change is compared with what one person does change, in each
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import chain, combinations_with_replacement, product
 from typing import TypeAlias
 
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
+from discreet.noise.laplace import DiscreteLaplace
+from discreet.noise.quantile import QuantileTree
 
 Person: TypeAlias = tuple[int, ...]
 Dataset: TypeAlias = list[Person]
@@ -92,6 +95,13 @@ def _vector_checks(relation: Neighbours, word: str) -> Iterator[SensitivityCheck
         claimed=Sensitivity.counting_queries(_CELLS, relation),
         people=_subsets(),
         query=_histogram,
+    )
+    tree = QuantileTree(noise=DiscreteLaplace(scale=Fraction(1)), leaves=_CELLS, branching=2)
+    yield SensitivityCheck(
+        name=f"Sensitivity: quantile tree, 2 a person, {word}",
+        claimed=tree.sensitivity(relation, max_rows=2),
+        people=_people_with(2),
+        query=lambda people: tree.shape.count(_histogram(people)),
     )
 
 

@@ -17,7 +17,9 @@ Words: TypeAlias = NDArray[np.uint64]
 
 REKEY_BYTES = 64 * 2**20
 _CHUNK_BYTES = 2**20
-_BLOCK = 16
+_CIPHER_BLOCK = 16
+_BLOCK_WORDS = 4096
+_SMALL = 64
 _ZEROS = memoryview(bytes(_CHUNK_BYTES))
 
 
@@ -43,12 +45,28 @@ class SystemEntropy:
     def words(self, count: int) -> Words:
         if not self._tested:
             self._test()
+        return self._from_block(count) if count <= _SMALL else self._fresh(count)
+
+    def _from_block(self, count: int) -> Words:
+        """A few words from a block that is kept for that, and where they are wiped."""
+        local = self._local
+        start = getattr(local, "next", _BLOCK_WORDS)
+        if start + count > _BLOCK_WORDS:
+            local.block, start = self._fresh(_BLOCK_WORDS), 0
+        local.next = start + count
+        used: Words = local.block[start : start + count]
+        out = used.copy()
+        used[:] = 0
+        return out
+
+    def _fresh(self, count: int) -> Words:
         size = 8 * count
-        out = bytearray(size + _BLOCK)  # update_into may ask for a block more than it writes
+        out = bytearray(size + _CIPHER_BLOCK)  # update_into may ask for a block more than it writes
         view = memoryview(out)
         for start in range(0, size, _CHUNK_BYTES):
             part = min(_CHUNK_BYTES, size - start)
-            self._stream_with(part).update_into(_ZEROS[:part], view[start : start + part + _BLOCK])
+            buffer = view[start : start + part + _CIPHER_BLOCK]
+            self._stream_with(part).update_into(_ZEROS[:part], buffer)
         return np.frombuffer(out, dtype=np.uint64, count=count)
 
     def _forget(self) -> None:

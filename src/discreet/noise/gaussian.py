@@ -79,5 +79,5 @@ class DiscreteGaussian:
     def release(self, exact: Exact, *, entropy: Entropy = SYSTEM) -> Exact:
         """The values plus noise, as integers on the same grid."""
         values = as_integers(exact)
-        noise = discrete_gaussian(self.sigma_squared, values.size, entropy).reshape(values.shape)
+        noise = discrete_gaussian(self.sigma_squared, values.size, entropy)
         return like_input(exact, add_noise(values, noise))

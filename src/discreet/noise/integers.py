@@ -25,26 +25,31 @@ def as_integers(exact: object) -> Integers:
             raise _not_integers()
         return array
     if array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        return array.astype(object) if int(array.max()) > _HIGHEST else array.astype(np.int64)
+        return array.astype(object if int(array.max()) > _HIGHEST else np.int64)
     if array.dtype.kind not in "iu":
         raise _not_integers()
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
 
 
 def add_noise(exact: Integers, noise: Integers) -> Integers:
-    """exact + noise; 64-bit values saturate at their ends instead of wrapping around.
+    """exact + noise, in the shape of exact; 64-bit values saturate at their ends, they never wrap around.
 
-    Saturating is post-processing: it sees the noisy sum alone, so it costs no privacy.
+    Saturating is post-processing: it sees the noisy sum alone, so it costs no privacy. The noise must be
+    freshly drawn, one for each value, in one row: it is overwritten.
     """
-    if exact.dtype == object:
-        exact_sum: Integers = exact + noise.astype(object)
-        return exact_sum
+    flat = exact.reshape(-1)  # on a single number numpy would be slower for some values than for others
+    if flat.dtype == object:
+        return (flat + noise.astype(object)).reshape(exact.shape)
     if noise.dtype == object:
-        clipped: Integers = np.clip(exact.astype(object) + noise, _LOWEST, _HIGHEST)
-        return clipped.astype(np.int64)
-    total: Integers = exact + noise
-    overflow = ((exact ^ total) & (noise ^ total)) < 0
-    return np.where(overflow, np.where(exact < 0, _LOWEST, _HIGHEST), total)
+        clipped = np.clip(flat.astype(object) + noise, _LOWEST, _HIGHEST)
+        return clipped.astype(np.int64).reshape(exact.shape)
+    total: Integers = flat + noise
+    noise ^= total
+    noise &= flat ^ total
+    overflow = noise < 0  # both have a sign that the sum has not
+    if overflow.any():
+        total[overflow] = np.where(flat[overflow] < 0, _LOWEST, _HIGHEST)
+    return total.reshape(exact.shape)
 
 
 @overload

@@ -71,5 +71,5 @@ class DiscreteLaplace:
     def release(self, exact: Exact, *, entropy: Entropy = SYSTEM) -> Exact:
         """The values plus noise, as integers on the same grid."""
         values = as_integers(exact)
-        noise = discrete_laplace(self.scale, values.size, entropy).reshape(values.shape)
+        noise = discrete_laplace(self.scale, values.size, entropy)
         return like_input(exact, add_noise(values, noise))

@@ -32,7 +32,7 @@ Integers: TypeAlias = NDArray[Any]
 CHUNK = 2**14
 """Draws at a time: the work arrays stay in the processor's cache."""
 
-_DIRECT_BITS = 30  # up to this scale a geometric is one filtered logarithm; beyond it is split
+DIRECT_BITS = 26  # up to this scale a geometric is one filtered logarithm; beyond it is split
 _INT64_BITS = 62
 
 
@@ -140,7 +140,7 @@ def _acceptance_floats(sigma_squared: Fraction, proposal_scale: int) -> tuple[fl
 
 
 def _geometric(scale: Fraction, count: int, entropy: Entropy) -> Integers:
-    split = floor(scale).bit_length() - _DIRECT_BITS
+    split = floor(scale).bit_length() - DIRECT_BITS
     if split <= 0:
         return _direct_geometric(scale, count, entropy)
     # With m = 2^split: G = m·H + R, H geometric of scale b/m, R < m with P(r) ∝ e^(−r/b), independent.
@@ -172,7 +172,7 @@ def _direct_geometric(scale: Fraction, count: int, entropy: Entropy) -> Integers
 
 
 def _truncated_geometric(scale: Fraction, bits: int, count: int, entropy: Entropy) -> Integers:
-    """Integers 0 ≤ r < 2^bits with P(r) ∝ e^(−r/scale), for 2^bits ≤ scale·2⁻²⁹.
+    """Integers 0 ≤ r < 2^bits with P(r) ∝ e^(−r/scale), for 2^bits ≤ scale·2⁻²⁵.
 
     Uniform integers, kept with probability e^(−r/scale), which is nearly always.
     """

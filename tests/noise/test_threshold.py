@@ -1,0 +1,107 @@
+"""Private keys: named when enough people have them, and at what δ."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from discreet.errors import InvalidInput
+from discreet.model.neighbours import Neighbours
+from discreet.model.sensitivity import Sensitivity
+from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.laplace import DiscreteLaplace
+from discreet.noise.threshold import StabilityThreshold
+from tests.bad_values import BAD_QUANTITIES
+
+ONE = Sensitivity.histogram(Neighbours.ADD_REMOVE)
+NOISES = [DiscreteLaplace(scale=Fraction(2)), DiscreteGaussian(sigma_squared=Fraction(4))]
+IDS = ["Laplace", "Gaussian"]
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=IDS)
+@pytest.mark.parametrize("rows", [1, 2, 3, 4])
+def test_delta_covers_every_way_to_spread_a_persons_rows(noise, rows):
+    """Enumerates all counts that one person can bring to four keys that nobody else has."""
+    sensitivity = Sensitivity.histogram(Neighbours.ADD_REMOVE, max_rows=rows)
+    mechanism = StabilityThreshold(noise=noise, threshold=12)
+    claimed = float(mechanism.loss(sensitivity).delta)
+    worst = 0.0
+    for counts in product(range(rows + 1), repeat=4):
+        if sum(counts) <= rows:
+            hidden = math.prod(1 - mechanism.chance(count) for count in counts)
+            worst = max(worst, 1 - hidden)
+    assert worst <= claimed * (1 + 1e-8)  # 1 − hidden has lost digits
+    assert claimed <= 2 * worst + rows * mechanism.chance(1)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=IDS)
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_the_threshold_is_the_lowest_for_its_delta(noise, delta):
+    mechanism = StabilityThreshold.for_delta(delta, ONE, noise)
+    assert mechanism.loss(ONE).delta <= Fraction(str(delta))
+    lower = StabilityThreshold(noise=noise, threshold=mechanism.threshold - 1)
+    assert lower.loss(ONE).delta > Fraction(str(delta))
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=IDS)
+def test_keys_are_named_as_often_as_stated(noise):
+    """40,000 keys a count: within 6 standard errors, false alarm 2·10⁻⁹."""
+    mechanism = StabilityThreshold(noise=noise, threshold=10)
+    for count in (1, 6, 10, 14):
+        named, noisy = mechanism.release(np.full(40_000, count))
+        chance = mechanism.chance(count)
+        assert abs(len(named) / 40_000 - chance) <= 6 * math.sqrt(chance * (1 - chance) / 40_000) + 1e-12
+        assert (noisy >= 10).all()
+
+
+def test_a_key_that_does_not_occur_is_never_named():
+    mechanism = StabilityThreshold(noise=DiscreteLaplace(scale=Fraction(100)), threshold=2)
+    named, _ = mechanism.release(np.zeros(1000, dtype=np.int64))
+    assert len(named) == 0
+    assert mechanism.chance(0) == 0
+    named, _ = mechanism.release([-5] * 1000)
+    assert len(named) == 0
+
+
+def test_a_threshold_within_one_persons_reach_protects_nobody():
+    mechanism = StabilityThreshold(noise=NOISES[0], threshold=3)
+    rows = Sensitivity.histogram(Neighbours.ADD_REMOVE, max_rows=3)
+    assert mechanism.loss(rows).delta == 1
+
+
+def test_delta_is_never_claimed_to_be_zero():
+    mechanism = StabilityThreshold(noise=DiscreteGaussian(sigma_squared=Fraction(1, 100)), threshold=1000)
+    assert mechanism.loss(ONE).delta > 0
+
+
+def test_gaussian_noise_names_more_keys_at_the_same_price():
+    """ε = 1, δ = 10⁻⁷, five groups a person: the Gaussian pays √5 where the Laplace pays 5."""
+    five = Sensitivity(neighbours=Neighbours.ADD_REMOVE, l0=5, linf=1, l1=5, l2_squared=5)
+    laplace = StabilityThreshold.for_delta(1e-7, five, DiscreteLaplace.for_loss(1, five))
+    gaussian = StabilityThreshold.for_delta(0.5e-7, five, DiscreteGaussian.for_loss(Fraction(1, 50), five))
+    assert gaussian.threshold < laplace.threshold
+
+
+@pytest.mark.parametrize("delta", [*BAD_QUANTITIES, 1, 1.5], ids=repr)
+def test_delta_is_a_number(delta):
+    with pytest.raises(InvalidInput):
+        StabilityThreshold.for_delta(delta, ONE, NOISES[0])
+
+
+@pytest.mark.parametrize("threshold", [1, 0, -3, 5.0, "5", None, True, 10**300], ids=repr)
+def test_a_threshold_is_a_whole_number_above_one(threshold):
+    with pytest.raises(InvalidInput):
+        StabilityThreshold(noise=NOISES[0], threshold=threshold)
+
+
+def test_a_threshold_needs_noise():
+    with pytest.raises(InvalidInput):
+        StabilityThreshold(noise=None, threshold=5)
+
+
+@pytest.mark.parametrize("counts", [[], [0.5], None, [[1]], ["3"], 3], ids=repr)
+def test_counts_are_a_list_of_whole_numbers(counts):
+    with pytest.raises(InvalidInput):
+        StabilityThreshold(noise=NOISES[0], threshold=5).release(counts)
