@@ -139,6 +139,11 @@ def test_the_fourier_transforms_error_after_many_releases_is_made_up_for():
         pld_epsilon(events, 1e-10)
 
 
+def test_the_stated_epsilon_leaves_room_for_the_transforms_error():
+    events = [Event(law=GaussianNoise(sigma=600), times=10**5)]
+    assert pld_delta(events, pld_epsilon(events, 3e-10)) <= Fraction(3, 10**10) * (1 + Fraction(1, 10**3))
+
+
 @pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN, COIN, DIE, AnyPure(epsilon=Fraction(1, 5))])
 def test_epsilon_and_delta_agree(law):
     events = [Event(law=law, times=20)]
