@@ -57,7 +57,7 @@ def best_of_rounds(
 
 def time_each(count: int, call: Callable[[], Any]) -> tuple[NDArray[np.int64], list[Any]]:
     """Nanoseconds and result of each of `count` calls, after a warm-up."""
-    for _ in range(300):
+    for _ in range(100):
         call()
     nanoseconds = np.empty(count, dtype=np.int64)
     results = [None] * count

@@ -22,7 +22,7 @@ from discreet.noise.sampling import discrete_gaussian, discrete_laplace
 
 SCALES = {"1": 1, "100": 100, "2²⁰": 2**20}
 SIZES = {10**5: "10⁵", 10**6: "10⁶", 10**7: "10⁷"}
-ROUNDS = {10**5: 15, 10**6: 9, 10**7: 4}
+ROUNDS = {10**5: 15, 10**6: 7, 10**7: 3}
 OPENDP_SIZES = (10**3, 10**4)
 NUMPY = np.random.default_rng()
 
