@@ -93,8 +93,8 @@ def figures() -> list[Figure]:
         for name, mechanism in ours.items():
             reading = read(mechanism.release, COUNT)
             rows.append([name, label, *reading.cells()])
-            title = f"time of {name}, scale {label}: z with |noise|, with noise; top 1 %"
-            top = f"mean {reading.top_mean:.2f}×, median {reading.top_median:.3f}×"
+            title = f"time of {name}, scale {label}: z with |noise|, noise; top 1 % mean, median"
+            top = f"{reading.top_mean:.2f}×, {reading.top_median:.3f}×"
             measured = f"{reading.z_size:+.1f}, {reading.z_signed:+.1f}; {top}"
             holds = max(abs(reading.z_size), abs(reading.z_signed)) < LIMIT
             found.append(Figure(title, f"|z| < {LIMIT}", measured, holds))
