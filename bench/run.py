@@ -1,0 +1,27 @@
+"""All benchmarks, then one table of figures and targets. Fails when a target is missed.
+
+Each script also runs alone: .venv/bin/python bench/vectors.py
+"""
+
+import sys
+from time import perf_counter
+
+import extreme_scales
+import scalar_release
+import startup
+import timing_leak
+import vectors
+from timing import CONSOLE, judge
+
+
+def main() -> int:
+    start = perf_counter()
+    figures = []
+    for script in (startup, scalar_release, timing_leak, extreme_scales, vectors):
+        figures += script.figures()
+    CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
+    return judge(figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
