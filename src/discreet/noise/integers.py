@@ -38,12 +38,14 @@ def add_noise(exact: Integers, noise: Integers) -> Integers:
     freshly drawn, one for each value, in one row: it is overwritten.
     """
     flat = exact.reshape(-1)  # on a single number numpy would be slower for some values than for others
+    total: Integers
     if flat.dtype == object:
-        return (flat + noise.astype(object)).reshape(exact.shape)
+        total = flat + noise.astype(object)
+        return total.reshape(exact.shape)
     if noise.dtype == object:
-        clipped = np.clip(flat.astype(object) + noise, _LOWEST, _HIGHEST)
-        return clipped.astype(np.int64).reshape(exact.shape)
-    total: Integers = flat + noise
+        total = np.clip(flat.astype(object) + noise, _LOWEST, _HIGHEST)
+        return total.astype(np.int64).reshape(exact.shape)
+    total = flat + noise
     noise ^= total
     noise &= flat ^ total
     overflow = noise < 0  # both have a sign that the sum has not
