@@ -38,8 +38,8 @@ def test_the_filter_encloses_the_exact_logarithm(drawn):
 @given(scale=scales, drawn=words)
 def test_the_fast_path_agrees_with_exact_arithmetic(scale, drawn):
     """The words of the fast path, resolved one by one in decimals, are the same geometric draws."""
-    if scale >= 2**26:
-        scale = scale / 2 ** (int(scale).bit_length() - 25)
+    if scale >= 2**31:
+        scale = scale / 2 ** (int(scale).bit_length() - 30)
     fast = sampling.geometric(scale, len(drawn), ScriptedEntropy(drawn))
     slow = [LazyUniform(word, ScriptedEntropy()).floor_exponential(scale) for word in drawn]
     assert fast.tolist() == slow
@@ -92,7 +92,7 @@ def test_uniform_integers_reject_words_that_would_favour_some(bound):
     assert drawn.tolist() == expected
 
 
-@pytest.mark.parametrize("power", [-40, -20, 0, 20, 25, 26, 27, 45, 57, 58, 62, 63, 90])
+@pytest.mark.parametrize("power", [-40, -20, 0, 20, 30, 31, 32, 45, 57, 58, 62, 63, 90])
 def test_scales_from_tiny_to_huge(power):
     """The mean magnitude is that of the law within 8 standard errors: false alarm below 10⁻¹⁴."""
     scale, count = Fraction(2) ** power, 20_000

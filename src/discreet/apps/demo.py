@@ -83,10 +83,10 @@ def _selection(console: Console, names: NDArray[np.int64]) -> None:
     _title(console, "3. Only which one, and nothing else")
     mechanism = PermuteAndFlip.for_loss(Fraction(1, 100), ScoreSensitivity.counts(ADD_REMOVE))
     pick = mechanism.release(names)
-    below = -mechanism.interval(0.95, candidates=NAMES).low
+    below = int(-mechanism.interval(0.95, candidates=NAMES).low)
     console.print(
-        f"The most common name, at ε = 0.01: [bold]name {pick + 1:,}[/]."
-        f"  At 95 % it is within {below:,} people of the best."
+        f"The most common name, at ε = 0.01: [bold]name {pick + 1:,}[/],"
+        f" within {below:,} people of the best at 95 %."
     )
 
 

@@ -120,7 +120,7 @@ def _additive(
         stated=mechanism.loss(sensitivity),
         law=law,
         draw=draw,
-        samples=2**20 // len(first),
+        samples=2**22 // len(first) ** 2,
     )
 
 

@@ -11,35 +11,49 @@ from discreet.noise.binomial import binomial_law, clopper_pearson, tail_at_least
 FIT_ALARM = 1e-9
 """How often a right sampler fails the fit: once in a billion audits."""
 
+_LEAST_EXPECTED = 25.0
+_COARSE_CELLS = 12
+
 EPSILON_ALARM = 1e-6
 """How often an audit of a right claim fails: its two directions have two bounds each."""
 
 
 def fit_probability(counts: NDArray[np.int64], law: Law) -> float:
-    """The χ² probability of counts at least this far from the law.
+    """The χ² probability of counts at least this far from the law, in fine or in coarse cells.
 
-    Rare outcomes are pooled until each cell expects 25, and cells merged to an odd number: with an even
-    number of degrees of freedom the χ² tail is a finite Poisson sum.
+    Fine cells, each outcome by itself, see any difference; coarse ones, outcomes of similar probability
+    together, see a scale that is a little off. Twice the smaller probability, as there are two tests.
     """
     if counts[law == 0].any():
         return 0.0
-    total = int(counts.sum())
-    order = np.argsort(law)[::-1]
-    expected, observed = law[order] * total, counts[order].astype(np.float64)
-    common = max(1, int((expected >= 25).sum()))
-    if common < len(law):
-        common -= int(expected[common:].sum() < 25 and common > 1)
-        expected = np.append(expected[:common], expected[common:].sum())
-        observed = np.append(observed[:common], observed[common:].sum())
-    if len(expected) % 2 == 0:
-        if len(expected) == 2:
-            return _binomial_probability(int(observed[0]), total, expected[0] / total)
-        expected = np.append(expected[:-2], expected[-2:].sum())
-        observed = np.append(observed[:-2], observed[-2:].sum())
-    if len(expected) == 1:
+    order = np.argsort(law, kind="stable")[::-1]
+    expected, observed = law[order] * counts.sum(), counts[order].astype(np.float64)
+    fine = _chi_square(expected, observed, least=_LEAST_EXPECTED)
+    coarse = _chi_square(expected, observed, least=float(counts.sum()) / _COARSE_CELLS)
+    return min(1.0, 2 * min(fine, coarse))
+
+
+def _chi_square(expected: Law, observed: Law, *, least: float) -> float:
+    """Cells are joined in order until each expects at least so many; to an odd number in the end.
+
+    With an even number of degrees of freedom the χ² tail is a finite sum.
+    """
+    reached = np.floor(np.cumsum(expected) / max(least, 1.0) + 1e-9)
+    starts = np.concatenate([[0], 1 + np.flatnonzero(np.diff(np.maximum.accumulate(reached)) > 0)])
+    starts = starts[starts < len(expected)]
+    cells, seen = np.add.reduceat(expected, starts), np.add.reduceat(observed, starts)
+    small = cells < _LEAST_EXPECTED
+    if small.any() and not small.all():
+        cells = np.append(cells[~small], cells[small].sum())
+        seen = np.append(seen[~small], seen[small].sum())
+    if len(cells) == 2:
+        return _binomial_probability(int(seen[0]), int(seen.sum()), cells[0] / cells.sum())
+    if len(cells) % 2 == 0:
+        cells, seen = np.append(cells[:-2], cells[-2:].sum()), np.append(seen[:-2], seen[-2:].sum())
+    if len(cells) == 1:
         return 1.0
-    statistic = float(((observed - expected) ** 2 / expected).sum())
-    return _even_chi_square_tail(statistic, (len(expected) - 1) // 2)
+    statistic = float(((seen - cells) ** 2 / cells).sum())
+    return _even_chi_square_tail(statistic, (len(cells) - 1) // 2)
 
 
 def epsilon_lower_bound(first: int, second: int, samples: int, delta: float) -> float:

@@ -32,7 +32,7 @@ Integers: TypeAlias = NDArray[Any]
 CHUNK = 2**14
 """Draws at a time: the work arrays stay in the processor's cache."""
 
-DIRECT_BITS = 26  # up to this scale a geometric is one filtered logarithm; beyond it is split
+DIRECT_BITS = 31  # up to this scale a geometric is one filtered logarithm; beyond it is split
 _INT64_BITS = 62
 
 
@@ -172,7 +172,7 @@ def _direct_geometric(scale: Fraction, count: int, entropy: Entropy) -> Integers
 
 
 def _truncated_geometric(scale: Fraction, bits: int, count: int, entropy: Entropy) -> Integers:
-    """Integers 0 ≤ r < 2^bits with P(r) ∝ e^(−r/scale), for 2^bits ≤ scale·2⁻²⁵.
+    """Integers 0 ≤ r < 2^bits with P(r) ∝ e^(−r/scale), for 2^bits ≤ scale·2⁻³⁰.
 
     Uniform integers, kept with probability e^(−r/scale), which is nearly always.
     """
@@ -242,5 +242,10 @@ def _threshold_coins(
 def _in_chunks(draw: Callable[[int], Integers], count: int) -> Integers:
     if count <= CHUNK:
         return draw(count)
-    parts = [draw(min(CHUNK, count - start)) for start in range(0, count, CHUNK)]
-    return np.concatenate(parts)
+    out: Integers = np.empty(count, dtype=np.int64)
+    for start in range(0, count, CHUNK):
+        part = draw(min(CHUNK, count - start))
+        if part.dtype != out.dtype:
+            out = out.astype(object)
+        out[start : start + len(part)] = part
+    return out

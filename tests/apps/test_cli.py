@@ -1,0 +1,125 @@
+"""The command line as a user meets it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from discreet.apps.cli import main
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, arguments)
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import random\n"
+        "def leaks(n):\n    return n\n"
+        "def silent(n):\n    return random.random()\n"
+        "def pairs(n):\n    return [n[0] > 0, 'x']\n"
+        "number = 5\n"
+    )
+    return path
+
+
+def test_help_is_instant_and_names_the_commands():
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "audit" in result.output
+    assert "demo" in result.output
+
+
+def test_help_does_not_load_what_it_does_not_need():
+    heavy = "[name for name in ('rich', 'dp_accounting', 'scipy') if name in sys.modules]"
+    code = f"import sys; from discreet.apps.cli import main; print({heavy})"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "[]"
+
+
+def test_the_audit_shows_a_table():
+    result = run("audit", "--only", "Randomized response")
+    assert result.exit_code == 0
+    assert "coin toss" in result.output
+    assert "hold" in result.output
+
+
+def test_the_audit_speaks_json():
+    result = run("audit", "--only", "Randomized response: keep", "--format", "json")
+    report = json.loads(result.output)
+    assert report["holds"] is True
+    assert {"subject", "layer", "claimed", "found", "holds"} <= set(report["findings"][0])
+
+
+def test_a_claim_that_fails_exits_with_1(monkeypatch):
+    from discreet.noise.randomized_response import RandomizedResponse
+
+    honest = RandomizedResponse.for_loss.__func__
+    generous = classmethod(
+        lambda cls, epsilon, *, categories=2: honest(cls, 2 * epsilon, categories=categories)
+    )
+    monkeypatch.setattr(RandomizedResponse, "for_loss", generous)
+    result = run("audit", "--only", "Randomized response: yes")
+    assert result.exit_code == 1
+    assert "FAILS" in result.output
+    assert "✗" in result.output
+
+
+def test_a_check_that_does_not_exist():
+    result = run("audit", "--only", "nonsense")
+    assert result.exit_code == 2
+    assert "without --only" in result.output
+
+
+def test_a_leak_of_ones_own_is_found(mine):
+    result = run("audit", "--mechanism", f"{mine}:leaks", "--first", "10", "--second", "11", "--epsilon", "1")
+    assert result.exit_code == 1
+    assert "wrong" in result.output
+
+
+def test_a_mechanism_of_ones_own_that_holds(mine):
+    arguments = ["--first", "10", "--second", "11", "--epsilon", "1", "--runs", "2000"]
+    result = run("audit", "--mechanism", f"{mine}:silent", *arguments)
+    assert result.exit_code == 0
+    assert "not disproved" in result.output
+
+
+def test_outputs_that_are_not_numbers(mine):
+    arguments = ["--first", "[1]", "--second", "[0]", "--epsilon", "1", "--format", "json"]
+    result = run("audit", "--mechanism", f"{mine}:pairs", *arguments)
+    assert result.exit_code == 1
+    assert json.loads(result.output)["epsilon_at_least"] > 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["--mechanism", "nowhere.py:f", "--first", "1", "--second", "2", "--epsilon", "1"], "FILE.py:NAME"),
+        (["--mechanism", "{mine}:missing", "--first", "1", "--second", "2", "--epsilon", "1"], "colon"),
+        (["--mechanism", "{mine}:number", "--first", "1", "--second", "2", "--epsilon", "1"], "colon"),
+        (["--mechanism", "{mine}:leaks", "--first", "a", "--second", "2", "--epsilon", "1"], "JSON"),
+        (["--mechanism", "{mine}:leaks", "--first", "1"], "--second"),
+        (["--mechanism", "{mine}:leaks", "--first", "1", "--second", "2", "--epsilon", "nan"], "finite"),
+        (["--mechanism", "{mine}:leaks", "--first", "1", "--second", "2", "--epsilon", "-1"], "epsilon"),
+        (
+            ["--mechanism", "{mine}:leaks", "--first", "1", "--second", "2", "--epsilon", "1", "--runs", "3"],
+            "runs",
+        ),
+        (["--epsilon", "one"], "not a valid float"),
+    ],
+)
+def test_mistakes_get_a_clear_message_and_exit_code_2(mine, arguments, hint):
+    result = run("audit", *(argument.format(mine=mine) for argument in arguments))
+    assert result.exit_code == 2
+    assert hint in result.output
+    assert "Traceback" not in result.output
+
+
+def test_the_demo_runs():
+    result = run("demo")
+    assert result.exit_code == 0
+    assert "refused" in result.output

@@ -1,0 +1,73 @@
+"""What is public is documented, and what is documented is true."""
+
+import doctest
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+import discreet
+from discreet import errors
+from discreet.apps.cli import main
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [*DOCS, ROOT / "README.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_examples_run_as_shown(page):
+    flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    result = doctest.testfile(str(page), module_relative=False, optionflags=flags, encoding="utf-8")
+    assert result.failed == 0
+
+
+def test_every_public_name_is_documented():
+    reference = (ROOT / "docs/reference/python.md").read_text()
+    assert [name for name in discreet.__all__ if f"`{name}`" not in reference] == []
+
+
+def test_every_public_method_of_a_mechanism_is_documented():
+    pages = "".join(page.read_text() for page in (ROOT / "docs/reference").glob("*.md"))
+    for name in ("DiscreteLaplace", "RandomizedResponse", "PermuteAndFlip", "ExponentialMechanism"):
+        methods = [method for method in vars(getattr(discreet, name)) if not method.startswith("_")]
+        assert [method for method in methods if method not in pages] == [], name
+    for name in ("StabilityThreshold", "QuantileTree", "NoisyTree", "PureFilter", "ConcentratedFilter"):
+        methods = [method for method in vars(getattr(discreet, name)) if not method.startswith("_")]
+        assert [method for method in methods if method not in pages] == [], name
+
+
+def test_every_command_and_option_is_documented():
+    page = (ROOT / "docs/reference/cli.md").read_text()
+    for name, command in main.commands.items():
+        assert f"discreet {name}" in page
+        for parameter in command.params:
+            assert all(option in page for option in parameter.opts if option.startswith("--")), parameter
+
+
+def test_every_command_has_an_example_in_its_help():
+    for name, command in main.commands.items():
+        help_text = command.get_help(click.Context(command))
+        assert re.search(rf"Examples?:\n\s+discreet {name}", help_text), name
+
+
+def test_every_error_is_documented_and_in_the_tree():
+    page = (ROOT / "docs/reference/errors.md").read_text()
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type):
+            assert f"`{name}`" in page
+            assert name in errors.__doc__
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for page in DOCS:
+        assert str(page.relative_to(ROOT / "docs")) in navigation
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_link_is_broken(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
