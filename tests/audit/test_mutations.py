@@ -10,7 +10,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from discreet.accounting import filters
 from discreet.audit.report import planned_checks
+from discreet.model.conversion import largest_rho
 from discreet.model.exact import whole
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
@@ -182,7 +184,7 @@ def test_picks_that_are_ignored_in_a_top_two(monkeypatch):
         "for_loss",
         classmethod(lambda cls, epsilon, sensitivity, *, picks=1: honest(cls, epsilon, sensitivity)),
     )
-    assert failed_layers("Permute-and-flip: top 2") >= {"law"}
+    assert failed_layers("Permute-and-flip: top 3") >= {"law"}
 
 
 def test_a_selection_that_runs_too_cold(monkeypatch):
@@ -235,3 +237,122 @@ def test_group_privacy_that_is_linear_in_rho(monkeypatch):
         lambda self, size: ConcentratedLoss(rho=self.rho * size, delta=self.delta),
     )
     assert failed_layers("Group of 3: Gaussian") >= {"law"}
+
+
+def test_low_bits_of_large_noise_that_are_never_drawn(monkeypatch):
+    honest = sampling._random_bits
+    monkeypatch.setattr(
+        sampling, "_random_bits", lambda bits, count, entropy: honest(bits, count, entropy) & ~0xFF
+    )
+    assert failed_layers("Laplace sampler: low part") == {"sampler"}
+
+
+def test_integers_beyond_64_bits_that_get_no_noise(monkeypatch):
+    honest = integers.add_noise
+    monkeypatch.setattr(
+        laplace, "add_noise", lambda exact, noise: exact if exact.dtype == object else honest(exact, noise)
+    )
+    assert "fit" in failed_layers("Laplace: count beyond 64 bits")
+
+
+def test_a_laplace_tail_that_is_cut_off(monkeypatch):
+    honest = sampling.discrete_laplace
+
+    def cut(scale, count, entropy):
+        reach = int(20 * scale)
+        return np.clip(honest(scale, count, entropy), -reach, reach)
+
+    monkeypatch.setattr(laplace, "discrete_laplace", cut)
+    assert failed_layers("Laplace sampler: magnitude") == {"sampler"}
+
+
+def test_a_gaussian_tail_that_is_cut_off(monkeypatch):
+    honest = sampling.discrete_gaussian
+
+    def cut(sigma_squared, count, entropy):
+        reach = int(5.5 * float(sigma_squared) ** 0.5)
+        return np.clip(honest(sigma_squared, count, entropy), -reach, reach)
+
+    monkeypatch.setattr(gaussian, "discrete_gaussian", cut)
+    assert failed_layers("Gaussian sampler: release") == {"sampler"}
+
+
+def test_a_large_sigma_whose_proposals_are_all_kept(monkeypatch):
+    honest = sampling.gaussian_acceptance
+
+    def careless(proposals, scale, sigma_squared, entropy):
+        kept = honest(proposals, scale, sigma_squared, entropy)
+        return kept | True if sigma_squared > 2**62 else kept
+
+    monkeypatch.setattr("discreet.audit.decisions.gaussian_acceptance", careless)
+    assert failed_layers("Gaussian sampler: accept") == {"sampler"}
+
+
+def test_picks_after_the_second_without_noise(monkeypatch):
+    honest = selection.noisy_argmax
+
+    def lazy(scores, temperature, noise, entropy):
+        return int(scores.argmax()) if len(scores) == 2 else honest(scores, temperature, noise, entropy)
+
+    monkeypatch.setattr(selection, "noisy_argmax", lazy)
+    assert "fit" in failed_layers("Permute-and-flip: top 3")
+
+
+def test_many_candidates_without_noise(monkeypatch):
+    honest = selection.noisy_argmax
+
+    def lazy(scores, temperature, noise, entropy):
+        return int(scores.argmax()) if len(scores) > 64 else honest(scores, temperature, noise, entropy)
+
+    monkeypatch.setattr(selection, "noisy_argmax", lazy)
+    assert "fit" in failed_layers("Exponential mechanism: one of 80")
+
+
+def test_a_sum_that_forgets_its_lower_bound(monkeypatch):
+    def forgetful(cls, low, high, neighbours):
+        return cls.scalar(abs(high) if low < high else 1, neighbours)
+
+    monkeypatch.setattr(Sensitivity, "sum", classmethod(forgetful))
+    assert failed_layers("Sensitivity: sum in [−5, 3], add/remove") == {"sensitivity"}
+
+
+def test_a_pure_loss_that_is_converted_too_cheaply(monkeypatch):
+    cheap = lambda self: ConcentratedLoss(rho=self.epsilon**2 / 8, delta=Fraction(0))  # noqa: E731
+    monkeypatch.setattr(PureLoss, "concentrated", cheap)
+    assert "law" in failed_layers("Conversion: ε to ρ")
+
+
+def test_a_selection_whose_concentrated_loss_is_halved(monkeypatch):
+    honest = selection.ExponentialMechanism.concentrated_loss
+
+    def halved(self, sensitivity, *, picks=1):
+        return ConcentratedLoss(rho=honest(self, sensitivity, picks=picks).rho / 2, delta=Fraction(0))
+
+    monkeypatch.setattr(selection.ExponentialMechanism, "concentrated_loss", halved)
+    assert "law" in failed_layers("Conversion: selection to ρ")
+
+
+def test_a_budget_that_is_converted_into_twice_the_rho(monkeypatch):
+    monkeypatch.setattr(filters, "largest_rho", lambda epsilon, delta: 2 * largest_rho(epsilon, delta))
+    assert "law" in failed_layers("Conversion: (ε, δ) to ρ")
+
+
+@pytest.mark.parametrize("kind", [filters.PureFilter, filters.ConcentratedFilter])
+def test_a_filter_that_admits_everything(monkeypatch, kind):
+    monkeypatch.setattr(kind, "fits", lambda self, loss: True)
+    monkeypatch.setattr(kind, "spend", lambda self, loss: self)
+    name = "Filter: pure" if kind is filters.PureFilter else "Filter: ρ"
+    assert "law" in failed_layers(name)
+
+
+def test_a_tree_with_a_node_that_is_never_noised(monkeypatch):
+    honest = integers.add_noise
+
+    def skips_node_1(exact, noise):
+        noisy = honest(exact, noise)
+        if noisy.shape == (6,):
+            noisy[1] = exact[1]
+        return noisy
+
+    monkeypatch.setattr(laplace, "add_noise", skips_node_1)
+    assert "fit" in failed_layers("Laplace quantile tree: a row more")

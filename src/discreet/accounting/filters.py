@@ -13,16 +13,26 @@ keep that within the budget; an analyst who picks i by o reaches Σ P(o)·maxᵢ
 (the tests have such a pair; arXiv 2602.06756 shows the same of f-DP). Sums of ε, or of ρ and δ, have no such
 gap: whatever the answers were, the sum itself is within the budget.
 
+A filter adds up losses under one relation of neighbours: a loss under replace-one has no place in a budget
+that is kept under add/remove, and the other way round. Whoever keeps the budget sees to that.
+
 Filters are values: spending returns a new one, and whoever keeps the state (the ledger) keeps it.
 """
 
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
 from discreet.errors import BudgetExceeded, InvalidInput, NotComposable
 from discreet.model.conversion import largest_rho
-from discreet.model.exact import Number, positive_delta, positive_epsilon, positive_rho, within
+from discreet.model.exact import (
+    Number,
+    decimal_context,
+    positive_delta,
+    positive_epsilon,
+    positive_rho,
+    within,
+)
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss
 
 _NO_PURE_LOSS = PureLoss(epsilon=Fraction(0))
@@ -159,5 +169,5 @@ def _down(x: Fraction) -> str:
 
 
 def _shown(x: Fraction, rounding: str) -> str:
-    short = Context(prec=6, rounding=rounding).divide(Decimal(x.numerator), Decimal(x.denominator))
+    short = decimal_context(6, rounding).divide(Decimal(x.numerator), Decimal(x.denominator))
     return f"{float(short):.6g}"

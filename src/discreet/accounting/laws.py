@@ -29,6 +29,7 @@ from discreet.model.exact import (
 Orders: TypeAlias = npt.NDArray[np.float64]
 
 _ROUNDING = 4e-15  # more than the logarithms below lose
+_UP = 1 + _ROUNDING
 
 
 class Law(Protocol):
@@ -66,7 +67,7 @@ class GaussianNoise:
 
     def renyi(self, orders: Orders) -> Orders:
         """α/2σ² (Mironov 2017, v3, Proposition 7)."""
-        return orders * float(1 / (2 * self.sigma**2))
+        return orders * float(1 / (2 * self.sigma**2)) * _UP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,7 @@ class DiscreteLaplaceNoise:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive_scale(self.scale))
-        whole(self.change, "change", 1, LARGEST_SENSITIVITY)
+        object.__setattr__(self, "change", whole(self.change, "change", 1, LARGEST_SENSITIVITY))
 
     def renyi(self, orders: Orders) -> Orders:
         """ln(Σ P(x)^α·P(x − change)^(1−α))/(α − 1): three geometric sums.
@@ -102,11 +103,11 @@ class DiscreteGaussianNoise:
     def __post_init__(self) -> None:
         exact = within(self.sigma_squared, "sigma_squared", SCALE_RANGE[0] ** 2, SCALE_RANGE[1] ** 2)
         object.__setattr__(self, "sigma_squared", exact)
-        whole(self.change, "change", 1, LARGEST_SENSITIVITY)
+        object.__setattr__(self, "change", whole(self.change, "change", 1, LARGEST_SENSITIVITY))
 
     def renyi(self, orders: Orders) -> Orders:
         """At most αΔ²/2σ² (Canonne, Kamath, Steinke, arXiv 2004.00010v4, Theorem 4)."""
-        return orders * float(self.change**2 / (2 * self.sigma_squared))
+        return orders * float(self.change**2 / (2 * self.sigma_squared)) * _UP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +122,7 @@ class RandomizedResponseLaw:
 
     def __post_init__(self) -> None:
         k = whole(self.categories, "categories", 2, 2**32)
+        object.__setattr__(self, "categories", k)
         least, most = Fraction(1, k), 1 - Fraction(1, 10**15)
         keep = exact_fraction(self.keep, "keep")
         object.__setattr__(self, "keep", within(keep, "keep", least, most))

@@ -76,7 +76,7 @@ class Event:
                 f"A law of noise is expected, not a {type(self.law).__name__}.",
                 remedy=f"Give one of {', '.join(law.__name__ for law in _LAWS)}.",
             )
-        positive_count(self.times, "times")
+        object.__setattr__(self, "times", positive_count(self.times, "times"))
         sampled = within(self.sampling_probability, "sampling_probability", Fraction(1, 10**9), Fraction(1))
         object.__setattr__(self, "sampling_probability", sampled)
         if self.sampled and isinstance(self.law, RandomizedResponseLaw | AnyPure):

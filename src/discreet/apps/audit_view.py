@@ -2,11 +2,13 @@
 
 import importlib.util
 import json
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress
@@ -28,7 +30,7 @@ def audit_ours(*, thorough: bool, only: str, output: str) -> bool:
     failed = [finding for finding in findings if not finding.holds]
     if output == "json":
         rows = [asdict(finding) for finding in findings]
-        Console().print_json(json.dumps({"holds": not failed, "findings": rows}))
+        click.echo(json.dumps({"holds": not failed, "findings": rows}, ensure_ascii=False, indent=2))
     else:
         _show_tables(findings)
     return not failed
@@ -43,7 +45,7 @@ def audit_yours(
     with _progress() as progress:
         task = progress.add_task("running it", total=2 * runs)
         found = audit_mechanism(
-            function,
+            _guarded(function, target),
             *inputs,
             epsilon=epsilon,
             delta=delta,
@@ -52,7 +54,7 @@ def audit_yours(
         )
     if output == "json":
         row = {"holds": found.holds, **asdict(found)}
-        Console().print_json(json.dumps(row, default=float))
+        click.echo(json.dumps(row, default=float, ensure_ascii=False, indent=2))
     else:
         _show_own(target, found)
     return found.holds
@@ -70,11 +72,14 @@ def _run(checks: list[Check]) -> list[Finding]:
 
 
 def _progress() -> Progress:
-    return Progress(console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    return Progress(console=console, transient=True, disable=not console.is_terminal)
 
 
 def _show_tables(findings: list[Finding]) -> None:
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)  # a file has room for every column
     groups = defaultdict(list)
     for finding in findings:
         groups[finding.layer].append(finding)
@@ -177,12 +182,35 @@ def _load(target: str) -> Callable[[object], object]:
     if spec is None or spec.loader is None:
         raise InvalidInput(f"“{path}” is not a Python file.", remedy="Give a file that ends in .py.")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(Path(path).parent))  # what it imports may lie beside it
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InvalidInput(
+            f"“{path}” cannot be loaded: {type(error).__name__}: {error}.",
+            remedy="Mend it, then audit again.",
+        ) from None
     function = getattr(module, name, None)
     if not callable(function):
         raise InvalidInput(f"“{path}” has no function “{name}”.", remedy="Check the name after the colon.")
     loaded: Callable[[object], object] = function
     return loaded
+
+
+def _guarded(function: Callable[[object], object], target: str) -> Callable[[object], object]:
+    """A mechanism that raises is a mistake in it, not a claim that failed."""
+
+    def run(data: object) -> object:
+        try:
+            return function(data)
+        except Exception as error:
+            raise InvalidInput(
+                f"{target} raised {type(error).__name__}: {error}.",
+                remedy="It must take one argument and return a result for both inputs.",
+            ) from None
+
+    return run
 
 
 def _parse(text: str, option: str) -> object:

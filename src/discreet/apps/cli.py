@@ -1,4 +1,7 @@
-"""The `discreet` command. Each subcommand imports what it needs when it runs, so that help is instant."""
+"""The `discreet` command. Each subcommand imports what it needs when it runs, so that help is quick."""
+
+import io
+import sys
 
 import click
 
@@ -8,10 +11,13 @@ from discreet.errors import DiscreetError
 EXIT_FAILED, EXIT_REFUSED = 1, 2
 
 
-class _Kind(click.Group):
+class _RefusingGroup(click.Group):
     """Turns our own errors into one clear line and an exit code, never a traceback."""
 
     def invoke(self, ctx: click.Context) -> object:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # a terminal without ε shows ? instead of failing
+                stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
         except DiscreetError as error:
@@ -20,7 +26,7 @@ class _Kind(click.Group):
             ctx.exit(EXIT_REFUSED)
 
 
-@click.group(cls=_Kind, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_RefusingGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, package_name="discreet")
 def main() -> None:
     """Learn from data about people without learning about any one of them.
@@ -60,7 +66,7 @@ def audit(
 
     Every mechanism is checked on neighbours that are worst for it: what one person can change, the
     samplers word by word, the law, the draws against the law, and the draws alone. Exits with 1 if any
-    claim fails. A right mechanism fails less than once in a hundred thousand audits.
+    claim fails; by chance that happens less than once in twenty thousand audits. Takes about a minute.
 
     \b
     Examples:
@@ -71,11 +77,16 @@ def audit(
     """
     from discreet.apps.audit_view import audit_ours, audit_yours
 
+    own = (first, second, epsilon)
     if mechanism is None:
+        if any(option is not None for option in own):
+            raise click.UsageError("--first, --second and --epsilon are for --mechanism, which is missing.")
         holds = audit_ours(thorough=thorough, only=only, output=output)
     else:
         if first is None or second is None or epsilon is None:
             raise click.UsageError("--mechanism needs --first, --second and --epsilon too.")
+        if only or thorough:
+            raise click.UsageError("--only and --thorough are for discreet's own checks; use --runs.")
         holds = audit_yours(mechanism, first, second, epsilon=epsilon, delta=delta, runs=runs, output=output)
     ctx.exit(0 if holds else EXIT_FAILED)
 

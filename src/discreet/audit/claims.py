@@ -65,7 +65,6 @@ def registered_claims() -> Iterator[Claim]:
     yield from _selection_claims()
     yield from _threshold_claims()
     yield from _tree_claims()
-    yield from _composition_claims()
 
 
 def _laplace_claims() -> Iterator[Claim]:
@@ -81,7 +80,30 @@ def _laplace_claims() -> Iterator[Claim]:
     ]
     for name, epsilon, sensitivity, first, second in cases:
         mechanism = DiscreteLaplace.for_loss(epsilon, sensitivity)
-        yield _additive(f"Laplace: {name}", mechanism, sensitivity, PureLoss(epsilon=epsilon), first, second)
+        yield additive_claim(
+            f"Laplace: {name}", mechanism, sensitivity, PureLoss(epsilon=epsilon), first, second
+        )
+    yield _object_claim()
+
+
+def _object_claim() -> Claim:
+    """Integers beyond 64 bits are noised like all others."""
+    count = Sensitivity.scalar(1, ADD_REMOVE)
+    mechanism = DiscreteLaplace.for_loss(1, count)
+    window, far = _Window.around(mechanism, [0], [1]), 10**30
+
+    def draw(side: Side, count: int) -> Outcomes:
+        noisy = mechanism.release(np.full((count, 1), far + side, dtype=object))
+        return window.outcomes((noisy - far).astype(np.int64))
+
+    return Claim(
+        name="Laplace: count beyond 64 bits",
+        claimed=PureLoss(epsilon=Fraction(1)),
+        stated=mechanism.loss(count),
+        law=lambda side: window.law(mechanism, side),
+        draw=draw,
+        samples=2**16,
+    )
 
 
 def _gaussian_claims() -> Iterator[Claim]:
@@ -95,17 +117,20 @@ def _gaussian_claims() -> Iterator[Claim]:
     for name, rho, sensitivity, first, second in cases:
         mechanism = DiscreteGaussian.for_loss(rho, sensitivity)
         claimed = ConcentratedLoss(rho=rho, delta=Fraction(0))
-        yield _additive(f"Gaussian: {name}", mechanism, sensitivity, claimed, first, second)
+        yield additive_claim(f"Gaussian: {name}", mechanism, sensitivity, claimed, first, second)
 
 
-def _additive(
+def additive_claim(
     name: str,
     mechanism: AdditiveNoise,
     sensitivity: Sensitivity,
     claimed: Loss,
     first: list[int],
     second: list[int],
+    *,
+    stated: Loss | None = None,
 ) -> Claim:
+    """Noise on a vector; what it states is its own loss, unless another statement is to be checked."""
     window = _Window.around(mechanism, first, second)
 
     def law(side: Side) -> Law:
@@ -117,7 +142,7 @@ def _additive(
     return Claim(
         name=name,
         claimed=claimed,
-        stated=mechanism.loss(sensitivity),
+        stated=stated or mechanism.loss(sensitivity),
         law=law,
         draw=draw,
         samples=2**22 // len(first) ** 2,
@@ -184,7 +209,11 @@ def _selection_claims() -> Iterator[Claim]:
         }.items():
             yield _selection(f"{title}: {name}", mechanism, law, sensitivity, scores, picks=1)
         counts_only, _ = counts
-        yield _selection(f"{title}: top 2", mechanism, law, counts_only, [[2, 2, 4], [2, 2, 5]], picks=2)
+        yield _selection(
+            f"{title}: top 3", mechanism, law, counts_only, [[2, 2, 2, 4], [2, 2, 2, 5]], picks=3
+        )
+        many = [[1, *[2] * 79], [1, *[3] * 79]]
+        yield _selection(f"{title}: one of 80", mechanism, law, counts_only, many, picks=1)
 
 
 def _selection(
@@ -223,19 +252,23 @@ def _law_of_picks(
     law = single(scores, temperature)
     if picks == 1:
         return law
-    joint = np.zeros((len(scores), len(scores) ** (picks - 1)))
+    joint = np.zeros((len(scores),) * picks)
     for i, probability in enumerate(law):
         rest = _law_of_picks(single, scores[:i] + scores[i + 1 :], temperature, picks - 1)
         left = [j for j in range(len(scores)) if j != i]
-        joint[i, left] = probability * rest
+        joint[np.ix_([i], *[left] * (picks - 1))] = probability * rest.reshape(
+            (1, *[len(left)] * (picks - 1))
+        )
     return joint.ravel()
 
 
 def _threshold_claims() -> Iterator[Claim]:
     delta = Fraction(1, 1000)  # large, so that a wrong δ shows in few draws
     once, twice = Sensitivity.histogram(ADD_REMOVE), Sensitivity.histogram(ADD_REMOVE, max_rows=2)
+    replaced = Sensitivity.histogram(REPLACE_ONE)
     cases = [
         ("a key of one person", once, [0], [1]),
+        ("another key of one person", replaced, [1, 0], [0, 1]),
         ("a key of many", once, [4], [5]),
         ("two keys of one person", twice, [0, 0], [1, 1]),
         ("one key, two rows", twice, [0, 3], [2, 3]),
@@ -315,7 +348,8 @@ def _tree(
 ) -> Claim:
     nodes = [mechanism.shape.count(np.array(histogram)) for histogram in (first, second)]
     moved = np.flatnonzero(nodes[0] != nodes[1])
-    window = _Window(low=-3, high=5) if len(moved) > 2 else _Window(low=-10, high=12)
+    moved = moved if len(moved) > 2 else np.union1d(moved, [1])  # one that does not move is noised too
+    window = _Window(low=-3, high=5)
 
     def law(side: Side) -> Law:
         return product_law(*(window.law(mechanism.noise, int(x)) for x in nodes[side][moved]))
@@ -328,30 +362,8 @@ def _tree(
     return Claim(
         name=name,
         claimed=claimed,
-        stated=mechanism.loss(mechanism.sensitivity(relation)),
+        stated=mechanism.loss(relation),
         law=law,
         draw=draw,
         samples=2**12,
     )
-
-
-def _composition_claims() -> Iterator[Claim]:
-    response = RandomizedResponse.for_loss(Fraction(1, 3))
-    total: Loss = response.loss()
-    for _ in range(2):
-        total = total.compose(response.loss())
-    yield Claim(
-        name="Composition: 3 randomized responses",
-        claimed=PureLoss(epsilon=Fraction(1)),
-        stated=total,
-        law=lambda side: product_law(*[response_law(float(response.keep), 2, side)] * 3),
-        draw=lambda side, n: response.release(np.full((n, 3), side)) @ np.array([4, 2, 1]),
-        samples=2**18,
-    )
-    count, group = Sensitivity.scalar(1, ADD_REMOVE), Sensitivity.scalar(3, ADD_REMOVE)
-    laplace = DiscreteLaplace.for_loss(Fraction(1, 3), count)
-    claimed: Loss = laplace.loss(count).for_group(3)
-    yield _additive("Group of 3: Laplace count", laplace, group, claimed, [0], [3])
-    gaussian = DiscreteGaussian.for_loss(Fraction(1, 18), count)
-    claimed = gaussian.loss(count).for_group(3)
-    yield _additive("Group of 3: Gaussian count", gaussian, group, claimed, [0], [3])

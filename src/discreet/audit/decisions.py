@@ -16,6 +16,7 @@ import numpy as np
 
 from discreet.model.exact import exp_bounds, ln_bounds
 from discreet.noise.entropy import ScriptedEntropy
+from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.randomized_response import RandomizedResponse
 from discreet.noise.sampling import CHUNK, DIRECT_BITS, gaussian_acceptance
@@ -63,9 +64,18 @@ class StratifiedCheck:
 
 
 def registered_decisions() -> Iterator[DecisionCheck]:
-    for scale in (Fraction(1, 3), Fraction(1), Fraction(10), Fraction(10**6), Fraction(2**40)):
+    for scale in (
+        Fraction(1, 8),
+        Fraction(1),
+        Fraction(10),
+        Fraction(10**6),
+        Fraction(2**40),
+        Fraction(2**70),
+    ):
         yield from _laplace_decisions(scale)
-    for sigma_squared in (Fraction(1, 4), Fraction(100), Fraction(10**12)):
+    for scale in (Fraction(2**40), Fraction(2**70)):
+        yield from _low_part_decisions(scale)
+    for sigma_squared in (Fraction(1, 4), Fraction(100), Fraction(10**12), Fraction(2**140)):
         yield from _gaussian_decisions(sigma_squared)
     for epsilon, categories in ((Fraction(1), 2), (Fraction(1, 100), 2), (Fraction(3), 7)):
         yield _response_decision(epsilon, categories)
@@ -74,7 +84,7 @@ def registered_decisions() -> Iterator[DecisionCheck]:
 
 
 def registered_strata() -> Iterator[StratifiedCheck]:
-    for scale in (Fraction(1, 3), Fraction(1), Fraction(10), Fraction(10**6)):
+    for scale in (Fraction(1, 8), Fraction(1), Fraction(10), Fraction(10**6)):
         yield StratifiedCheck(
             name=f"Laplace sampler: grid, scale {scale}", deviation=partial(_laplace_grid, scale)
         )
@@ -87,7 +97,8 @@ def _laplace_decisions(scale: Fraction) -> Iterator[DecisionCheck]:
     def reaches(magnitude: int, word: int) -> bool:
         return mechanism.release(0, entropy=_laplace_words(scale, word, _HIGH)) >= magnitude
 
-    for steps in {1, round(scale / unit), round(5 * scale / unit)} - {0}:
+    # As far out as 64 bits reach: 40 scales have probability e⁻⁴⁰, 78 words of 2⁶⁴.
+    for steps in {1, *(round(times * scale / unit) for times in (1, 5, 40))} - {0}:
         magnitude = steps * unit
         yield DecisionCheck(
             name=f"Laplace sampler: magnitude ≥ {magnitude}, scale {scale}",
@@ -102,6 +113,23 @@ def _laplace_decisions(scale: Fraction) -> Iterator[DecisionCheck]:
     )
 
 
+def _low_part_decisions(scale: Fraction) -> Iterator[DecisionCheck]:
+    """With the high part fixed, the low part of a large draw is uniform down to its last bit."""
+    mechanism, unit = DiscreteLaplace(scale=scale), _unit(scale)
+    base = mechanism.release(0, entropy=_laplace_words(scale, _HALF, _HIGH))
+
+    def below(least: int, word: int) -> bool:
+        entropy = ScriptedEntropy([_HALF], [word], [_HALF], [_HIGH])
+        return mechanism.release(0, entropy=entropy) < base + least
+
+    for least in (1, unit // 2, unit - 1):
+        yield DecisionCheck(
+            name=f"Laplace sampler: low part ≥ {least}, scale {scale}",
+            decide=partial(below, least),
+            expected=_words((Fraction(least, unit), Fraction(least, unit))),
+        )
+
+
 def _unit(scale: Fraction) -> int:
     """Large scales are drawn in two parts; of the first part, a multiple of this is decided alone."""
     return int(2 ** max(0, math.floor(scale).bit_length() - DIRECT_BITS))
@@ -114,19 +142,37 @@ def _laplace_words(scale: Fraction, magnitude: int, sign: int) -> ScriptedEntrop
 
 
 def _gaussian_decisions(sigma_squared: Fraction) -> Iterator[DecisionCheck]:
+    """Which proposals are kept, and that what is proposed and kept is what is released."""
     scale = math.isqrt(math.floor(sigma_squared)) + 1
+    mechanism = DiscreteGaussian(sigma_squared=sigma_squared)
 
     def accepts(value: int, word: int) -> bool:
         entropy = ScriptedEntropy([word])
-        return bool(gaussian_acceptance(np.array([value]), scale, sigma_squared, entropy)[0])
+        proposal = np.array([value], dtype=object if value.bit_length() > 62 else np.int64)
+        return bool(gaussian_acceptance(proposal, scale, sigma_squared, entropy)[0])
 
-    for value in {0, scale, -3 * scale}:
+    def reaches(magnitude: int, word: int) -> bool:
+        second_part = [[0] * 9, [_HALF] * 9] if _unit(Fraction(scale)) > 1 else []
+        entropy = ScriptedEntropy([word] * 9, *second_part, [_HIGH] * 9, [1] * 9)  # coins that accept
+        return mechanism.release(0, entropy=entropy) >= magnitude
+
+    for value in {0, scale, -3 * scale, 8 * scale}:
         gamma = (abs(value) - sigma_squared / scale) ** 2 / (2 * sigma_squared)
-        yield DecisionCheck(
-            name=f"Gaussian sampler: accept {value}, σ² = {sigma_squared}",
-            decide=partial(accepts, value),
-            expected=_words(exp_bounds(-gamma, 40)),
-        )
+        if gamma < 40:
+            yield DecisionCheck(
+                name=f"Gaussian sampler: accept {value}, σ² = {sigma_squared}",
+                decide=partial(accepts, value),
+                expected=_words(exp_bounds(-gamma, 40)),
+            )
+    unit = _unit(Fraction(scale))
+    if sigma_squared >= 1:
+        for times in (1, 8):  # eight standard deviations are still reached
+            magnitude = times * scale // unit * unit
+            yield DecisionCheck(
+                name=f"Gaussian sampler: release ≥ {magnitude}, σ² = {sigma_squared}",
+                decide=partial(reaches, magnitude),
+                expected=_words(exp_bounds(-Fraction(magnitude, scale), 40)),
+            )
 
 
 def _response_decision(epsilon: Fraction, categories: int) -> DecisionCheck:

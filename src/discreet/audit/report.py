@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from discreet.audit.accounting_claims import accounting_claims
 from discreet.audit.claims import Claim, Side, registered_claims
 from discreet.audit.decisions import (
     DecisionCheck,
@@ -52,6 +53,7 @@ def planned_checks(*, thorough: bool = False, only: str = "") -> list[Check]:
         *(Check(name=c.name, run=partial(_check_decision, c)) for c in registered_decisions()),
         *(Check(name=c.name, run=partial(_check_strata, c)) for c in registered_strata()),
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in registered_claims()),
+        *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in accounting_claims()),
     ]
     return [check for check in checks if only.lower() in check.name.lower()]
 

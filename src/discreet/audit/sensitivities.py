@@ -84,12 +84,13 @@ def _vector_checks(relation: Neighbours, word: str) -> Iterator[SensitivityCheck
             people=_people_with(rows),
             query=_histogram,
         )
-    yield SensitivityCheck(
-        name=f"Sensitivity: sum in [−3, 5], {word}",
-        claimed=Sensitivity.sum(-3, 5, relation),
-        people=[(value,) for value in range(-3, 6)],
-        query=_total,
-    )
+    for low, high in ((-3, 5), (-5, 3), (2, 4)):
+        yield SensitivityCheck(
+            name=f"Sensitivity: sum in [{low}, {high}], {word}".replace("-", "−"),
+            claimed=Sensitivity.sum(low, high, relation),
+            people=[(value,) for value in range(low, high + 1)],
+            query=_total,
+        )
     yield SensitivityCheck(
         name=f"Sensitivity: 3 counting queries, {word}",
         claimed=Sensitivity.counting_queries(_CELLS, relation),
@@ -111,6 +112,12 @@ def _score_checks(relation: Neighbours, word: str) -> Iterator[SensitivityCheck]
         claimed=ScoreSensitivity.counts(relation),
         people=_subsets(),
         query=_histogram,
+    )
+    yield SensitivityCheck(
+        name=f"Selection range: −1 to 2 a person, {word}",
+        claimed=ScoreSensitivity.additive(-1, 2, relation),
+        people=_subsets(),
+        query=lambda people: 3 * _histogram(people) - len(people),
     )
     yield SensitivityCheck(
         name=f"Selection range: moves of ±2, {word}",

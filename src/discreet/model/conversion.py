@@ -11,10 +11,12 @@ evaluated at that α in decimals, with the result rounded outwards.
 
 import math
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
-_WORK = Context(prec=50)
+from discreet.model.exact import SMALLEST_DELTA, decimal_context
+
+_WORK = decimal_context(50)
 _SLACK = Decimal("1e-35")  # far above what 50 digits lose, far below what anyone reads
 
 
@@ -22,8 +24,11 @@ def concentrated_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """The least ε (rounded up) for which every ρ-zCDP mechanism is (ε, δ)-DP."""
     if rho == 0:
         return Fraction(0)
-    log_delta = _ln(delta)
+    with localcontext(_WORK):
+        return _concentrated_epsilon(rho, _ln(delta))
 
+
+def _concentrated_epsilon(rho: Fraction, log_delta: Decimal) -> Fraction:
     def at(alpha: Decimal) -> Decimal:
         return alpha * _decimal(rho) + _log_keep(alpha) - (log_delta + _WORK.ln(alpha)) / (alpha - 1)
 
@@ -36,7 +41,11 @@ def concentrated_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
     """The least δ (rounded up) for which every ρ-zCDP mechanism is (ε, δ)-DP."""
     if rho == 0:
         return Fraction(0)
+    with localcontext(_WORK):
+        return max(SMALLEST_DELTA, _concentrated_delta(rho, epsilon))
 
+
+def _concentrated_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
     def log_delta(alpha: Decimal) -> Decimal:
         moment = (alpha - 1) * (alpha * _decimal(rho) - _decimal(epsilon))
         return moment - _WORK.ln(alpha) + (alpha - 1) * _log_keep(alpha)
@@ -48,8 +57,11 @@ def concentrated_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
 
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest ρ (rounded down) for which every ρ-zCDP mechanism is (ε, δ)-DP."""
-    log_delta = _ln(delta)
+    with localcontext(_WORK):
+        return _largest_rho(epsilon, _ln(delta))
 
+
+def _largest_rho(epsilon: Fraction, log_delta: Decimal) -> Fraction:
     def at(alpha: Decimal) -> Decimal:
         return (_decimal(epsilon) + (log_delta + _WORK.ln(alpha)) / (alpha - 1) - _log_keep(alpha)) / alpha
 
@@ -86,4 +98,4 @@ def _decimal(x: Fraction) -> Decimal:
 def _outwards(x: Decimal, rounding: str) -> Fraction:
     slack = _SLACK if rounding == ROUND_CEILING else -_SLACK
     moved = max(Decimal(0), x * (1 + slack))
-    return Fraction(Context(prec=15, rounding=rounding).plus(moved))
+    return Fraction(decimal_context(15, rounding).plus(moved))

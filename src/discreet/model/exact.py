@@ -5,7 +5,18 @@ fit a budget of 1 exactly. Everything else that is not plainly a number in range
 """
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+)
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import TypeAlias
@@ -23,6 +34,9 @@ SCALE_RANGE = (Fraction(1, 2**50), Fraction(2**100))
 LARGEST_SENSITIVITY = 2**120
 LARGEST_COUNT = 2**40
 
+_LONGEST_BITS = 20_000  # of a numerator or denominator: no parameter needs more, and arithmetic stays quick
+_MARGIN = Fraction(1, 10**12)
+
 
 def exact_fraction(value: object, name: str) -> Fraction:
     """Read a number exactly; a float as the decimal that it prints as."""
@@ -35,12 +49,13 @@ def exact_fraction(value: object, name: str) -> Fraction:
     if not finite:
         raise InvalidInput(f"{name} must be finite, not {value}.", remedy="Give a finite number.")
     if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
+        numerator, denominator = int(value.numerator), int(value.denominator)
+        if max(numerator.bit_length(), denominator.bit_length()) > _LONGEST_BITS:
+            raise _unwieldy(name)
+        return Fraction(numerator, denominator)
     if isinstance(value, Decimal):
-        if value and not -400 < value.adjusted() < 400:
-            raise InvalidInput(
-                f"{name} = {value:.3g} is out of range.", remedy="Give a number of ordinary size."
-            )
+        if len(value.as_tuple().digits) > 1000 or (value and not -400 < value.adjusted() < 400):
+            raise _unwieldy(name)
         return Fraction(value)
     return Fraction(float.__repr__(float(value)))
 
@@ -107,7 +122,7 @@ def ln_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     if x == 1:
         return Fraction(0), Fraction(0)
     low, high = _decimal_bounds(x, digits + 5)
-    context = Context(prec=digits)
+    context = decimal_context(digits)
     return Fraction(context.next_minus(context.ln(low))), Fraction(context.next_plus(context.ln(high)))
 
 
@@ -116,7 +131,7 @@ def exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     if abs(x) > 2000:
         raise InvalidInput("e^x is only bounded for |x| ≤ 2000.", remedy="Compare logarithms.")
     low, high = _decimal_bounds(x, digits + 5)
-    context = Context(prec=digits)
+    context = decimal_context(digits)
     return Fraction(context.next_minus(context.exp(low))), Fraction(context.next_plus(context.exp(high)))
 
 
@@ -124,21 +139,44 @@ def round_up(x: float, *, digits: int = 12) -> Fraction:
     """A short decimal at or above x·(1 + 10⁻¹²): how a computed loss is made a stated one."""
     if x == 0:
         return Fraction(0)
-    context = Context(prec=digits, rounding=ROUND_CEILING)
-    return Fraction(context.create_decimal(Decimal(x) * (1 + Decimal("1e-12"))))
+    return _shortened(Fraction(x) * (1 + _MARGIN), digits, ROUND_CEILING)
 
 
 def round_down(x: float, *, digits: int = 12) -> Fraction:
     """A short decimal at or below x·(1 - 10⁻¹²), for x ≥ 0."""
-    context = Context(prec=digits, rounding=ROUND_FLOOR)
-    return Fraction(context.create_decimal(Decimal(x) * (1 - Decimal("1e-12"))))
+    return _shortened(Fraction(x) * (1 - _MARGIN), digits, ROUND_FLOOR)
+
+
+def decimal_context(digits: int, rounding: str = ROUND_HALF_EVEN) -> Context:
+    """All settings given: what is left out would come from the application's own decimal context."""
+    return Context(
+        prec=digits,
+        rounding=rounding,
+        Emin=MIN_EMIN,
+        Emax=MAX_EMAX,
+        capitals=1,
+        clamp=0,
+        flags=[],
+        traps=[InvalidOperation, DivisionByZero, Overflow],
+    )
 
 
 def _decimal_bounds(x: Fraction, digits: int) -> tuple[Decimal, Decimal]:
     numerator, denominator = Decimal(x.numerator), Decimal(x.denominator)
     return (
-        Context(prec=digits, rounding=ROUND_FLOOR).divide(numerator, denominator),
-        Context(prec=digits, rounding=ROUND_CEILING).divide(numerator, denominator),
+        decimal_context(digits, ROUND_FLOOR).divide(numerator, denominator),
+        decimal_context(digits, ROUND_CEILING).divide(numerator, denominator),
+    )
+
+
+def _shortened(x: Fraction, digits: int, rounding: str) -> Fraction:
+    context = decimal_context(digits, rounding)
+    return Fraction(context.divide(Decimal(x.numerator), Decimal(x.denominator)))
+
+
+def _unwieldy(name: str) -> InvalidInput:
+    return InvalidInput(
+        f"{name} has too many digits, or is far out of range.", remedy="Give a number of ordinary size."
     )
 
 
@@ -154,4 +192,4 @@ def _short(value: Fraction) -> str:
     """A parameter for an error message: never pages of digits."""
     if value.denominator == 1 and abs(value) < 10**7:
         return str(value.numerator)
-    return f"{Context(prec=6).divide(Decimal(value.numerator), Decimal(value.denominator)):g}"
+    return f"{decimal_context(6).divide(Decimal(value.numerator), Decimal(value.denominator)):g}"

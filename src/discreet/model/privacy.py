@@ -1,7 +1,8 @@
 """Privacy losses: what a release costs, in three currencies, exactly.
 
 A loss is a claim about *all* neighbours under one relation. Losses add up under composition, also
-when later questions depend on earlier answers, in the sense of the theorem named at each ``compose``.
+when later questions depend on earlier answers, in the sense of the theorem named at each ``compose``; only
+losses under the same relation may be added up, which is for whoever keeps a budget to see to.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TypeAlias
 from discreet.errors import InvalidInput, NotComposable
 from discreet.model.conversion import concentrated_delta, concentrated_epsilon
 from discreet.model.exact import (
+    SMALLEST_DELTA,
     Number,
     exact_fraction,
     exp_bounds,
@@ -19,7 +21,7 @@ from discreet.model.exact import (
     within,
 )
 
-_LARGEST_LOSS = Fraction(10**18)
+_LARGEST_LOSS = Fraction(10**12)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +82,11 @@ class ApproximateLoss:
         )
 
     def for_group(self, size: int) -> "ApproximateLoss":
-        """(kε, δ·(e^(kε) − 1)/(e^ε − 1)): one neighbour after the other (Vadhan 2017, Lemma 2.2)."""
+        """(kε, δ·(e^(kε) − 1)/(e^ε − 1)): one neighbour after the other (proof of Vadhan 2017, Lemma 2.2)."""
         k = positive_count(size, "size")
+        delta = max(self.delta, SMALLEST_DELTA) if self.delta else Fraction(0)
         return ApproximateLoss(
-            epsilon=self.epsilon * k,
-            delta=min(Fraction(1), self.delta * _geometric_sum(self.epsilon, k)),
+            epsilon=self.epsilon * k, delta=min(Fraction(1), delta * _geometric_sum(self.epsilon, k))
         )
 
     def epsilon_at(self, delta: Number) -> Fraction:
@@ -112,7 +114,7 @@ class ConcentratedLoss:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        rho = within(self.rho, "rho", Fraction(0), _LARGEST_LOSS**2)
+        rho = within(self.rho, "rho", Fraction(0), _LARGEST_LOSS)
         object.__setattr__(self, "rho", rho)
         object.__setattr__(self, "delta", _loss_delta(self.delta))
 
@@ -144,7 +146,7 @@ class ConcentratedLoss:
 
     def delta_at(self, epsilon: Number) -> Fraction:
         """The least δ of an (ε, δ) statement at this ε, rounded up."""
-        exact = exact_fraction(epsilon, "epsilon")
+        exact = within(epsilon, "epsilon", Fraction(0), _LARGEST_LOSS)
         return min(Fraction(1), self.delta + concentrated_delta(self.rho, exact))
 
     def approximate(self, delta: Number) -> ApproximateLoss:
@@ -164,5 +166,7 @@ def _geometric_sum(epsilon: Fraction, terms: int) -> Fraction:
     if epsilon == 0 or terms == 1:
         return Fraction(terms)
     if epsilon * terms > 2000:
-        return _LARGEST_LOSS**50
+        return 1 / SMALLEST_DELTA**20
+    if epsilon < Fraction(1, 10**12):
+        return terms * exp_bounds(epsilon * terms, 40)[1]
     return (exp_bounds(epsilon * terms, 40)[1] - 1) / (exp_bounds(epsilon, 40)[0] - 1)

@@ -31,6 +31,8 @@ class Sensitivity:
         linf = whole(self.linf, "linf", 1, LARGEST_SENSITIVITY)
         l1 = whole(self.l1, "l1", 1, LARGEST_SENSITIVITY)
         l2_squared = whole(self.l2_squared, "l2_squared", 1, LARGEST_SENSITIVITY**2)
+        for name, value in (("l0", l0), ("linf", linf), ("l1", l1), ("l2_squared", l2_squared)):
+            object.__setattr__(self, name, value)
         possible = linf <= l1 <= l0 * linf and linf**2 <= l2_squared <= min(l1**2, l0 * linf**2)
         if not possible:
             raise InvalidInput(
@@ -101,7 +103,7 @@ class ScoreSensitivity:
                 "A sensitivity must say which neighbours it is for.",
                 remedy="Give Neighbours.ADD_REMOVE or Neighbours.REPLACE_ONE.",
             )
-        whole(self.range, "range", 1, LARGEST_SENSITIVITY)
+        object.__setattr__(self, "range", whole(self.range, "range", 1, LARGEST_SENSITIVITY))
 
     @classmethod
     def additive(cls, low: int, high: int, neighbours: Neighbours) -> "ScoreSensitivity":

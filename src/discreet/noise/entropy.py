@@ -40,7 +40,8 @@ class SystemEntropy:
     def __init__(self) -> None:
         self._forget()
         self._tested = False
-        os.register_at_fork(after_in_child=self._forget)
+        if hasattr(os, "register_at_fork"):  # where processes can fork
+            os.register_at_fork(after_in_child=self._forget)
 
     def words(self, count: int) -> Words:
         if not self._tested:
@@ -48,15 +49,18 @@ class SystemEntropy:
         return self._from_block(count) if count <= _SMALL else self._fresh(count)
 
     def _from_block(self, count: int) -> Words:
-        """A few words from a block that is kept for that, and where they are wiped."""
-        local = self._local
-        start = getattr(local, "next", _BLOCK_WORDS)
-        if start + count > _BLOCK_WORDS:
-            local.block, start = self._fresh(_BLOCK_WORDS), 0
-        local.next = start + count
-        used: Words = local.block[start : start + count]
-        out = used.copy()
-        used[:] = 0
+        """A few words off the end of a block that is kept for that.
+
+        The block is taken out while it is used: a signal handler that draws in the middle finds none, and
+        starts one of its own. No two draws ever see the same words, nor words that were wiped.
+        """
+        mine = self._local.__dict__
+        block: Words | None = mine.pop("block", None)
+        if block is None or len(block) < count:
+            block = self._fresh(_BLOCK_WORDS)
+        out = block[-count:].copy()
+        block[-count:] = 0
+        mine["block"] = block[:-count]
         return out
 
     def _fresh(self, count: int) -> Words:
@@ -69,19 +73,27 @@ class SystemEntropy:
             self._stream_with(part).update_into(_ZEROS[:part], buffer)
         return np.frombuffer(out, dtype=np.uint64, count=count)
 
+    def __copy__(self) -> "SystemEntropy":
+        return self  # a copy would repeat the keystream
+
+    def __deepcopy__(self, memo: object) -> "SystemEntropy":
+        return self
+
+    def __reduce__(self) -> str:
+        return "SYSTEM"
+
     def _forget(self) -> None:
         self._local = threading.local()
 
     def _stream_with(self, size: int) -> CipherContext:
         """This thread's keystream, re-keyed when its key would serve for more than REKEY_BYTES."""
-        local = self._local
-        left = getattr(local, "left", 0) - size
-        if left < 0:
+        mine = self._local.__dict__
+        stream: CipherContext | None
+        stream, left = mine.get("stream", (None, 0))
+        if stream is None or left < size:
             secret = os.urandom(48)
-            local.stream = keystream(secret[:32], secret[32:])
-            left = REKEY_BYTES - size
-        local.left = left
-        stream: CipherContext = local.stream
+            stream, left = keystream(secret[:32], secret[32:]), REKEY_BYTES
+        mine["stream"] = (stream, left - size)
         return stream
 
     def _test(self) -> None:

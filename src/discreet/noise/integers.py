@@ -1,5 +1,6 @@
 """Exact integers in, noisy integers out: the one door through which values meet noise."""
 
+from numbers import Integral
 from typing import TypeVar, overload
 
 import numpy as np
@@ -13,29 +14,45 @@ Exact = TypeVar("Exact", int, Integers)
 
 
 def as_integers(exact: object) -> Integers:
-    """A non-empty array of int64, or of Python integers where 64 bits do not hold them."""
-    try:
-        array = np.asarray(exact)
-    except ValueError:  # a ragged list
-        raise _not_integers() from None
+    """A non-empty array of integers. Which kind depends on the declared type alone, never on the values.
+
+    Signed arrays, and unsigned ones of up to 32 bits, are int64; all else (Python integers, lists of them,
+    unsigned 64 bits, object arrays) are Python integers, which have no end.
+    """
+    array = _as_array(exact)
     if array.size == 0:
         raise InvalidInput("There is nothing to release.", remedy="Give at least one value.")
     if array.dtype == object:
-        if not all(isinstance(x, int) and not isinstance(x, bool) for x in array.flat):
+        if not all(isinstance(x, Integral) and not isinstance(x, bool | np.bool_) for x in array.flat):
             raise _not_integers()
-        return array
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        return array.astype(object if int(array.max()) > _HIGHEST else np.int64)
+        whole = np.empty(array.size, dtype=object)
+        whole[:] = [int(x) for x in array.flat]  # a subclass might add in its own way
+        return whole.reshape(array.shape)
     if array.dtype.kind not in "iu":
         raise _not_integers()
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        return array.astype(object)
     return array.astype(np.int64, copy=False)
+
+
+def _as_array(exact: object) -> Integers:
+    if isinstance(exact, np.ma.MaskedArray):
+        raise InvalidInput(
+            "Masked values have no place in a release.", remedy="Fill them first: values.filled(0)."
+        )
+    if isinstance(exact, np.ndarray | np.generic):
+        return np.asarray(exact)
+    try:
+        return np.array(exact, dtype=object)
+    except ValueError:  # a ragged list
+        raise _not_integers() from None
 
 
 def add_noise(exact: Integers, noise: Integers) -> Integers:
     """exact + noise, in the shape of exact; 64-bit values saturate at their ends, they never wrap around.
 
-    Saturating is post-processing: it sees the noisy sum alone, so it costs no privacy. The noise must be
-    freshly drawn, one for each value, in one row: it is overwritten.
+    Whether values saturate depends on their type, and where on the noisy sum alone: post-processing, which
+    costs no privacy. The noise must be freshly drawn, one for each value, in one row: it is overwritten.
     """
     flat = exact.reshape(-1)  # on a single number numpy would be slower for some values than for others
     total: Integers

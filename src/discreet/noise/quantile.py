@@ -131,9 +131,9 @@ class QuantileTree:
         """What one person with at most max_rows rows (or weight) in all changes in the vector of nodes."""
         return _sensitivity(self.shape, neighbours, max_rows)
 
-    def loss(self, sensitivity: Sensitivity) -> PureLoss | ConcentratedLoss:
-        """That of the noise, for a sensitivity that this tree derived."""
-        return self.noise.loss(sensitivity)
+    def loss(self, neighbours: Neighbours, *, max_rows: int = 1) -> PureLoss | ConcentratedLoss:
+        """That of the noise on all levels; the sensitivity is derived here, as a histogram's is too small."""
+        return self.noise.loss(self.sensitivity(neighbours, max_rows))
 
     def rank_error(self, confidence: Number, *, p: Number | None = None) -> int:
         """By how many rows a rank may be off, at this confidence; for the worst p unless one is given."""
@@ -152,9 +152,13 @@ class QuantileTree:
         """The noisy tree of a histogram: exact integers, one for each leaf."""
         exact = as_integers(histogram)
         _check_length(exact, (self.leaves,), "leaves")
-        if exact.dtype != object and int(np.abs(exact.astype(np.float64)).max()) >= _SAFE_SUM // self.leaves:
+        wide = exact.dtype == object
+        if not wide and int(np.abs(exact.astype(np.float64)).max()) >= _SAFE_SUM // self.leaves:
             exact = exact.astype(object)  # sums of leaves must not wrap around
-        return NoisyTree(mechanism=self, noisy=self.noise.release(self.shape.count(exact), entropy=entropy))
+        noisy = self.noise.release(self.shape.count(exact), entropy=entropy)
+        if not wide:  # the kind of the result must not tell how large the counts are
+            noisy = np.clip(noisy, -(2**63), 2**63 - 1).astype(np.int64)
+        return NoisyTree(mechanism=self, noisy=noisy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

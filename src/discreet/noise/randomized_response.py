@@ -59,6 +59,7 @@ class RandomizedResponse:
                 "keep must be above 1/categories (or reports say nothing) and below 1 (or all).",
                 remedy="Use RandomizedResponse.for_loss(epsilon, categories=k).",
             )
+        object.__setattr__(self, "categories", k)
         object.__setattr__(self, "keep", keep)
 
     @classmethod
@@ -80,11 +81,12 @@ class RandomizedResponse:
     def release(self, exact: Exact, *, entropy: Entropy = SYSTEM) -> Exact:
         """One report a person, for categories 0, 1, …, categories − 1."""
         truth = as_integers(exact)
-        if truth.dtype == object or truth.min() < 0 or truth.max() >= self.categories:
+        if truth.min() < 0 or truth.max() >= self.categories:
             raise InvalidInput(
                 f"A category is outside 0 … {self.categories - 1}.",
                 remedy="Number the categories from 0, and declare as many as there can be.",
             )
+        truth = truth.astype(np.int64)
         kept = bernoulli(self.keep, truth.size, entropy).reshape(truth.shape)
         others = uniform_integers(self.categories - 1, truth.size, entropy).reshape(truth.shape)
         others += others >= truth  # skip the truth
@@ -102,7 +104,8 @@ class RandomizedResponse:
                 remedy="Count the reports of each category, those that nobody sent too.",
             )
         flip = float(self.flip)
-        estimates: NDArray[np.float64] = (counts - counts.sum() * flip) / (float(self.keep) - flip)
+        reports = counts.astype(np.float64)
+        estimates: NDArray[np.float64] = (reports - reports.sum() * flip) / (float(self.keep) - flip)
         return estimates
 
     def interval(self, reported: int, total: int, confidence: Number, *, values: int = 1) -> Interval:

@@ -56,7 +56,7 @@ class StabilityThreshold:
                 "The noise of a threshold must be a mechanism.",
                 remedy="Give a DiscreteLaplace or a DiscreteGaussian.",
             )
-        whole(self.threshold, "threshold", 2, LARGEST_SENSITIVITY)
+        object.__setattr__(self, "threshold", whole(self.threshold, "threshold", 2, LARGEST_SENSITIVITY))
 
     @classmethod
     def for_delta(
@@ -95,8 +95,11 @@ class StabilityThreshold:
     ) -> tuple[NDArray[np.intp], Integers]:
         """The positions of the keys that pass, and their noisy counts.
 
-        A count of zero or less means that the key does not occur: it is never named.
+        A count of zero or less means that the key does not occur: it is never named. How many keys there
+        are is private, so no keys are an answer like any other; and so are positions: show keys instead.
         """
+        if np.size(exact) == 0:
+            return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64)
         counts = as_integers(exact)
         if counts.ndim != 1:
             raise InvalidInput("Counts must be one list.", remedy="Give one count for each key.")
