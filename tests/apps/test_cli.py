@@ -123,3 +123,35 @@ def test_the_demo_runs():
     result = run("demo")
     assert result.exit_code == 0
     assert "refused" in result.output
+
+
+def test_options_that_do_not_belong_together_are_refused(mine):
+    assert run("audit", "--first", "10", "--epsilon", "1").exit_code == 2
+    inputs = ["--first", "1", "--second", "2", "--epsilon", "1"]
+    assert run("audit", "--mechanism", f"{mine}:leaks", *inputs, "--thorough").exit_code == 2
+
+
+def test_a_mechanism_that_raises_is_a_mistake_not_a_verdict(tmp_path):
+    path = tmp_path / "odd.py"
+    path.write_text("def raises(n):\n    raise KeyError('oops')\n")
+    inputs = ["--first", "1", "--second", "2", "--epsilon", "1"]
+    result = run("audit", "--mechanism", f"{path}:raises", *inputs)
+    assert result.exit_code == 2
+    assert "KeyError" in result.output
+    path.write_text("this is not Python")
+    assert run("audit", "--mechanism", f"{path}:raises", *inputs).exit_code == 2
+
+
+def test_a_mechanism_may_import_what_lies_beside_it(tmp_path):
+    (tmp_path / "beside.py").write_text("ANSWER = 7\n")
+    (tmp_path / "mech.py").write_text("from beside import ANSWER\ndef fixed(n):\n    return ANSWER\n")
+    inputs = ["--first", "1", "--second", "2", "--epsilon", "1", "--runs", "500"]
+    assert run("audit", "--mechanism", f"{tmp_path}/mech.py:fixed", *inputs).exit_code == 0
+
+
+def test_a_terminal_that_cannot_show_greek_still_shows_the_rest():
+    command = [sys.executable, "-m", "discreet", "audit", "--only", "Randomized response: keep"]
+    ascii_only = {"PYTHONIOENCODING": "ascii", "PATH": ""}
+    result = subprocess.run(command, capture_output=True, text=True, env=ascii_only, check=False)
+    assert result.returncode == 0
+    assert "hold" in result.stdout

@@ -107,7 +107,7 @@ def test_replace_one_confused_with_add_remove(monkeypatch):
         return cls(neighbours=neighbours, l0=max_rows, linf=max_rows, l1=max_rows, l2_squared=max_rows**2)
 
     monkeypatch.setattr(Sensitivity, "histogram", classmethod(confused))
-    assert failed_layers("Sensitivity: histogram, 1 a person, replace") == {"sensitivity"}
+    assert failed_layers("Sensitivity: histogram, at most 1, replace") == {"sensitivity"}
     assert failed_layers("Laplace: histogram, replace") >= {"law", "black box"}
     assert failed_layers("Gaussian: histogram, replace") >= {"law"}
 

@@ -143,3 +143,16 @@ def test_arrays_and_odd_outputs_are_compared_by_what_they_print():
 def test_an_audit_needs_a_claim(value):
     with pytest.raises(InvalidInput):
         audit_mechanism(lambda x: x, 0, 1, epsilon=value)
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        lambda x: 2**60 + x,
+        lambda x: 10**400 + x,
+        lambda x: np.arange(2000) * (np.arange(2000) != 1000 - 1000 * x),
+    ],
+    ids=["large", "huge", "long array"],
+)
+def test_outputs_are_told_apart_exactly(leak):
+    assert not audit_mechanism(leak, 0, 1, epsilon=1, runs=300).holds

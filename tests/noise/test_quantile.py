@@ -96,7 +96,7 @@ def test_the_loss_that_is_asked_for_is_the_loss_that_is_paid():
     for neighbours, rows in itertools.product(Neighbours, (1, 7)):
         for loss in (EPSILON_1, RHO_HALF):
             mechanism = QuantileTree.for_loss(loss, leaves=777, neighbours=neighbours, max_rows=rows)
-            assert mechanism.loss(neighbours, rows) == loss
+            assert mechanism.loss(neighbours, max_rows=rows) == loss
 
 
 def test_neighbouring_outputs_are_as_likely_as_the_loss_says():

@@ -31,7 +31,8 @@ def run_demo() -> None:
     _selection(console, names)
     _survey(console, generator)
     _budget(console)
-    console.print("\nCheck every claim on your own machine:  [bold]discreet audit[/]")
+    console.print("\nCheck every claim on your own machine (about a minute):  [bold]discreet audit[/]")
+    console.print("[dim]After make, discreet is in .venv/bin:  . .venv/bin/activate[/]")
 
 
 def _attack(console: Console, generator: np.random.Generator) -> None:

@@ -78,22 +78,24 @@ def _encode(outputs: Sequence[object]) -> tuple[list[str], NDArray[np.int64], bo
     """Distinct outputs as 0, 1, 2, …, in order if they are numbers, else by what they print as."""
     ordered = all(isinstance(x, int | float | np.number) and not math.isnan(x) for x in outputs)
     if ordered:
-        exact = [x.item() if isinstance(x, np.number) else x for x in outputs]  # no two become one
+        exact = [_number(x) for x in outputs]
         values = sorted(set(exact))
         place = {value: i for i, value in enumerate(values)}
-        return (
-            [f"{value:.6g}" if isinstance(value, float) else str(value) for value in values],
-            np.array([place[x] for x in exact]),
-            True,
-        )
+        labels = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in values]
+        return labels, np.array([place[x] for x in exact]), True
     texts, codes = np.unique(np.array([_text(x) for x in outputs]), return_inverse=True)
     return [str(text) for text in texts], codes, False
 
 
+def _number(output: object) -> int | float:
+    """As exact as it came: two outputs that differ must not become one."""
+    exact: int | float = output.item() if isinstance(output, np.number) else output  # type: ignore[assignment]
+    return exact
+
+
 def _text(output: object) -> str:
-    return repr(
-        output.tolist() if isinstance(output, np.ndarray) else output
-    )  # repr of an array is cut short
+    """What it prints as, in full: the repr of a long array is cut short."""
+    return repr(output.tolist() if isinstance(output, np.ndarray) else output)
 
 
 def _most_telling(

@@ -79,7 +79,7 @@ def _vector_checks(relation: Neighbours, word: str) -> Iterator[SensitivityCheck
     )
     for rows in (1, 2):
         yield SensitivityCheck(
-            name=f"Sensitivity: histogram, {rows} a person, {word}",
+            name=f"Sensitivity: histogram, at most {rows}, {word}",
             claimed=Sensitivity.histogram(relation, max_rows=rows),
             people=_people_with(rows),
             query=_histogram,
@@ -99,7 +99,7 @@ def _vector_checks(relation: Neighbours, word: str) -> Iterator[SensitivityCheck
     )
     tree = QuantileTree(noise=DiscreteLaplace(scale=Fraction(1)), leaves=_CELLS, branching=2)
     yield SensitivityCheck(
-        name=f"Sensitivity: quantile tree, 2 a person, {word}",
+        name=f"Sensitivity: quantile tree, at most 2, {word}",
         claimed=tree.sensitivity(relation, max_rows=2),
         people=_people_with(2),
         query=lambda people: tree.shape.count(_histogram(people)),
