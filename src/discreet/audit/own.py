@@ -5,7 +5,6 @@ choice has not seen, bounds its probabilities. So a bound above the claim is pro
 in a million, that the claim is wrong. A bound below it proves nothing: no finite number of runs can.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -76,7 +75,7 @@ def audit_mechanism(
 
 def _encode(outputs: Sequence[object]) -> tuple[list[str], NDArray[np.int64], bool]:
     """Distinct outputs as 0, 1, 2, …, in order if they are numbers, else by what they print as."""
-    ordered = all(isinstance(x, int | float | np.number) and not math.isnan(x) for x in outputs)
+    ordered = all(isinstance(x, int | float | np.number) and x == x for x in outputs)  # no NaN
     if ordered:
         exact = [_number(x) for x in outputs]
         values = sorted(set(exact))
