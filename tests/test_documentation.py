@@ -10,6 +10,9 @@ import pytest
 import discreet
 from discreet import errors
 from discreet.apps.cli import main
+from discreet.apps.config import SETTINGS, read_policy
+from discreet.model.neighbours import Neighbours
+from discreet.model.policy import ValueType
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -51,6 +54,23 @@ def test_every_command_has_an_example_in_its_help():
     for name, command in main.commands.items():
         help_text = command.get_help(click.Context(command))
         assert re.search(rf"Examples?:\n\s+discreet {name}", help_text), name
+
+
+def test_every_setting_of_a_policy_is_documented():
+    page = (ROOT / "docs/reference/policy.md").read_text()
+    settings = {setting for section in SETTINGS.values() for setting in section}
+    types = {kind.value for kind in ValueType} | {relation.value for relation in Neighbours}
+    assert [
+        name for name in sorted(settings | types) if f"`{name}" not in page and f"{name}`" not in page
+    ] == []
+
+
+def test_the_policy_in_the_documentation_is_one(tmp_path):
+    examples = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/reference/policy.md").read_text(), re.DOTALL)
+    assert examples
+    for example in examples:
+        (tmp_path / "discreet.toml").write_text(example)
+        assert read_policy(tmp_path / "discreet.toml").dataset.name == "clinic"
 
 
 def test_every_error_is_documented_and_in_the_tree():

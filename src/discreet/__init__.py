@@ -1,13 +1,20 @@
 """discreet: learn from data about people without learning about any one of them."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from discreet.accounting.filters import ConcentratedFilter, PureFilter
 from discreet.audit.own import OwnAudit, audit_mechanism
 from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
+    EngineFailed,
     InvalidInput,
+    LedgerClosed,
     MissingExtra,
     NotComposable,
+    PolicyError,
+    QueryRefused,
     SelfTestFailed,
 )
 from discreet.model.interval import Interval
@@ -21,6 +28,9 @@ from discreet.noise.randomized_response import RandomizedResponse
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 from discreet.noise.threshold import StabilityThreshold
 
+if TYPE_CHECKING:
+    from discreet.curator import Curator
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -31,22 +41,34 @@ __all__ = [
     "DiscreetError",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "EngineFailed",
     "ExponentialMechanism",
     "Interval",
     "InvalidInput",
+    "LedgerClosed",
     "MissingExtra",
     "Neighbours",
     "NoisyTree",
     "NotComposable",
     "OwnAudit",
     "PermuteAndFlip",
+    "PolicyError",
     "PureFilter",
     "PureLoss",
     "QuantileTree",
+    "QueryRefused",
     "RandomizedResponse",
     "ScoreSensitivity",
     "SelfTestFailed",
     "Sensitivity",
     "StabilityThreshold",
     "audit_mechanism",
+    "open_curator",
 ]
+
+
+def open_curator(policy: "str | Path", *, analyst: str | None = None) -> "Curator":
+    """The curator of a policy file, for an analyst: the user of this system if not named."""
+    from discreet.apps.session import open_curator as opened
+
+    return opened(policy, analyst=analyst)

@@ -3,6 +3,10 @@
     DiscreetError                 catch this one to catch them all
     ├── InvalidInput              a value that cannot be what it is given as (also a ValueError)
     ├── BudgetExceeded            the loss does not fit into what is left; nothing was spent
+    ├── PolicyError               the policy, or what it points at, is not as it must be
+    ├── QueryRefused              a question that has no private answer as it stands; no data was read
+    ├── EngineFailed              the database failed after the charge; the charge stays
+    ├── LedgerClosed              the ledger does not add up, or is not the one it was; nothing was spent
     ├── NotComposable             two losses, or a loss and a group, that no theorem here covers
     ├── MissingExtra              an optional dependency is not installed
     └── SelfTestFailed            the noise did not pass its known-answer test; nothing is released
@@ -26,6 +30,22 @@ class InvalidInput(DiscreetError, ValueError):
 
 class BudgetExceeded(DiscreetError):
     """The loss does not fit into what is left of the budget. Nothing was spent."""
+
+
+class PolicyError(DiscreetError):
+    """The policy, or a file that it points at, is not as it must be."""
+
+
+class QueryRefused(DiscreetError):
+    """A question that has no private answer as it stands. No data was read and nothing was spent."""
+
+
+class EngineFailed(DiscreetError):
+    """The database failed after the charge. What it said is not shown, and the charge stays."""
+
+
+class LedgerClosed(DiscreetError):
+    """The ledger does not add up, or is not the one it was. No charge succeeds until its owner has looked."""
 
 
 class NotComposable(DiscreetError):

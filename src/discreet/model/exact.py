@@ -65,7 +65,7 @@ def within(value: object, name: str, low: Fraction, high: Fraction) -> Fraction:
     exact = exact_fraction(value, name)
     if not low <= exact <= high:
         raise InvalidInput(
-            f"{name} must be between {_short(low)} and {_short(high)}, not {_short(exact)}.",
+            f"{name} must be between {short(low)} and {short(high)}, not {short(exact)}.",
             remedy=f"Choose {name} inside that range.",
         )
     return exact
@@ -84,7 +84,7 @@ def positive_delta(value: object, name: str = "delta") -> Fraction:
     exact = exact_fraction(value, name)
     if not SMALLEST_DELTA <= exact < 1:
         raise InvalidInput(
-            f"{name} must be at least {_short(SMALLEST_DELTA)} and below 1, not {_short(exact)}.",
+            f"{name} must be at least {short(SMALLEST_DELTA)} and below 1, not {short(exact)}.",
             remedy=f"Choose {name} well below one over the number of people, such as 1e-9.",
         )
     return exact
@@ -188,8 +188,8 @@ def _describe(value: object) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def _short(value: Fraction) -> str:
-    """A parameter for an error message: never pages of digits."""
+def short(value: Fraction) -> str:
+    """A parameter for people to read: never pages of digits."""
     if value.denominator == 1 and abs(value) < 10**7:
         return str(value.numerator)
     return f"{decimal_context(6).divide(Decimal(value.numerator), Decimal(value.denominator)):g}"

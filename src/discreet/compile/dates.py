@@ -1,0 +1,155 @@
+"""Functions of dates and timestamps.
+
+Both lie in the years 1 to 9999 wherever they are read or made, and are NULL otherwise: then no part, no
+truncation and no difference of them can leave the engine's range. There are no time zones.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+
+from discreet.compile.definition import (
+    Arguments,
+    Function,
+    Operand,
+    Scope,
+    as_type,
+    fixed,
+    is_null_literal,
+    literal_text,
+    refuse_types,
+)
+from discreet.compile.intervals import Interval, interval
+from discreet.errors import QueryRefused
+from discreet.model.expression import Expression
+from discreet.model.policy import ValueType
+
+FIRST_DATE = "DATE '0001-01-01'"
+LAST_DATE = "DATE '9999-12-31'"
+FIRST_TIMESTAMP = "TIMESTAMP '0001-01-01 00:00:00'"
+LAST_TIMESTAMP = "TIMESTAMP '9999-12-31 23:59:59.999999'"
+LONGEST_DAYS = (date.max - date.min).days
+
+_UNITS = ("year", "quarter", "month", "week", "day")
+
+
+def in_calendar(sql: str, kind: ValueType, scope: Scope) -> str:
+    """A DATE or TIMESTAMP of the years 1 to 9999, else NULL; ±infinity is outside too."""
+    low, high = (FIRST_DATE, LAST_DATE) if kind is ValueType.DATE else (FIRST_TIMESTAMP, LAST_TIMESTAMP)
+    return scope.let(sql, lambda value: f"(CASE WHEN {value} BETWEEN {low} AND {high} THEN {value} END)")
+
+
+def _moment(usage: str, expression: Expression) -> Expression:
+    """A DATE or a TIMESTAMP."""
+    if expression.type in (ValueType.DATE, ValueType.TIMESTAMP):
+        return expression
+    converted = as_type(expression, ValueType.DATE) if is_null_literal(expression) else None
+    if converted is None:
+        raise refuse_types(
+            usage, (expression,), "It takes a date or a timestamp; convert with CAST(x AS DATE)."
+        )
+    return converted
+
+
+def _date_part(part: str, sql: str) -> str:
+    """Cast, because DuckDB gives a DOUBLE for the part of a constant NULL."""
+    return f"CAST(date_part('{part}', {sql}) AS BIGINT)"
+
+
+def _part(name: str, low: int, high: int, part: str | None = None) -> Function:
+    usage = f"{name}(date)"
+    return Function(
+        name=name,
+        usage=usage,
+        fewest=1,
+        most=1,
+        check=lambda arguments: ((_moment(usage, arguments[0]),), ValueType.INTEGER),
+        emit=lambda operands, _: _date_part(part or name, operands[0].sql),
+        range=lambda _: interval(low, high),
+    )
+
+
+def _hour(operands: Sequence[Operand], _: Scope) -> str:
+    return _date_part("hour", operands[0].sql)
+
+
+_TRUNC = "date_trunc('unit', date)"
+
+
+def _unit(expression: Expression) -> str:
+    unit = literal_text(_TRUNC, expression, 20).lower()
+    if unit not in _UNITS:
+        raise QueryRefused("date_trunc does not know this unit.", remedy=f"Use one of {', '.join(_UNITS)}.")
+    return unit
+
+
+def _check_trunc(arguments: Arguments) -> tuple[Arguments, ValueType]:
+    _unit(arguments[0])
+    return (arguments[0], _moment(_TRUNC, arguments[1])), ValueType.DATE
+
+
+def _trunc(operands: Sequence[Operand], _: Scope) -> str:
+    """Weeks begin on Monday, as did the year 1, so that no week begins before the calendar does."""
+    unit = _unit(operands[0].expression)
+    return f"CAST(date_trunc('{unit}', CAST({operands[1].sql} AS DATE)) AS DATE)"
+
+
+_DIFF = "date_diff('day', start, end)"
+
+
+def _check_diff(arguments: Arguments) -> tuple[Arguments, ValueType]:
+    if literal_text(_DIFF, arguments[0], 20).lower() != "day":
+        raise QueryRefused("date_diff counts days only.", remedy=f"Write {_DIFF} and divide.")
+    start, end = (_moment(_DIFF, argument) for argument in arguments[1:])
+    return (arguments[0], start, end), ValueType.INTEGER
+
+
+def _diff(operands: Sequence[Operand], _: Scope) -> str:
+    """The midnights between the two."""
+    return f"date_diff('day', CAST({operands[1].sql} AS DATE), CAST({operands[2].sql} AS DATE))"
+
+
+_ADD = "add_days(date, days)"
+
+
+def _add_days(operands: Sequence[Operand], scope: Scope) -> str:
+    """Days that could leave the calendar from either end are NULL first, so that the sum cannot overflow."""
+    day, count = operands
+    few = scope.let(
+        count.sql,
+        lambda value: f"(CASE WHEN {value} BETWEEN {-LONGEST_DAYS} AND {LONGEST_DAYS} THEN {value} END)",
+    )
+    return in_calendar(f"({day.sql} + TRY_CAST({few} AS INTEGER))", ValueType.DATE, scope)
+
+
+def _days_range(_: Sequence[Operand]) -> Interval:
+    return interval(-LONGEST_DAYS, LONGEST_DAYS)
+
+
+DATES = (
+    _part("year", 1, 9999),
+    _part("quarter", 1, 4),
+    _part("month", 1, 12),
+    _part("day", 1, 31),
+    _part("dayofweek", 1, 7, part="isodow"),
+    Function(
+        name="hour",
+        usage="hour(timestamp)",
+        fewest=1,
+        most=1,
+        check=fixed("hour(timestamp)", [ValueType.TIMESTAMP], ValueType.INTEGER),
+        emit=_hour,
+        range=lambda _: interval(0, 23),
+    ),
+    Function(name="date_trunc", usage=_TRUNC, fewest=2, most=2, check=_check_trunc, emit=_trunc),
+    Function(
+        name="date_diff", usage=_DIFF, fewest=3, most=3, check=_check_diff, emit=_diff, range=_days_range
+    ),
+    Function(
+        name="add_days",
+        usage=_ADD,
+        fewest=2,
+        most=2,
+        check=fixed(_ADD, [ValueType.DATE, ValueType.INTEGER], ValueType.DATE),
+        emit=_add_days,
+    ),
+)

@@ -1,0 +1,173 @@
+"""The allow-list of row-wise functions: what a question may compute from one row, and nothing else.
+
+    build_call      a checked call, the one door for the SQL parser and for the Python front-end
+    range_of        where all values of a numeric expression lie
+    emit_duckdb     the expression as DuckDB SQL that cannot raise on any row
+    integer_values, possible_values     the public keys that an expression has
+
+Every function is defined once, in the file of its subject. A new one needs a line in
+docs/reference/sql-functions.md, or a test fails.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from discreet.compile.arithmetic import ARITHMETIC
+from discreet.compile.casts import CASTS
+from discreet.compile.dates import DATES
+from discreet.compile.definition import Arguments, Function, Operand, Scope, is_null_literal
+from discreet.compile.fields import field_interval, field_sql
+from discreet.compile.intervals import UNKNOWN, Interval, point
+from discreet.compile.logic import LOGIC, collated
+from discreet.compile.quoting import build_literal, check_literal, literal_sql, number_of, quote_identifier
+from discreet.compile.texts import TEXTS
+from discreet.errors import QueryRefused
+from discreet.model.expression import Call, Expression, Field, Literal, Range, fields_of
+from discreet.model.policy import ValueType
+
+__all__ = ["FUNCTIONS", "build_call", "build_literal", "check_size", "emit_duckdb", "range_of"]
+
+FUNCTIONS: Mapping[str, Function] = {
+    function.name: function for function in (*ARITHMETIC, *LOGIC, *TEXTS, *DATES, *CASTS)
+}
+
+MOST_NODES = 10_000
+MOST_LEVELS = 64
+"""DuckDB binds names level by level: 64 levels take it a fraction of a second, 200 take seconds."""
+
+_FLATTENED = ("and", "or")
+
+FieldSql: TypeAlias = Mapping[str, str] | Callable[[str], str]
+
+
+def build_call(name: str, arguments: Arguments) -> Call:
+    """Call a function, if it is on the allow-list and takes these arguments."""
+    function = _function(name)
+    if name in _FLATTENED:  # a chain of ORs as long as a list, not as deep
+        arguments = tuple(each for argument in arguments for each in _chain(name, argument))
+    if not function.fewest <= len(arguments) <= function.most:
+        raise QueryRefused(f"{function.usage} was given {len(arguments)} arguments.", remedy=_arity(function))
+    for argument in arguments:
+        if isinstance(argument, Literal):
+            check_literal(argument)
+    converted, result = function.check(arguments)
+    call = Call(function=name, arguments=converted, type=result)
+    check_size(call)
+    return call
+
+
+def check_size(expression: Expression) -> None:
+    """Refuse what is nested too deep or too large, before anything walks it."""
+    nodes, levels = _size(expression, 1, {})
+    if nodes > MOST_NODES or levels > MOST_LEVELS:
+        raise _too_large()
+
+
+def _size(node: Expression, level: int, measured: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """Nodes and levels. A node that is used twice counts twice, but is read once."""
+    if not isinstance(node, Call):
+        return 1, 1
+    if level > MOST_LEVELS:
+        raise _too_large()
+    if id(node) not in measured:
+        sizes = [_size(argument, level + 1, measured) for argument in node.arguments]
+        measured[id(node)] = (
+            1 + sum(nodes for nodes, _ in sizes),
+            1 + max((levels for _, levels in sizes), default=0),
+        )
+    return measured[id(node)]
+
+
+def _too_large() -> QueryRefused:
+    return QueryRefused(
+        "An expression in the question is too large or nested too deep.",
+        remedy=f"Keep it below {MOST_NODES} parts and {MOST_LEVELS} levels; use IN for long lists.",
+    )
+
+
+def range_of(expression: Expression) -> Range | None:
+    """Where all values of a numeric expression lie, NULL aside; None if nothing bounds them."""
+    if not expression.type.numeric:
+        return None
+    found = _interval(expression)
+    if found.low is None or found.high is None:
+        return None
+    return Range(low=found.low, high=found.high)
+
+
+def emit_duckdb(expression: Expression, fields: FieldSql = quote_identifier) -> str:
+    """The expression as DuckDB SQL. It cannot raise on any row, and gives the same under any setting.
+
+    A text is grouped and joined by its bytes, whatever the collation of its column.
+    ``fields`` says how a column is read, such as ``{"age": 't."age"'}``; by its quoted name if not told.
+    """
+    check_size(expression)
+    read = fields if callable(fields) else fields.__getitem__
+    sql = _emitted(expression, read, Scope(prefix=_fresh_prefix(expression, read))).sql
+    return collated(sql) if expression.type is ValueType.TEXT else sql
+
+
+def _emitted(expression: Expression, read: Callable[[str], str], scope: Scope) -> Operand:
+    match expression:
+        case Field():
+            sql = field_sql(expression, read(expression.name), scope)
+        case Literal():
+            sql = literal_sql(expression)
+        case Call():
+            function = _function(expression.function)
+            if function.check(expression.arguments) != (expression.arguments, expression.type):
+                raise QueryRefused(
+                    f"A call of {expression.function} was not checked.", remedy="Build calls with build_call."
+                )
+            operands = [_emitted(argument, read, scope) for argument in expression.arguments]
+            sql = function.emit(operands, scope)
+            return Operand(sql=sql, interval=function.range(operands), expression=expression)
+    return Operand(sql=sql, interval=_leaf_interval(expression), expression=expression)
+
+
+def _interval(expression: Expression) -> Interval:
+    if not isinstance(expression, Call):
+        return _leaf_interval(expression)
+    operands = [
+        Operand(sql="", interval=_interval(argument), expression=argument)
+        for argument in expression.arguments
+    ]
+    return _function(expression.function).range(operands)
+
+
+def _leaf_interval(leaf: Field | Literal) -> Interval:
+    if not leaf.type.numeric:
+        return UNKNOWN
+    if isinstance(leaf, Field):
+        return field_interval(leaf)
+    return point(0) if is_null_literal(leaf) else point(number_of(leaf))
+
+
+def _function(name: str) -> Function:
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise QueryRefused(
+            "The question uses a function that is not on the list.",
+            remedy=f"Use one of: {', '.join(FUNCTIONS)}.",
+        )
+    return function
+
+
+def _chain(name: str, argument: Expression) -> Arguments:
+    if isinstance(argument, Call) and argument.function == name:
+        return argument.arguments
+    return (argument,)
+
+
+def _arity(function: Function) -> str:
+    if function.fewest == function.most:
+        return f"Give it {function.fewest}."
+    return f"Give it {function.fewest} to {function.most}."
+
+
+def _fresh_prefix(expression: Expression, read: Callable[[str], str]) -> str:
+    columns = [read(field.name).lower() for field in fields_of(expression)]
+    prefix = "let"
+    while any(prefix in column for column in columns):
+        prefix += "_"
+    return prefix

@@ -1,0 +1,1 @@
+"""Databases that run what the compiler emits."""

@@ -1,0 +1,350 @@
+"""DuckDB over files: opened read-only, locked, and silent about what it read.
+
+A locked DuckDB is no sandbox. The wall is the compiler, which writes every statement itself; here stands a
+second one: only the sources can be read, nothing can be written or set, a statement is one SELECT, and no
+word of the database's own errors is passed on.
+"""
+
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+
+from discreet.engines.duckdb_types import (
+    fits,
+    joined,
+    literal,
+    quoted,
+    reading,
+    returnable,
+    returning,
+    value_type,
+)
+from discreet.engines.engine import Rows
+from discreet.engines.sources import File, Format, Located, locate, read_header
+from discreet.errors import EngineFailed, PolicyError, QueryRefused
+from discreet.model.declaration import Source
+from discreet.model.policy import ValueType
+from discreet.model.secret import Secret
+
+T = TypeVar("T")
+
+_SCHEMA = "data"
+"""Tables live in a schema of their own, so that none of their names can mean something to DuckDB."""
+
+
+_SETTINGS = (
+    "TimeZone = 'UTC'",
+    "parquet_metadata_cache = true",
+    # A cast that is pushed down into the reader of a CSV file drops the whole row where it fails, instead of
+    # giving NULL: what one cell holds would decide about the others.
+    "disabled_optimizers = 'type_pushdown,scalar_fn_pushdown'",
+)
+"""Global ones, as every query has a cursor of its own, which knows nothing of local ones."""
+
+
+class DuckDBEngine:
+    """One in-memory DuckDB with a view over each source. Threads may share it; Ctrl-C stops a query."""
+
+    dialect = "duckdb"
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        base_dir: Path,
+        *,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """Open the sources, relative to `base_dir`, and lock the database."""
+        self._schemas: dict[str, dict[str, ValueType]] = {}
+        self._unsupported: dict[str, tuple[str, ...]] = {}
+        self._located = {name: locate(source.location, base_dir) for name, source in sources.items()}
+        self._cursors = threading.Lock()
+        spill = tempfile.mkdtemp(prefix="discreet-")
+        self._remove_spill = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        self._connection = _connect(spill, memory_limit=memory_limit, threads=threads)
+        databases = self._attach()
+        self._allow_only_sources()
+        for name, source in sources.items():
+            self._create_view(name, source, databases)
+        self._connection.execute("SET lock_configuration = true")
+
+    @property
+    def relations(self) -> Mapping[str, str]:
+        return {name: f"{_SCHEMA}.{quoted(name)}" for name in self._schemas}
+
+    def schema(self, table: str) -> dict[str, ValueType]:
+        return dict(self._schemas[table])
+
+    def unsupported(self, table: str) -> tuple[str, ...]:
+        """Columns of the source that are left out, as their type is of no use here: lists, blobs, times."""
+        return self._unsupported[table]
+
+    def prepare(self, sql: str) -> None:
+        self._check_unchanged()
+        accepted = _silently(lambda: self._accepts(sql))
+        if not accepted:
+            raise QueryRefused(
+                "The database does not accept this question. No data was read and nothing was spent.",
+                remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
+            )
+
+    def run(self, sql: str) -> Secret[Rows]:
+        with self._cursors:
+            cursor = self._connection.cursor()
+        outcome = _interruptible(lambda: _silently(lambda: _fetch(cursor, sql)), cursor.interrupt)
+        if outcome is None:
+            raise EngineFailed(
+                "The database failed while it computed the answer. What was charged stays charged.",
+                remedy="Ask the owner of the data to run “discreet check” and to look at memory and disk.",
+            )
+        return outcome
+
+    def close(self) -> None:
+        self._connection.close()
+        self._remove_spill()
+
+    def _accepts(self, sql: str) -> bool:
+        with self._cursors:
+            cursor = self._connection.cursor()
+        columns = _result_columns(cursor, sql)
+        cursor.execute(f"EXPLAIN {returning(sql, columns)}")
+        return True
+
+    def _check_unchanged(self) -> None:
+        for located in self._located.values():
+            for file in located.files:
+                if not file.unchanged:
+                    raise PolicyError(
+                        f"The file “{file.path.name}” was changed, moved or removed since it was opened.",
+                        remedy="Open the policy again; run “discreet check” if it no longer opens.",
+                    )
+
+    def _attach(self) -> dict[Path, str]:
+        """Every DuckDB file once, read-only. After the lock nothing more can be attached."""
+        databases: dict[Path, str] = {}
+        for located in self._located.values():
+            for file in located.files if located.format is Format.DUCKDB else ():
+                if file.path not in databases:
+                    databases[file.path] = f"source_{len(databases)}"
+                    statement = (
+                        f"ATTACH {literal(str(file.path))} AS {databases[file.path]} (TYPE duckdb, READ_ONLY)"
+                    )
+                    self._owner_execute(statement, file.path.name, "a DuckDB file")
+        return databases
+
+    def _allow_only_sources(self) -> None:
+        files = [
+            file
+            for located in self._located.values()
+            for file in located.files
+            if located.format is not Format.DUCKDB
+        ]
+        allowed = sorted({name for file in files for name in (str(file.path), file.pattern)})
+        self._connection.execute(f"SET allowed_paths = {_list(allowed)}")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute(f"CREATE SCHEMA {_SCHEMA}")
+
+    def _create_view(self, name: str, source: Source, databases: Mapping[Path, str]) -> None:
+        located = self._located[name]
+        relation = self._relation(located, source, databases)
+        native = self._describe(relation, source.location, located.format)
+        declared = source.implied_types if located.format is Format.CSV else source.types
+        kinds: dict[str, ValueType] = {}
+        for column, in_source in native.items():
+            found = value_type(in_source)
+            if found is not None:
+                kinds[column] = self._declared(name, column, found, declared, located, public=source.public)
+        reads = [
+            reading(column, kind, native[column], is_person=column == source.person)
+            for column, kind in kinds.items()
+        ]
+        if not reads:
+            raise PolicyError(
+                f"The source “{source.location}” has no column that can be used.",
+                remedy="Give a table with columns of numbers, text, truth values or dates.",
+            )
+        statement = f"CREATE VIEW {_SCHEMA}.{quoted(name)} AS SELECT {', '.join(reads)} FROM {relation}"  # noqa: S608
+        self._owner_execute(statement, source.location, located.format.value)
+        self._schemas[name] = kinds
+        self._unsupported[name] = tuple(column for column in native if column not in kinds)
+
+    @staticmethod
+    def _declared(
+        table: str,
+        column: str,
+        found: ValueType,
+        declared: Mapping[str, ValueType],
+        located: Located,
+        *,
+        public: bool,
+    ) -> ValueType:
+        kind = declared.get(column, found)
+        from_text = located.format is Format.CSV and (not public or found is ValueType.TEXT)
+        if not from_text and not fits(found, kind):
+            raise PolicyError(
+                f"Column “{column}” of table “{table}” is {found.value} in its source, not {kind.value}.",
+                remedy=f"Declare [tables.{table}.columns.{column}] as the source has it.",
+            )
+        return kind
+
+    def _relation(self, located: Located, source: Source, databases: Mapping[Path, str]) -> str:
+        match located.format:
+            case Format.DUCKDB:
+                if len(located.files) > 1:
+                    raise PolicyError(
+                        f"The source “{source.location}” is several DuckDB files.", remedy="Name one of them."
+                    )
+                return ".".join([databases[located.files[0].path], *map(quoted, located.table)])
+            case Format.CSV:
+                return _csv(located.files, sniff=source.public)
+            case Format.PARQUET:
+                schemas = [
+                    self._describe(_parquet([file]), file.path.name, located.format) for file in located.files
+                ]
+                for file, schema in zip(located.files, schemas, strict=True):
+                    if schema != schemas[0]:
+                        raise _differs(file, located.files[0])
+                return _parquet(located.files)
+
+    def _describe(self, relation: str, name: str, kind: Format) -> dict[str, str]:
+        rows = self._owner_execute(f"DESCRIBE FROM {relation}", name, kind.value)
+        return {str(row[0]): str(row[1]) for row in rows}
+
+    def _owner_execute(self, statement: str, name: str, kind: str) -> list[tuple[object, ...]]:
+        """For the owner's mistakes, while opening. Even here DuckDB's words stay unsaid: they quote cells."""
+        rows = _silently(lambda: self._connection.execute(statement).fetchall())
+        if rows is None:
+            raise PolicyError(
+                f"The source “{name}” cannot be read as {kind}.",
+                remedy="Check that it is one, that it is complete, and that the table in it exists.",
+            )
+        return rows
+
+
+def guess_types(location: str, base_dir: Path) -> tuple[dict[str, ValueType], bool]:
+    """The usable columns of a source, for the owner's first draft, and whether the types had to be guessed.
+
+    Types of CSV files are guessed from their first rows, so only the owner may see them.
+    """
+    source = Source(location=location, public=True, person=None, types={}, implied_types={})
+    engine = DuckDBEngine({"data": source}, base_dir)
+    schema = engine.schema("data")
+    engine.close()
+    return schema, locate(location, base_dir).format is Format.CSV
+
+
+def _connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "python_enable_replacements": False,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        "allow_persistent_secrets": False,
+        "temp_directory": spill,
+    }
+    if memory_limit is not None:
+        settings["memory_limit"] = memory_limit
+    if threads is not None:
+        settings["threads"] = threads
+    connection = _silently(lambda: duckdb.connect(":memory:", config=settings))
+    if connection is None:
+        raise PolicyError(
+            "The database does not start with these limits.",
+            remedy='Give memory_limit as text such as "4GB", and threads as a whole number from 1.',
+        )
+    for setting in _SETTINGS:
+        connection.execute(f"SET GLOBAL {setting}")
+    return connection
+
+
+def _csv(files: tuple[File, ...], *, sniff: bool) -> str:
+    """All columns as text, whatever the rows hold: types that follow the rows would tell about them.
+
+    Only in tables that anybody may see, DuckDB looks at them. A torn row is left out, not an error.
+    """
+    header = read_header(files[0])
+    for file in files[1:]:
+        if read_header(file) != header:
+            raise _differs(file, files[0])
+    names = _list(file.pattern for file in files)
+    if sniff:
+        return f"read_csv({names}, header = true, delim = {literal(header.delimiter)}, ignore_errors = true)"
+    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in header.names)
+    return (
+        f"read_csv({names}, columns = {{{columns}}}, header = true, auto_detect = false,"
+        f" delim = {literal(header.delimiter)}, quote = '\"', escape = '\"',"
+        " ignore_errors = true, strict_mode = false)"
+    )
+
+
+def _parquet(files: tuple[File, ...] | list[File]) -> str:
+    return f"read_parquet({_list(file.pattern for file in files)}, hive_partitioning = false)"
+
+
+def _list(names: Iterable[str]) -> str:
+    return f"[{', '.join(map(literal, names))}]"
+
+
+def _differs(file: File, first: File) -> PolicyError:
+    return PolicyError(
+        f"The files “{first.path.name}” and “{file.path.name}” of one source have different columns.",
+        remedy="Give them the same columns in the same order, or make them two tables.",
+    )
+
+
+def _result_columns(cursor: duckdb.DuckDBPyConnection, sql: str) -> dict[str, str]:
+    """Names and types of what one SELECT returns; anything else than one SELECT is refused."""
+    statements = cursor.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise ValueError("not one SELECT")
+    described = cursor.execute(f"DESCRIBE {sql}").fetchall()
+    columns = {str(row[0]): str(row[1]) for row in described}
+    if len(columns) != len(described) or not all(map(returnable, columns.values())):
+        raise ValueError("columns that cannot be returned")
+    return columns
+
+
+def _fetch(cursor: duckdb.DuckDBPyConnection, sql: str) -> Secret[Rows]:
+    columns = _result_columns(cursor, sql)
+    return Secret(joined(cursor.execute(returning(sql, columns)).fetchnumpy(), columns))
+
+
+def _silently(action: Callable[[], T]) -> T | None:
+    """The result, or None. The error is dropped here, so that nothing can be chained to, logged with or read
+    from the frames of what is raised instead: DuckDB's errors quote cells.
+    """
+    try:
+        return action()
+    except Exception:
+        return None
+
+
+def _interruptible(action: Callable[[], T], interrupt: Callable[[], None]) -> T | None:
+    """Runs in a thread of its own, as DuckDB can go for long without looking whether Ctrl-C was pressed."""
+    results: list[T] = []
+    finished = threading.Event()
+
+    def work() -> None:
+        try:
+            results.append(action())
+        finally:
+            finished.set()
+
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    try:
+        finished.wait()  # not join, which takes a thread for ended when it is interrupted (CPython 3.11)
+    except BaseException:
+        interrupt()
+        finished.wait()
+        raise
+    finally:
+        worker.join()
+    return results[0] if results else None

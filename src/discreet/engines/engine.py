@@ -1,0 +1,42 @@
+"""What every database must do for the curator."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias
+
+from numpy.typing import NDArray
+
+from discreet.model.policy import ValueType
+from discreet.model.secret import Secret
+
+Rows: TypeAlias = dict[str, NDArray[Any]]
+"""Exact results by column, all of one length.
+
+Integers are int64, or Python ints in an object array if their SQL type is wider; text is str in an object
+array; dates are datetime64[D], timestamps datetime64[us]. A column in which NULL occurs is a masked array.
+"""
+
+
+class Engine(Protocol):
+    """A locked database over the sources of one policy. It can be shared by threads."""
+
+    @property
+    def dialect(self) -> str: ...
+
+    @property
+    def relations(self) -> Mapping[str, str]:
+        """How each table of the policy is named in this database's SQL, quoted."""
+        ...
+
+    def schema(self, table: str) -> dict[str, ValueType]:
+        """The columns that can be used, as the table's relation delivers them."""
+        ...
+
+    def prepare(self, sql: str) -> None:
+        """Make sure that the database accepts the statement. No row is read; QueryRefused if it does not."""
+        ...
+
+    def run(self, sql: str) -> Secret[Rows]:
+        """Read the data. Any failure is an EngineFailed that says nothing about it."""
+        ...
+
+    def close(self) -> None: ...

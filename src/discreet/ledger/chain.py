@@ -1,0 +1,175 @@
+"""The chain of entries: how each is hashed, and what follows from all of them together.
+
+Shared by all ledgers: whatever a database says about an account must be what replaying its entries gives.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from discreet.errors import LedgerClosed
+from discreet.ledger.ledger import Account, Balance, Entry, Kind
+from discreet.ledger.units import Units
+
+BEFORE_THE_FIRST = "0" * 64
+"""The digest before the first entry."""
+
+RESTORE = "Restore the latest backup that verifies, and call rebase to write off what was spent since."
+
+
+def sealed(entry: Entry, previous: str) -> Entry:
+    """The entry with its digest."""
+    return replace(entry, digest=digest_of(entry, previous))
+
+
+def digest_of(entry: Entry, previous: str) -> str:
+    return hashlib.sha256(canonical(fields_of(entry, previous)).encode()).hexdigest()
+
+
+def exported(entry: Entry, previous: str) -> str:
+    """One line of an export; without its "digest" it is the text that the digest is of."""
+    return canonical({**fields_of(entry, previous), "digest": entry.digest})
+
+
+def fields_of(entry: Entry, previous: str) -> dict[str, Any]:
+    """Everything that the digest covers."""
+    return {
+        "number": entry.number,
+        "kind": entry.kind.value,
+        "dataset": entry.dataset,
+        "version": entry.version,
+        "analyst": entry.analyst,
+        "question": entry.question,
+        "key": entry.key,
+        "currency": entry.taken.currency.value,
+        "taken": entry.taken[1:],
+        "spent": entry.spent[1:],
+        "note": entry.note,
+        "at": time_text(entry.at),
+        "previous": previous,
+    }
+
+
+def canonical(value: object) -> str:
+    """One text for one value: keys sorted, no spaces, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def time_text(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def declaration(account: Account, reason: str) -> str:
+    """The note of an entry that declares a budget."""
+    return canonical(
+        {
+            "analyst_cap": account.cap_units[1:],
+            "budget": account.budget_units[1:],
+            "fingerprint": account.fingerprint,
+            "reason": reason,
+        }
+    )
+
+
+@dataclass(slots=True)
+class _Standing:
+    """An account while its entries are replayed."""
+
+    account: Account
+    budget: Units
+    cap: Units
+    version: int
+    spent: Units
+    analysts: dict[str, Units] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Replay:
+    """What follows from the entries: add them one by one, from the first."""
+
+    number: int = 0
+    digest: str = BEFORE_THE_FIRST
+    answers: dict[int, str] = field(default_factory=dict)
+    """The digest of the answer to each charge that was answered, by the charge's number."""
+    _charges: dict[tuple[str, int, str], int] = field(default_factory=dict)
+    _standings: dict[str, _Standing] = field(default_factory=dict)
+
+    def add(self, entry: Entry) -> None:
+        if entry.number != self.number + 1:
+            raise LedgerClosed(f"After entry {self.number} comes entry {entry.number}.", remedy=RESTORE)
+        if entry.digest != digest_of(entry, self.digest):
+            raise LedgerClosed(f"Entry {entry.number} is not what it was when it was made.", remedy=RESTORE)
+        try:
+            if entry.kind is not Kind.LOST:
+                self._apply(entry)
+        except (LookupError, ValueError, TypeError):
+            raise LedgerClosed(
+                f"Entry {entry.number} does not follow from those before.", remedy=RESTORE
+            ) from None
+        self.number, self.digest = entry.number, entry.digest
+
+    def add_all(self, entries: Iterable[Entry]) -> "Replay":
+        for entry in entries:
+            self.add(entry)
+        return self
+
+    def balances(self) -> dict[str, Balance]:
+        return {
+            dataset: Balance(
+                account=standing.account,
+                version=standing.version,
+                spent=standing.spent.loss,
+                analysts={analyst: spent.loss for analyst, spent in standing.analysts.items()},
+            )
+            for dataset, standing in self._standings.items()
+        }
+
+    def _apply(self, entry: Entry) -> None:
+        if entry.kind in (Kind.OPENED, Kind.BUDGET_CHANGED):
+            self._declare(entry)
+        now = self._standings[entry.dataset]
+        if entry.kind in (Kind.REFRESHED, Kind.WRITTEN_OFF):
+            now.version += 1
+        if entry.kind is Kind.CHARGED:
+            self._charge(entry, now)
+        if entry.kind is Kind.ANSWERED:
+            charge = self._charges[entry.dataset, entry.version, entry.key]
+            _require(charge not in self.answers)
+            self.answers[charge] = entry.note
+        else:  # an answer belongs to the version of its charge, all else to the present one
+            _require(entry.version == now.version)
+        _require(entry.taken.currency is now.budget.currency)
+        now.spent = now.spent.plus(entry.taken)
+        _require(entry.spent == now.spent and now.spent.within(now.budget) and min(entry.taken[1:]) >= 0)
+        _require(entry.kind in (Kind.CHARGED, Kind.WRITTEN_OFF) or entry.taken == entry.taken.none)
+
+    def _charge(self, entry: Entry, now: _Standing) -> None:
+        place = (entry.dataset, entry.version, entry.key)
+        spent = now.analysts.get(entry.analyst, entry.taken.none).plus(entry.taken)
+        _require(place not in self._charges and spent.within(now.cap))
+        self._charges[place] = entry.number
+        now.analysts[entry.analyst] = spent
+
+    def _declare(self, entry: Entry) -> None:
+        note, currency = json.loads(entry.note), entry.taken.currency
+        budget, cap = Units(currency, *note["budget"]), Units(currency, *note["analyst_cap"])
+        account = Account(
+            dataset=entry.dataset,
+            budget=budget.loss,
+            analyst_cap=cap.loss,
+            fingerprint=note["fingerprint"],
+        )
+        if entry.kind is Kind.OPENED:
+            _require(entry.dataset not in self._standings)
+            self._standings[entry.dataset] = _Standing(account, budget, cap, 1, budget.none)
+        now = self._standings[entry.dataset]
+        _require(all(spent.within(cap) for spent in now.analysts.values()))
+        now.account, now.budget, now.cap = account, budget, cap
+
+
+def _require(holds: bool) -> None:
+    if not holds:
+        raise ValueError

@@ -1,0 +1,208 @@
+"""What a ledger promises, whichever database keeps it.
+
+1. A charge is all or nothing, and durable when `charge` returns: the curator reads data only after that.
+2. The sum of all charges to a dataset never exceeds its budget, nor that of an analyst the analyst's cap:
+   over threads, processes, machines, crashes and restarts. This is the privacy filter of
+   `accounting.filters`, kept in integers.
+3. Entries are only ever added, are numbered without gaps over the whole ledger, and each carries a hash of
+   all before it; the last one is anchored outside the database, so that a backup that was restored over it is
+   noticed. Any doubt closes the ledger: no charge succeeds until its owner has looked.
+4. The same question at the same price, on the same version of the data, is charged once: its answer is
+   stored, and given again.
+
+Store before show
+-----------------
+A question is asked in this order, and only what `store_answer` returned is ever shown to anybody:
+
+    stored_answer → (if there is none) charge → run and add noise → store_answer → show
+
+Under this rule a charge may be used again when its answer was never stored, because a crash came in between:
+what was never stored was never seen, so that the second draw of the noise is the first one that leaves.
+Two processes may even hold the same receipt and both draw; the first to store wins, and both show that one.
+That an answer was stored is an entry of the chain for this reason: in a backup from between the charge and
+the answer, the charge would look unused. And nothing between the draw and `store_answer` may fail because of
+what was drawn: to draw again until it fits is not the noise that was paid for.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from discreet.errors import InvalidInput
+from discreet.ledger.units import KeptLoss, Units, budget_units, filter_of
+from discreet.model.privacy import Loss
+from discreet.model.receipt import Receipt
+
+LONGEST_NAME = 1_000
+LONGEST_TEXT = 1_000_000
+LARGEST_ANSWER = 2**28
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A dataset's budget as the ledger holds it: declared once, by its owner."""
+
+    dataset: str
+    budget: KeptLoss
+    """The most that all charges may come to, in the one currency that the dataset is charged in."""
+    analyst_cap: KeptLoss
+    """The most for any one analyst; equal to the budget if there is no cap."""
+    fingerprint: str
+    """A digest of whose privacy this is (source and person column), so that no two policies share it."""
+
+    def __post_init__(self) -> None:
+        checked_text(self.dataset, "dataset", LONGEST_NAME)
+        checked_text(self.fingerprint, "fingerprint", LONGEST_NAME)
+        budget, cap = self.budget_units, self.cap_units
+        if not cap.within(budget):
+            raise InvalidInput(
+                "The cap of an analyst must be in the budget's currency, and no more than the budget.",
+                remedy="Give the budget itself as analyst_cap if there is no cap.",
+            )
+        for most in (budget, cap):
+            filter_of(most.loss, most.none.loss)  # refuses what is too small to pay anything
+        object.__setattr__(self, "budget", budget.loss)
+        object.__setattr__(self, "analyst_cap", cap.loss)
+
+    @property
+    def budget_units(self) -> Units:
+        return budget_units(self.budget, "budget")
+
+    @property
+    def cap_units(self) -> Units:
+        return budget_units(self.analyst_cap, "analyst_cap")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """Where an account stands."""
+
+    account: Account
+    version: int
+    spent: KeptLoss
+    """By all analysts, and written off."""
+    analysts: dict[str, KeptLoss]
+
+    @property
+    def left(self) -> KeptLoss:
+        return filter_of(self.account.budget, self.spent).left
+
+    @property
+    def spent_units(self) -> Units:
+        return budget_units(self.spent, "spent")
+
+
+class Kind(StrEnum):
+    """What an entry records."""
+
+    OPENED = "opened"
+    CHARGED = "charged"
+    ANSWERED = "answered"
+    REFRESHED = "refreshed"
+    BUDGET_CHANGED = "budget changed"
+    WRITTEN_OFF = "written off"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing that happened. All the rest of a ledger follows from its entries."""
+
+    number: int
+    kind: Kind
+    dataset: str
+    version: int
+    analyst: str
+    question: str
+    key: str
+    taken: Units
+    """What this entry took from the budget."""
+    spent: Units
+    """Of the budget, after this entry: as in a bank statement."""
+    note: str
+    """What else belongs to it: the declared budget, the owner's reason, the answer's digest."""
+    at: datetime
+    digest: str
+    """SHA-256 of all of the above and of the digest before."""
+
+    def receipt(self) -> Receipt:
+        """A charge, as its analyst holds it."""
+        return Receipt(
+            number=self.number,
+            dataset=self.dataset,
+            version=self.version,
+            analyst=self.analyst,
+            question=self.question,
+            key=self.key,
+            charged=self.taken.loss,
+            at=self.at,
+            digest=self.digest,
+        )
+
+
+class Ledger(Protocol):
+    """Keeps accounts. The last four are the owner's."""
+
+    def open_account(self, account: Account) -> Balance:
+        """Create the account, or find it as it was declared; LedgerClosed if it was declared otherwise."""
+
+    def charge(self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss) -> Receipt:
+        """Add an entry, durably, or raise BudgetExceeded and change nothing.
+
+        A key that was charged on this version of the data is not charged again: its receipt is returned,
+        and may be used under the rule *store before show*.
+        """
+
+    def stored_answer(self, dataset: str, key: str) -> tuple[Receipt, bytes] | None:
+        """The answer to this question on the present version of the data, if it was given before."""
+
+    def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:
+        """Keep what was released for a charge, durably. The first one stays: show what is returned."""
+
+    def balance(self, dataset: str) -> Balance:
+        """What is spent and left, in all and by each analyst."""
+
+    def entries(self, dataset: str) -> Iterator[Entry]:
+        """Everything that happened to a dataset, oldest first."""
+
+    def verify(self) -> None:
+        """Check the chain, the sums and the anchor; LedgerClosed with what is wrong."""
+
+    def close(self) -> None:
+        """Let go of files and connections; what was charged is durable already."""
+
+    def refresh(self, dataset: str) -> int:
+        """Start a new version of the data; the budget goes on. Returns the version."""
+
+    def change_budget(self, dataset: str, *, budget: KeptLoss, analyst_cap: KeptLoss, reason: str) -> Balance:
+        """Declare another budget, in the same currency, and no less than is spent."""
+
+    def rebase(self, *, write_off: Mapping[str, Loss] | Literal["everything"], reason: str) -> None:
+        """Go on with a ledger that is not the one it was, such as a restored backup.
+
+        Charges after the backup are lost, and nobody can tell how much they were. So every account is charged
+        with what its owner writes off, by dataset; one that is not named loses all that it has left. Every
+        dataset starts a new version, because answers may have been lost too.
+        """
+
+    def export(self) -> Iterator[str]:
+        """All entries as lines of JSON, also from a ledger that is closed."""
+
+
+def checked_text(value: object, name: str, longest: int, *, may_be_empty: bool = False) -> str:
+    """Text that every database can hold and every reader sees alike."""
+    if not isinstance(value, str):
+        raise InvalidInput(
+            f"{name} must be text, not a {type(value).__name__}.", remedy=f"Give {name} as a str."
+        )
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{name} is not valid Unicode.", remedy="Remove lone surrogates.") from None
+    if "\0" in value or len(value) > longest or not (value.strip() or may_be_empty):
+        raise InvalidInput(
+            f"{name} must have 1 to {longest} characters and no NUL.", remedy=f"Choose another {name}."
+        )
+    return value

@@ -1,0 +1,169 @@
+"""What the owner wrote down, before the sources were looked at: column types may still be open.
+
+The reader of the policy makes a `Policy`, an engine opens its `sources` and knows their schemas, and
+`complete_with_schema` joins the two into the `Dataset` that questions are asked of. None of it reads a row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fractions import Fraction
+from typing import TypeAlias
+
+from discreet.errors import InvalidInput, PolicyError
+from discreet.model.policy import (
+    Bounds,
+    Column,
+    Dataset,
+    KeyValue,
+    PersonColumn,
+    PrivateTable,
+    PublicTable,
+    Table,
+    ValueType,
+    type_of_key,
+)
+
+Schema: TypeAlias = Mapping[str, ValueType]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDeclaration:
+    """What the owner says of a column; its source says the rest."""
+
+    name: str
+    place: str
+    """Where it is declared, in the owner's words, for errors."""
+    type: ValueType | None
+    bounds: Bounds | None
+    keys: tuple[KeyValue, ...] | None
+    unit: Fraction | None
+
+    @property
+    def implied_type(self) -> ValueType | None:
+        """What the declaration says about the type, without looking at any data."""
+        if self.type is None and self.keys:
+            return type_of_key(self.keys[0])
+        if self.type is None and self.bounds is not None:
+            return ValueType.NUMBER
+        return self.type
+
+    def over(self, type_in_source: ValueType) -> Column:
+        try:
+            return Column(
+                name=self.name, type=type_in_source, bounds=self.bounds, keys=self.keys, unit=self.unit
+            )
+        except InvalidInput as error:
+            raise PolicyError(f"{self.place}: {error.problem}", remedy=error.remedy) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a table is, and how its columns are to be read."""
+
+    location: str
+    """A file, a pattern of files, or FILE.duckdb#TABLE."""
+    public: bool
+    person: str | None
+    """The column that identifies a person, if one does."""
+    types: Schema
+    """Declared types; other columns keep the type that the source has."""
+    implied_types: Schema
+    """The same for files of text, which have no types: with those that bounds and keys imply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """A dataset whose tables have no columns yet, and what was declared of the columns."""
+
+    dataset: Dataset
+    columns: Mapping[str, Mapping[str, ColumnDeclaration]]
+    """By table, then by column."""
+    places: Mapping[str, str]
+    """Where each table is declared, in the owner's words, for errors."""
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        return {name: self._source(name) for name in self.dataset.tables}
+
+    def _source(self, name: str) -> Source:
+        table, declared = self.dataset.tables[name], self.columns[name].values()
+        return Source(
+            location=table.source,
+            public=isinstance(table, PublicTable),
+            person=_person_column(table),
+            types={column.name: column.type for column in declared if column.type},
+            implied_types={column.name: column.implied_type for column in declared if column.implied_type},
+        )
+
+
+def complete_with_schema(policy: Policy, schemas: Mapping[str, Schema]) -> Dataset:
+    """The dataset, with every column that a source has: declared or not, undeclared ones without bounds."""
+    tables = {
+        name: replace(table, columns=_columns(policy, name, schemas[name]))
+        for name, table in policy.dataset.tables.items()
+    }
+    for name, table in tables.items():
+        if isinstance(table, PrivateTable):
+            _check_person(table, policy.places[name])
+    _check_one_kind_of_id([table for table in tables.values() if isinstance(table, PrivateTable)])
+    return replace(policy.dataset, tables=tables)
+
+
+def nearest(name: str, known: Mapping[str, object] | list[str]) -> str:
+    """A remedy for a name that does not exist: the one that was probably meant, or all."""
+    close = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    if close:
+        return f"Did you mean “{close[0]}”?"
+    return f"There are: {', '.join(known)}." if known else "There are none."
+
+
+def _person_column(table: Table) -> str | None:
+    if isinstance(table, PrivateTable) and isinstance(table.person, PersonColumn):
+        return table.person.name
+    return None
+
+
+def _columns(policy: Policy, table: str, schema: Schema) -> dict[str, Column]:
+    declared = policy.columns[table]
+    for name, declaration in declared.items():
+        if name not in schema:
+            raise PolicyError(
+                f"{declaration.place}: the source of table “{table}” has no usable column “{name}”.",
+                remedy=nearest(name, schema),
+            )
+    return {
+        name: declared[name].over(kind) if name in declared else Column(name=name, type=kind)
+        for name, kind in schema.items()
+    }
+
+
+def _check_person(table: PrivateTable, place: str) -> None:
+    if not isinstance(table.person, PersonColumn):
+        return
+    column = table.columns.get(table.person.name)
+    if column is None:
+        raise PolicyError(
+            f"{place} person: the source has no usable column “{table.person.name}”.",
+            remedy=nearest(table.person.name, table.columns),
+        )
+    if column.type not in (ValueType.INTEGER, ValueType.TEXT):
+        raise PolicyError(
+            f"{place} person: “{column.name}” is {column.type.value}, which does not identify a person.",
+            remedy="Name a column of integers or text, or declare the column's type as integer.",
+        )
+
+
+def _check_one_kind_of_id(tables: list[PrivateTable]) -> None:
+    """The number 1 and the text "1" never meet, so that one person would be counted as two."""
+    kinds = {
+        table.name: table.columns[table.person.name].type
+        for table in tables
+        if isinstance(table.person, PersonColumn)
+    }
+    if len(set(kinds.values())) > 1:
+        told = ", ".join(f"{kind.value} in “{name}”" for name, kind in kinds.items())
+        raise PolicyError(
+            f"The column that identifies a person has different types: {told}.",
+            remedy='Declare the same type for all, such as type = "text".',
+        )

@@ -1,0 +1,210 @@
+"""What the owner declares: who a person is, what the bounds are, and how much privacy may ever be spent.
+
+A policy never looks at the data; everything in it is public.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import Enum
+from fractions import Fraction
+from typing import TypeAlias
+
+from discreet.errors import InvalidInput
+from discreet.model.exact import exact_fraction, positive_count, positive_delta, positive_epsilon, within
+from discreet.model.neighbours import Neighbours
+
+KeyValue: TypeAlias = str | int | bool | date
+"""A value that a column can be grouped by; floats cannot."""
+
+_LARGEST_DELTA = Fraction(1, 100)
+_LARGEST_BOUND = Fraction(2**60)
+_INTEGERS = range(-(2**63), 2**63)
+
+
+class ValueType(Enum):
+    """What a column holds, the same on every engine."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+
+    @property
+    def numeric(self) -> bool:
+        return self in (ValueType.INTEGER, ValueType.NUMBER)
+
+
+def budget_delta(value: object) -> Fraction:
+    """Read a budget's δ: 0 for pure ε, else far below 1 and not so small that it cannot be meant."""
+    exact = within(value, "delta", Fraction(0), _LARGEST_DELTA)
+    return positive_delta(exact) if exact else exact
+
+
+def type_of_key(key: object) -> ValueType | None:
+    """The column type that a key belongs to; None for what cannot be a key, such as a float."""
+    match key:
+        case bool():
+            return ValueType.BOOLEAN
+        case int():
+            return ValueType.INTEGER if key in _INTEGERS else None
+        case str():
+            return ValueType.TEXT
+        case datetime():
+            return ValueType.TIMESTAMP if key.tzinfo is None else None
+        case date():
+            return ValueType.DATE
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Values are clamped to low … high before they count."""
+
+    low: Fraction
+    high: Fraction
+
+    def __post_init__(self) -> None:
+        low = within(self.low, "the lower bound", -_LARGEST_BOUND, _LARGEST_BOUND)
+        high = within(self.high, "the upper bound", -_LARGEST_BOUND, _LARGEST_BOUND)
+        if low >= high:
+            raise InvalidInput(
+                "The lower bound must be below the upper bound.", remedy="Write bounds = [low, high]."
+            )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column that questions may use, and what is publicly known of it."""
+
+    name: str
+    type: ValueType
+    bounds: Bounds | None = None
+    """Without bounds it can be counted and grouped by, but not summed."""
+    keys: tuple[KeyValue, ...] | None = None
+    """All values that it can have, if they are public."""
+    unit: Fraction | None = None
+    """The grid that values are rounded to; chosen from the bounds if not declared."""
+
+    def __post_init__(self) -> None:
+        if self.bounds is not None and not self.type.numeric:
+            raise InvalidInput(
+                f"Column “{self.name}” is {self.type.value}, which has no bounds.",
+                remedy='Drop the bounds, or declare type = "number".',
+            )
+        if self.keys is not None:
+            self._check_keys(self.keys)
+        if self.unit is not None:
+            unit = exact_fraction(self.unit, f"the unit of column “{self.name}”")
+            if not Fraction(1, 10**12) <= unit <= _LARGEST_BOUND:
+                raise InvalidInput(
+                    f"The unit of column “{self.name}” must be a positive number of ordinary size.",
+                    remedy="Write unit = 0.01 for cents.",
+                )
+            object.__setattr__(self, "unit", unit)
+
+    def _check_keys(self, keys: tuple[KeyValue, ...]) -> None:
+        if self.type is ValueType.NUMBER:
+            raise InvalidInput(
+                f"Column “{self.name}” holds numbers with fractions, which cannot be keys.",
+                remedy='Drop the keys, or declare type = "integer" if all its values are whole.',
+            )
+        if any(type_of_key(key) is not self.type for key in keys):
+            raise InvalidInput(
+                f"The keys of column “{self.name}” must all be of its type, {self.type.value}.",
+                remedy="Write each key as the column holds it: text in quotes, numbers and dates without.",
+            )
+        if not keys or len(set(keys)) != len(keys):
+            raise InvalidInput(
+                f"The keys of column “{self.name}” must be at least one, and each once.",
+                remedy='Write keys = ["north", "south"].',
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonColumn:
+    """A person is all rows with one value of this column; rows without one are one person."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EachRow:
+    """Every row is another person."""
+
+
+Person: TypeAlias = PersonColumn | EachRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateTable:
+    """A table about people."""
+
+    name: str
+    source: str
+    person: Person
+    unique: bool
+    """Whether the owner vouches that no person has two rows."""
+    max_rows: int
+    """The rows of one person that count fully in one question."""
+    max_groups: int
+    """The groups that one person counts fully in, where people are counted."""
+    columns: Mapping[str, Column]
+
+    def __post_init__(self) -> None:
+        positive_count(self.max_rows, f"max_rows of table “{self.name}”")
+        positive_count(self.max_groups, f"max_groups of table “{self.name}”")
+
+    @property
+    def one_row_a_person(self) -> bool:
+        return self.unique or isinstance(self.person, EachRow)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicTable:
+    """A table that anybody may see, such as a list of wards."""
+
+    name: str
+    source: str
+    columns: Mapping[str, Column]
+
+
+Table: TypeAlias = PrivateTable | PublicTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """All tables about the same people, under one budget."""
+
+    name: str
+    neighbours: Neighbours
+    epsilon: Fraction
+    delta: Fraction
+    """0 means that only pure ε is ever spent."""
+    analyst_epsilon: Fraction
+    """The most that any one analyst may spend; equal to epsilon if there is no cap."""
+    question_epsilon: Fraction
+    """The most that any one question may cost; equal to epsilon if there is no cap."""
+    tables: Mapping[str, Table]
+
+    def __post_init__(self) -> None:
+        epsilon = positive_epsilon(self.epsilon, "the budget's epsilon")
+        delta = budget_delta(self.delta)
+        analyst = positive_epsilon(self.analyst_epsilon, "the cap per analyst")
+        question = positive_epsilon(self.question_epsilon, "the cap per question")
+        for name, value in (
+            ("epsilon", epsilon),
+            ("delta", delta),
+            ("analyst_epsilon", min(analyst, epsilon)),
+            ("question_epsilon", min(question, epsilon)),
+        ):
+            object.__setattr__(self, name, value)
+        if not any(isinstance(table, PrivateTable) for table in self.tables.values()):
+            raise InvalidInput(
+                f"Dataset “{self.name}” has no table about people.",
+                remedy='Declare one with a person: [tables.NAME] person = "COLUMN".',
+            )

@@ -1,0 +1,26 @@
+"""Proof that a loss was charged: what the ledger gives before any data is read."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from discreet.model.privacy import ConcentratedLoss, PureLoss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """One entry of the ledger."""
+
+    number: int
+    """Its place in the ledger: 1, 2, 3, … without gaps."""
+    dataset: str
+    version: int
+    """Of the data; the owner announces new data, stored answers belong to a version."""
+    analyst: str
+    question: str
+    """As it was asked."""
+    key: str
+    """What makes two questions the same: a digest of the resolved question and its price."""
+    charged: PureLoss | ConcentratedLoss
+    at: datetime
+    digest: str
+    """The hash that chains this entry to all before it."""

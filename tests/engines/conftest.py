@@ -1,0 +1,44 @@
+"""A small clinic as files of every kind, with one cell that must never be seen."""
+
+import duckdb
+import pytest
+
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.model.declaration import Source
+
+CANARY = "canary-5e1f"
+
+
+def source(location, *, public=False, person=None, **types):
+    return Source(location=location, public=public, person=person, types=types, implied_types=types)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("clinic")
+    with duckdb.connect(str(path / "clinic.duckdb")) as connection:
+        connection.execute(
+            "CREATE TABLE visits AS SELECT i % 100 AS patient_id, i / 2 AS cost,"
+            " CASE WHEN i % 5 > 0 THEN 'w' || i % 5 END AS ward,"
+            f" CASE WHEN i = 7 THEN '{CANARY}' ELSE 'ok' END AS note,"
+            " DATE '2020-01-01' + (i % 366)::INTEGER AS day FROM range(1000) AS r(i)"
+        )
+        for name in ("visits.parquet", "visits.csv", "part-1.parquet", "part-2.parquet", "other.parquet"):
+            connection.execute(f"COPY visits TO '{path / name}'")
+        connection.execute(f"CREATE VIEW escape AS FROM read_text('{path / 'other.parquet'}')")
+    (path / "wards.csv").write_text("ward;beds;größe\nw1;10;1.5\nw2;20;2\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def open_engine(folder):
+    opened = []
+
+    def opening(sources=None, base_dir=folder, **limits):
+        engine = DuckDBEngine(sources or {"visits": source("visits.parquet")}, base_dir, threads=1, **limits)
+        opened.append(engine)
+        return engine
+
+    yield opening
+    for engine in opened:
+        engine.close()

@@ -1,0 +1,241 @@
+"""The path of a question, end to end: real files, a real engine, a real ledger."""
+
+import json
+import traceback
+from fractions import Fraction
+
+import duckdb
+import numpy as np
+import pytest
+
+from discreet.apps.session import open_curator
+from discreet.audit.statistics import epsilon_lower_bound
+from discreet.compile import emit_sql as emission
+from discreet.errors import BudgetExceeded, DiscreetError, EngineFailed, InvalidInput, QueryRefused
+from discreet.model.privacy import ConcentratedLoss, PureLoss
+
+POLICY = """
+[dataset]
+name = "clinic"
+neighbours = "add_remove"
+budget = {{ epsilon = {epsilon}, delta = {delta} }}
+
+[tables.visits]
+source = "visits.parquet"
+person = "patient"
+max_rows = 3
+max_groups = 2
+
+[tables.visits.columns.cost]
+bounds = [0, 100]
+
+[tables.visits.columns.ward]
+keys = ["north", "south", "empty"]
+"""
+ROWS = (
+    "SELECT range % 400 AS patient, ['north', 'south'][1 + range % 2] AS ward, (range % 100)::DOUBLE AS cost"
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    duckdb.sql(f"COPY ({ROWS} FROM range(1000)) TO '{tmp_path}/visits.parquet'")
+    return tmp_path
+
+
+def curator_of(folder, *, epsilon=1.0, delta=0, analyst="ann"):
+    policy = folder / "clinic.toml"
+    if not policy.exists():
+        policy.write_text(POLICY.format(epsilon=epsilon, delta=delta))
+    return open_curator(policy, analyst=analyst)
+
+
+BY_WARD = "SELECT ward, count(*) AS n, avg(cost) AS mean FROM visits GROUP BY ward"
+
+
+def test_an_answer_has_every_public_key_and_states_its_error(folder):
+    answer = curator_of(folder, epsilon=100).ask(BY_WARD, epsilon=50)
+    released = answer.released
+    assert released.values["ward"] == ["north", "south", "empty"]
+    assert released.values["n"][0] == pytest.approx(500, abs=5)  # 30 scales: below 10⁻¹² to fail
+    assert released.values["mean"][1] == pytest.approx(50, abs=5)
+    low, high = released.intervals["n"][0]
+    assert high - low < 4
+    assert answer.charged == PureLoss(epsilon=Fraction(50))
+    assert answer.left == PureLoss(epsilon=Fraction(50))
+
+
+def test_what_is_asked_for_is_what_is_spent(folder):
+    curator = curator_of(folder)
+    for question in ("SELECT count(*) FROM visits", BY_WARD, "SELECT variance(cost) FROM visits"):
+        assert curator.plan(question, epsilon=0.1).loss == PureLoss(epsilon=Fraction(1, 10))
+
+
+def test_a_budget_with_a_delta_is_spent_in_rho(folder):
+    curator = curator_of(folder, delta="1e-6")
+    plan = curator.plan(BY_WARD, epsilon=1.0)
+    assert isinstance(plan.loss, ConcentratedLoss)
+    assert plan.loss.rho == pytest.approx(float(curator.budget().account.budget.rho))
+    assert curator.plan(BY_WARD, rho=0.01).loss.rho == Fraction(1, 100)
+
+
+def test_the_same_question_is_charged_once_and_answered_alike(folder):
+    first = curator_of(folder).ask(BY_WARD, epsilon=0.1)
+    again = curator_of(folder, analyst="ben").ask(BY_WARD.replace("AS n", "AS  n").lower(), epsilon=0.1)
+    assert again.repeated
+    assert again.released == first.released
+    assert curator_of(folder).budget().spent == PureLoss(epsilon=Fraction(1, 10))
+
+
+def test_ten_questions_at_a_tenth_fit_and_an_eleventh_does_not(folder):
+    curator = curator_of(folder)
+    for i in range(10):
+        curator.ask(f"SELECT count(*) FROM visits WHERE cost > {i}", epsilon=0.1)
+    with pytest.raises(BudgetExceeded):
+        curator_of(folder).ask("SELECT count(*) FROM visits WHERE cost > 10", epsilon=0.1)
+
+
+def test_explaining_spends_nothing(folder):
+    curator = curator_of(folder)
+    found = curator.explain(BY_WARD, epsilon=0.1)
+    assert found.questions_left == 10
+    assert found.share == pytest.approx(0.1)
+    assert curator.budget().spent == PureLoss(epsilon=Fraction(0))
+
+
+def test_asking_by_accuracy_gives_that_accuracy(folder):
+    plan = curator_of(folder).plan("SELECT ward, count(*) FROM visits GROUP BY ward", within=100)
+    assert 90 < plan.error(plan.bounded.measures[0]).high <= 100
+
+
+def test_a_failure_after_the_charge_says_nothing_and_keeps_the_charge(folder, monkeypatch):
+    curator = curator_of(folder)
+    honest = emission._integer
+    monkeypatch.setattr(
+        emission,
+        "_integer",
+        lambda part: f"CASE WHEN cost = 13 THEN CAST('canary' || ward AS BIGINT) ELSE {honest(part)} END",
+    )
+    with pytest.raises(EngineFailed) as failure:
+        curator.ask("SELECT sum(cost) FROM visits", epsilon=0.25)
+    assert "canarynorth" not in "".join(traceback.format_exception(failure.value))
+    assert curator.budget().spent == PureLoss(epsilon=Fraction(1, 4))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM visits",
+        "SELECT cost FROM visits",
+        "SELECT patient, count(*) FROM visits GROUP BY patient",
+        "SELECT max(cost) FROM visits",
+        "SELECT sum(patient) FROM visits",
+        "SELECT count(*) FROM read_parquet('visits.parquet')",
+        "SELECT count(*) FROM visits, visits",
+        "SELECT count(*) FROM visits WHERE cost > (SELECT avg(cost) FROM visits)",
+        "SELECT count(*) OVER () FROM visits",
+        "SELECT count(*) FROM visits UNION ALL SELECT count(*) FROM visits",
+        "SELECT count(*) FROM visits; DROP TABLE visits",
+        "COPY visits TO 'x.csv'",
+        "ATTACH 'x.db'",
+        "PRAGMA database_list",
+        "SELECT getenv('HOME') FROM visits",
+        "SELECT random() FROM visits",
+        "SELECT count(*) FROM visits WHERE random() < 0.5",
+        "SELECT DISTINCT ward FROM visits",
+        "SELECT string_agg(ward, ',') FROM visits",
+        "SELECT count(DISTINCT cost) FROM visits",
+        "SELECT count(*) FROM information_schema.tables",
+        "SELECT count(*) FROM data.visits",
+        "SELECT " + "(" * 5000 + "1" + ")" * 5000 + " FROM visits",
+        "SELECT count(*) FROM visits WHERE ward = 'a\0b'",
+        "",
+        "hello",
+    ],
+)
+def test_what_has_no_private_answer_is_refused_with_a_remedy_and_costs_nothing(folder, sql):
+    curator = curator_of(folder)
+    with pytest.raises(QueryRefused) as refusal:
+        curator.ask(sql, epsilon=0.1)
+    assert refusal.value.remedy
+    assert curator.budget().spent == PureLoss(epsilon=Fraction(0))
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        {},
+        {"epsilon": 0.1, "within": 3},
+        {"epsilon": 0},
+        {"epsilon": float("nan")},
+        {"epsilon": "1"},
+        {"within": -1},
+    ],
+    ids=repr,
+)
+def test_a_question_has_one_price(folder, price):
+    with pytest.raises(DiscreetError) as refusal:
+        curator_of(folder).ask("SELECT count(*) FROM visits", **price)
+    assert isinstance(refusal.value, InvalidInput)
+
+
+def test_names_are_helped_with(folder):
+    with pytest.raises(QueryRefused, match="Did you mean “visits”"):
+        curator_of(folder).ask("SELECT count(*) FROM visit", epsilon=0.1)
+    with pytest.raises(QueryRefused, match="Did you mean “cost”"):
+        curator_of(folder).ask("SELECT sum(csot) FROM visits", epsilon=0.1)
+
+
+def test_free_computations_on_noisy_values(folder):
+    curator = curator_of(folder, epsilon=100)
+    released = curator.ask(
+        "SELECT ward, count(*) FILTER (WHERE cost >= 50) / count(*) AS share FROM visits"
+        " GROUP BY ward HAVING count(*) > 100 ORDER BY share DESC, ward LIMIT 1",
+        epsilon=50,
+    ).released
+    assert len(released) == 1
+    assert released.values["share"][0] == pytest.approx(0.5, abs=0.05)
+    low, high = released.intervals["share"][0]
+    assert low < released.values["share"][0] < high
+
+
+def test_black_box_a_person_more_or_less_is_hidden(tmp_path):
+    """Layer 5 through `ask`: 400 questions a side at ε = 1; false alarm 10⁻⁶, a halved scale is seen.
+
+    Each question differs by a constant that no row meets, so that none is a repetition.
+    """
+    counts = []
+    for people in (100, 101):
+        folder = tmp_path / str(people)
+        folder.mkdir()
+        people_rows = f"SELECT range AS patient, 'north' AS ward, 1.0 AS cost FROM range({people})"
+        duckdb.sql(f"COPY ({people_rows}) TO '{folder}/visits.parquet'")
+        curator = curator_of(folder, epsilon=1000)
+        question = "SELECT count(DISTINCT patient) AS n FROM visits WHERE cost < {}"
+        answers = [
+            curator.ask(question.format(1000 + i), epsilon=1).released.values["n"][0] for i in range(400)
+        ]
+        counts.append(sum(answer <= 100 for answer in answers))
+    assert epsilon_lower_bound(counts[0], counts[1], 400, 0.0) <= 1
+
+
+def test_intervals_cover_the_bounded_truth(folder):
+    """300 averages and counts at 95 %: fewer than 40 misses, false alarm below 10⁻⁶."""
+    curator = curator_of(folder, epsilon=1000)
+    misses = {"n": 0, "mean": 0}
+    for i in range(300):
+        released = curator.ask(
+            f"SELECT count(*) AS n, avg(cost) AS mean FROM visits WHERE cost < {1000 + i}", epsilon=2
+        ).released
+        truths = {"n": 1000.0, "mean": 49.5}
+        for name, truth in truths.items():
+            low, high = released.intervals[name][0]
+            misses[name] += not low <= truth <= high
+    assert max(misses.values()) < 40
+    assert min(misses.values()) > 1
+
+
+def test_the_stored_answer_is_plain_json(folder):
+    answer = curator_of(folder).ask(BY_WARD, epsilon=0.1)
+    assert json.loads(answer.released.encode())["columns"] == ["ward", "n", "mean"]
+    assert np.isfinite(answer.released.values["n"][0])
