@@ -179,6 +179,18 @@ def test_a_question_has_one_price(folder, price):
     assert isinstance(refusal.value, InvalidInput)
 
 
+def test_a_grid_that_is_too_fine_for_64_bits_is_refused_before_the_charge(folder):
+    """Else a row could make the engine fail, after the charge, because of its value."""
+    policy = POLICY.format(epsilon=1.0, delta=0).replace(
+        "bounds = [0, 100]", "bounds = [0, 1e15]\nunit = 1e-9"
+    )
+    (folder / "clinic.toml").write_text(policy)
+    curator = curator_of(folder)
+    with pytest.raises(QueryRefused, match="coarser unit"):
+        curator.ask("SELECT sum(cost) FROM visits", epsilon=0.1)
+    assert curator.budget().spent == PureLoss(epsilon=Fraction(0))
+
+
 def test_names_are_helped_with(folder):
     with pytest.raises(QueryRefused, match="Did you mean “visits”"):
         curator_of(folder).ask("SELECT count(*) FROM visit", epsilon=0.1)

@@ -137,10 +137,14 @@ class Curator:
         vectors: list[NDArray[Any]] = [np.zeros(len(positions), dtype=object) for _ in plan.bounded.sums]
         for statement in statements:
             table = self._engine.run(statement.sql).reveal()
-            groups = list(zip(*(table[name].tolist() for name in statement.keys), strict=True)) or [()]
-            at = [positions[group] for group in groups]
+            groups = list(zip(*(table[name].tolist() for name in statement.keys), strict=True))
+            if not statement.keys:
+                groups = [()]
+            # A group that is not public is not in the answer, and an error about it would name it.
+            known = [(row, positions[group]) for row, group in enumerate(groups) if group in positions]
+            rows, at = [row for row, _ in known], [place for _, place in known]
             for i in statement.sums:
-                vectors[i][at] = table[f"s{i}"]
+                vectors[i][at] = table[f"s{i}"][rows]
         return vectors
 
 

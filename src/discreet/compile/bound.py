@@ -73,9 +73,11 @@ class WeightedSum:
         values have both signs; in different groups they stand side by side.
         """
         reach = self.rows * self.largest * 2**self.weight_bits
-        if reach > LARGEST_SENSITIVITY // 4:
+        fits = self.largest * 2**self.weight_bits < 2**62  # what one row adds is a 64-bit integer
+        if not fits or reach > LARGEST_SENSITIVITY // 4:
             raise QueryRefused(
-                "This measure is too large to be computed exactly.", remedy="Declare narrower bounds."
+                "This measure is too large to be computed exactly.",
+                remedy="The owner can declare narrower bounds, or a coarser unit.",
             )
         most_groups = 1 if self.one_group else self.rows * 2**self.weight_bits  # beyond, weights are 0
         if neighbours is Neighbours.ADD_REMOVE:
