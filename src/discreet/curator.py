@@ -28,7 +28,13 @@ from discreet.engines.engine import Engine
 from discreet.errors import InvalidInput
 from discreet.ledger.ledger import Account, Balance, Ledger
 from discreet.model.answer import Released
-from discreet.model.exact import Number
+from discreet.model.exact import (
+    Number,
+    confidence_level,
+    exact_fraction,
+    positive_epsilon,
+    positive_rho,
+)
 from discreet.model.policy import Dataset, PersonColumn, PrivateTable
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.receipt import Receipt
@@ -153,17 +159,17 @@ def _request(
 ) -> Request:
     prices: list[Price] = []
     if epsilon is not None:
-        prices.append(ByEpsilon(epsilon=epsilon))  # type: ignore[arg-type]
+        prices.append(ByEpsilon(epsilon=positive_epsilon(epsilon)))
     if rho is not None:
-        prices.append(ByRho(rho=rho))  # type: ignore[arg-type]
+        prices.append(ByRho(rho=positive_rho(rho)))
     if within is not None:
-        prices.append(Within(error=within))  # type: ignore[arg-type]
+        prices.append(Within(error=exact_fraction(within, "within")))
     if len(prices) != 1:
         raise InvalidInput(
             "A question needs one price, or one accuracy.",
             remedy="Give exactly one of epsilon, rho and within.",
         )
-    return Request(price=prices[0], confidence=confidence)  # type: ignore[arg-type]
+    return Request(price=prices[0], confidence=confidence_level(confidence))
 
 
 def _key(plan: Plan) -> str:

@@ -42,7 +42,7 @@ class PureLoss:
         """Sum of ε, adaptively (Dwork, McSherry, Nissim, Smith 2006; lecture 003 §29.4)."""
         if isinstance(other, PureLoss):
             return PureLoss(epsilon=self.epsilon + other.epsilon)
-        return other.compose(self)
+        return _loss(other).compose(self)
 
     def for_group(self, size: int) -> "PureLoss":
         """kε for groups of k (lecture 002, Theorem 2)."""
@@ -75,6 +75,7 @@ class ApproximateLoss:
 
     def compose(self, other: "Loss") -> "Loss":
         """Sum of ε and of δ, adaptively (Dwork, Kenthapadi, McSherry, Mironov, Naor 2006)."""
+        other = _loss(other)
         if isinstance(other, ConcentratedLoss):
             return other.compose(self)
         return ApproximateLoss(
@@ -120,6 +121,7 @@ class ConcentratedLoss:
 
     def compose(self, other: "Loss") -> "Loss":
         """Sum of ρ and of δ, adaptively (Bun & Steinke 2016, v1, section 8)."""
+        other = _loss(other)
         if not isinstance(other, ConcentratedLoss):
             other = other.concentrated()
         return ConcentratedLoss(rho=self.rho + other.rho, delta=min(Fraction(1), self.delta + other.delta))
@@ -155,6 +157,12 @@ class ConcentratedLoss:
 
 
 Loss: TypeAlias = PureLoss | ApproximateLoss | ConcentratedLoss
+
+
+def _loss(value: Loss) -> Loss:
+    if not isinstance(value, PureLoss | ApproximateLoss | ConcentratedLoss):
+        raise InvalidInput("Only losses can be added up.", remedy="Give PureLoss(epsilon=…) or another loss.")
+    return value
 
 
 def _loss_delta(value: object) -> Fraction:

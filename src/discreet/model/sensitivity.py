@@ -85,6 +85,30 @@ class Sensitivity:
         return cls(neighbours=neighbours, l0=k, linf=1, l1=k, l2_squared=k)
 
 
+def vector_sensitivity(value: object) -> Sensitivity:
+    """A sensitivity of numbers that get noise; a selection's is of another kind."""
+    if not isinstance(value, Sensitivity):
+        raise InvalidInput(
+            f"A Sensitivity is expected, not {_kind(value)}.",
+            remedy="Give one, such as Sensitivity.histogram(Neighbours.ADD_REMOVE).",
+        )
+    return value
+
+
+def score_sensitivity(value: object) -> "ScoreSensitivity":
+    """A sensitivity of the scores of a selection; that of numbers which get noise is of another kind."""
+    if not isinstance(value, ScoreSensitivity):
+        raise InvalidInput(
+            f"A ScoreSensitivity is expected, not {_kind(value)}.",
+            remedy="Give one, such as ScoreSensitivity.counts(Neighbours.ADD_REMOVE).",
+        )
+    return value
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreSensitivity:
     """How unevenly one person can move the scores of a selection.

@@ -27,7 +27,7 @@ from discreet.model.exact import (
 )
 from discreet.model.interval import Interval
 from discreet.model.privacy import ConcentratedLoss
-from discreet.model.sensitivity import Sensitivity
+from discreet.model.sensitivity import Sensitivity, vector_sensitivity
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.integers import Exact, add_noise, as_integers, like_input
 from discreet.noise.sampling import discrete_gaussian
@@ -49,7 +49,7 @@ class DiscreteGaussian:
     @classmethod
     def for_loss(cls, rho: Number, sensitivity: Sensitivity) -> "DiscreteGaussian":
         """The least noise that costs at most ρ: σ² = Δ₂²/(2ρ), exactly."""
-        return cls(sigma_squared=sensitivity.l2_squared / (2 * positive_rho(rho)))
+        return cls(sigma_squared=vector_sensitivity(sensitivity).l2_squared / (2 * positive_rho(rho)))
 
     @classmethod
     def for_error(cls, error: int, confidence: Number, *, values: int = 1) -> "DiscreteGaussian":
@@ -67,7 +67,7 @@ class DiscreteGaussian:
 
     def loss(self, sensitivity: Sensitivity) -> ConcentratedLoss:
         """ρ = Δ₂²/(2σ²), exactly, without a δ."""
-        rho = sensitivity.l2_squared / (2 * self.sigma_squared)
+        rho = vector_sensitivity(sensitivity).l2_squared / (2 * self.sigma_squared)
         return ConcentratedLoss(rho=rho, delta=Fraction(0))
 
     def interval(self, confidence: Number, *, values: int = 1) -> Interval:

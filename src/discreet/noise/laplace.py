@@ -28,7 +28,7 @@ from discreet.model.exact import (
 )
 from discreet.model.interval import Interval
 from discreet.model.privacy import PureLoss
-from discreet.model.sensitivity import Sensitivity
+from discreet.model.sensitivity import Sensitivity, vector_sensitivity
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.integers import Exact, add_noise, as_integers, like_input
 from discreet.noise.sampling import discrete_laplace
@@ -47,7 +47,7 @@ class DiscreteLaplace:
     @classmethod
     def for_loss(cls, epsilon: Number, sensitivity: Sensitivity) -> "DiscreteLaplace":
         """The least noise that costs at most ε: scale Δ₁/ε, exactly."""
-        return cls(scale=sensitivity.l1 / positive_epsilon(epsilon))
+        return cls(scale=vector_sensitivity(sensitivity).l1 / positive_epsilon(epsilon))
 
     @classmethod
     def for_error(cls, error: int, confidence: Number, *, values: int = 1) -> "DiscreteLaplace":
@@ -60,7 +60,7 @@ class DiscreteLaplace:
 
     def loss(self, sensitivity: Sensitivity) -> PureLoss:
         """Δ₁/scale, exactly."""
-        return PureLoss(epsilon=sensitivity.l1 / self.scale)
+        return PureLoss(epsilon=vector_sensitivity(sensitivity).l1 / self.scale)
 
     def interval(self, confidence: Number, *, values: int = 1) -> Interval:
         """Where the noise of `values` draws lies, all at once: the least ±t on the grid."""

@@ -43,7 +43,7 @@ from discreet.model.exact import (
 )
 from discreet.model.interval import Interval
 from discreet.model.privacy import ConcentratedLoss, PureLoss
-from discreet.model.sensitivity import ScoreSensitivity
+from discreet.model.sensitivity import ScoreSensitivity, score_sensitivity
 from discreet.noise.argmax import EXPONENTIAL, GUMBEL, Noise, noisy_argmax
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.integers import as_integers
@@ -70,7 +70,7 @@ class Selection(ABC):
     def for_loss(cls, epsilon: Number, sensitivity: ScoreSensitivity, *, picks: int = 1) -> Self:
         """The sharpest selection whose picks cost at most ε together."""
         each = positive_epsilon(epsilon) / positive_count(picks, "picks")
-        return cls(temperature=sensitivity.range / each)
+        return cls(temperature=score_sensitivity(sensitivity).range / each)
 
     @classmethod
     def for_error(cls, error: int, confidence: Number, *, candidates: int) -> Self:
@@ -84,7 +84,9 @@ class Selection(ABC):
 
     def loss(self, sensitivity: ScoreSensitivity, *, picks: int = 1) -> PureLoss:
         """range/temperature for each pick, exactly."""
-        return PureLoss(epsilon=positive_count(picks, "picks") * sensitivity.range / self.temperature)
+        return PureLoss(
+            epsilon=positive_count(picks, "picks") * score_sensitivity(sensitivity).range / self.temperature
+        )
 
     def interval(self, confidence: Number, *, candidates: int) -> Interval:
         """How far the score of one pick may be below the best."""
@@ -149,5 +151,5 @@ class ExponentialMechanism(Selection):
 
     def concentrated_loss(self, sensitivity: ScoreSensitivity, *, picks: int = 1) -> ConcentratedLoss:
         """ρ = (range/temperature)²/8 for each pick, a quarter of what any ε-DP pick costs."""
-        each = (sensitivity.range / self.temperature) ** 2 / 8
+        each = (score_sensitivity(sensitivity).range / self.temperature) ** 2 / 8
         return ConcentratedLoss(rho=positive_count(picks, "picks") * each, delta=Fraction(0))

@@ -34,7 +34,7 @@ from discreet.model.exact import (
 )
 from discreet.model.interval import Interval
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss
-from discreet.model.sensitivity import Sensitivity
+from discreet.model.sensitivity import Sensitivity, vector_sensitivity
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.integers import as_integers
@@ -64,7 +64,8 @@ class StabilityThreshold:
     ) -> "StabilityThreshold":
         """The lowest threshold, hence the most keys, at which unique keys pass with at most δ."""
         target = positive_delta(delta)
-        low, high = sensitivity.linf, 2 * sensitivity.linf + 2
+        low = vector_sensitivity(sensitivity).linf
+        high = 2 * low + 2
         while cls(noise=noise, threshold=high)._delta(sensitivity) > target:
             low, high = high, 2 * high
         while high - low > 1:
