@@ -19,7 +19,7 @@ setup: .venv/ready  ## install everything, from the lock file, into .venv
 	@touch $@
 
 demo: setup  ## a guided tour: see an attack work on exact counts and fail on private ones
-	@$(BIN)/discreet demo
+	@$(BIN)/discreet demo demo-runs/$$(date +%Y%m%d-%H%M%S)
 
 test: setup lint  ## lint, types, import rule, then all tests
 	$(BIN)/pytest
@@ -49,4 +49,4 @@ lock: setup  ## resolve the lock files anew from pyproject.toml
 	$(COMPILE) --group bench --output-file requirements/bench.lock
 
 clean:  ## remove everything that was built
-	rm -rf .venv site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv site dist demo-runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,6 +1,5 @@
 """The path of a question, end to end: real files, a real engine, a real ledger."""
 
-import json
 import traceback
 from fractions import Fraction
 
@@ -56,11 +55,11 @@ BY_WARD = "SELECT ward, count(*) AS n, avg(cost) AS mean FROM visits GROUP BY wa
 def test_an_answer_has_every_public_key_and_states_its_error(folder):
     answer = curator_of(folder, epsilon=100).ask(BY_WARD, epsilon=50)
     released = answer.released
-    assert released.values["ward"] == ["north", "south", "empty"]
+    assert answer["ward"].tolist() == ["north", "south", "empty"]
     assert released.values["n"][0] == pytest.approx(500, abs=5)  # 30 scales: below 10⁻¹² to fail
     assert released.values["mean"][1] == pytest.approx(50, abs=5)
-    low, high = released.intervals["n"][0]
-    assert high - low < 4
+    low, high = answer.interval("n")
+    assert 0 < high[0] - low[0] < 4
     assert answer.charged == PureLoss(epsilon=Fraction(50))
     assert answer.left == PureLoss(epsilon=Fraction(50))
 
@@ -83,7 +82,7 @@ def test_the_same_question_is_charged_once_and_answered_alike(folder):
     first = curator_of(folder).ask(BY_WARD, epsilon=0.1)
     again = curator_of(folder, analyst="ben").ask(BY_WARD.replace("AS n", "AS  n").lower(), epsilon=0.1)
     assert again.repeated
-    assert again.released == first.released
+    assert again.released.encode() == first.released.encode()
     assert curator_of(folder).budget().spent == PureLoss(epsilon=Fraction(1, 10))
 
 
@@ -114,11 +113,14 @@ def test_a_failure_after_the_charge_says_nothing_and_keeps_the_charge(folder, mo
     monkeypatch.setattr(
         emission,
         "_integer",
-        lambda part: f"CASE WHEN cost = 13 THEN CAST('canary' || ward AS BIGINT) ELSE {honest(part)} END",
+        lambda part: (
+            f"""CASE WHEN "t0.cost" = 13 THEN CAST('canary' || "t0.cost" AS BIGINT)"""
+            f" ELSE {honest(part)} END"
+        ),
     )
     with pytest.raises(EngineFailed) as failure:
         curator.ask("SELECT sum(cost) FROM visits", epsilon=0.25)
-    assert "canarynorth" not in "".join(traceback.format_exception(failure.value))
+    assert "canary13" not in "".join(traceback.format_exception(failure.value))
     assert curator.budget().spent == PureLoss(epsilon=Fraction(1, 4))
 
 
@@ -128,7 +130,6 @@ def test_a_failure_after_the_charge_says_nothing_and_keeps_the_charge(folder, mo
         "SELECT * FROM visits",
         "SELECT cost FROM visits",
         "SELECT patient, count(*) FROM visits GROUP BY patient",
-        "SELECT max(cost) FROM visits",
         "SELECT sum(patient) FROM visits",
         "SELECT count(*) FROM read_parquet('visits.parquet')",
         "SELECT count(*) FROM visits, visits",
@@ -144,7 +145,7 @@ def test_a_failure_after_the_charge_says_nothing_and_keeps_the_charge(folder, mo
         "SELECT count(*) FROM visits WHERE random() < 0.5",
         "SELECT DISTINCT ward FROM visits",
         "SELECT string_agg(ward, ',') FROM visits",
-        "SELECT count(DISTINCT cost) FROM visits",
+        "SELECT count(DISTINCT (cost, ward)) FROM visits",
         "SELECT count(*) FROM information_schema.tables",
         "SELECT count(*) FROM data.visits",
         "SELECT " + "(" * 5000 + "1" + ")" * 5000 + " FROM visits",
@@ -200,15 +201,15 @@ def test_names_are_helped_with(folder):
 
 def test_free_computations_on_noisy_values(folder):
     curator = curator_of(folder, epsilon=100)
-    released = curator.ask(
+    answer = curator.ask(
         "SELECT ward, count(*) FILTER (WHERE cost >= 50) / count(*) AS share FROM visits"
         " GROUP BY ward HAVING count(*) > 100 ORDER BY share DESC, ward LIMIT 1",
         epsilon=50,
-    ).released
-    assert len(released) == 1
-    assert released.values["share"][0] == pytest.approx(0.5, abs=0.05)
-    low, high = released.intervals["share"][0]
-    assert low < released.values["share"][0] < high
+    )
+    assert len(answer) == 1
+    assert answer["share"][0] == pytest.approx(0.5, abs=0.05)
+    low, high = answer.interval("share")
+    assert low[0] < answer["share"][0] < high[0]
 
 
 def test_black_box_a_person_more_or_less_is_hidden(tmp_path):
@@ -224,9 +225,7 @@ def test_black_box_a_person_more_or_less_is_hidden(tmp_path):
         duckdb.sql(f"COPY ({people_rows}) TO '{folder}/visits.parquet'")
         curator = curator_of(folder, epsilon=1000)
         question = "SELECT count(DISTINCT patient) AS n FROM visits WHERE cost < {}"
-        answers = [
-            curator.ask(question.format(1000 + i), epsilon=1).released.values["n"][0] for i in range(400)
-        ]
+        answers = [curator.ask(question.format(1000 + i), epsilon=1).scalar() for i in range(400)]
         counts.append(sum(answer <= 100 for answer in answers))
     assert epsilon_lower_bound(counts[0], counts[1], 400, 0.0) <= 1
 
@@ -236,18 +235,29 @@ def test_intervals_cover_the_bounded_truth(folder):
     curator = curator_of(folder, epsilon=1000)
     misses = {"n": 0, "mean": 0}
     for i in range(300):
-        released = curator.ask(
+        answer = curator.ask(
             f"SELECT count(*) AS n, avg(cost) AS mean FROM visits WHERE cost < {1000 + i}", epsilon=2
-        ).released
+        )
         truths = {"n": 1000.0, "mean": 49.5}
         for name, truth in truths.items():
-            low, high = released.intervals[name][0]
-            misses[name] += not low <= truth <= high
+            low, high = answer.interval(name)
+            misses[name] += not low[0] <= truth <= high[0]
     assert max(misses.values()) < 40
     assert min(misses.values()) > 1
 
 
-def test_the_stored_answer_is_plain_json(folder):
-    answer = curator_of(folder).ask(BY_WARD, epsilon=0.1)
-    assert json.loads(answer.released.encode())["columns"] == ["ward", "n", "mean"]
-    assert np.isfinite(answer.released.values["n"][0])
+def test_an_answer_in_which_no_average_exists_is_an_answer(folder):
+    """No row is in it. At ε = 900 a noisy count of 0.5 is 75 scales away: false alarms below 10⁻³⁰."""
+    question = "SELECT ward, avg(cost) AS mean FROM visits WHERE cost < 0 GROUP BY ward"
+    answer = curator_of(folder, epsilon=1000).ask(question, epsilon=900)
+    assert [row["mean"] for row in answer.rows()] == [None, None, None]
+    assert np.isnan(answer.interval("mean")[0]).all()
+
+
+def test_an_answer_without_rows_is_an_answer(folder):
+    question = "SELECT ward, count(*) AS n FROM visits GROUP BY ward HAVING n > 1e12"
+    answer = curator_of(folder).ask(question, epsilon=0.1)
+    assert (len(answer), answer.rows(), answer.columns) == (0, [], ("ward", "n"))
+    assert answer["n"].dtype == np.int64
+    assert "ward" in repr(answer)
+    assert "ward" in answer._repr_html_()

@@ -42,16 +42,24 @@ def test_every_public_method_of_a_mechanism_is_documented():
         assert [method for method in methods if method not in pages] == [], name
 
 
+def commands(group=main, prefix=""):
+    """Every command, also those in groups, by the words that call it."""
+    for name, command in group.commands.items():
+        yield prefix + name, command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{prefix}{name} ")
+
+
 def test_every_command_and_option_is_documented():
     page = (ROOT / "docs/reference/cli.md").read_text()
-    for name, command in main.commands.items():
+    for name, command in commands():
         assert f"discreet {name}" in page
         for parameter in command.params:
             assert all(option in page for option in parameter.opts if option.startswith("--")), parameter
 
 
 def test_every_command_has_an_example_in_its_help():
-    for name, command in main.commands.items():
+    for name, command in commands():
         help_text = command.get_help(click.Context(command))
         assert re.search(rf"Examples?:\n\s+discreet {name}", help_text), name
 

@@ -3,6 +3,7 @@
 import discreet
 
 NAMES = [
+    "Answer",
     "ApproximateLoss",
     "BudgetExceeded",
     "ConcentratedFilter",
@@ -32,7 +33,7 @@ NAMES = [
     "Sensitivity",
     "StabilityThreshold",
     "audit_mechanism",
-    "open_curator",
+    "open",
 ]
 
 

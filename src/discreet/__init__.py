@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.accounting.filters import ConcentratedFilter, PureFilter
+from discreet.answers.answer import Answer
 from discreet.audit.own import OwnAudit, audit_mechanism
 from discreet.errors import (
     BudgetExceeded,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "ApproximateLoss",
     "BudgetExceeded",
     "ConcentratedFilter",
@@ -63,12 +65,12 @@ __all__ = [
     "Sensitivity",
     "StabilityThreshold",
     "audit_mechanism",
-    "open_curator",
+    "open",
 ]
 
 
-def open_curator(policy: "str | Path", *, analyst: str | None = None) -> "Curator":
+def open(policy: "str | Path", *, analyst: str | None = None) -> "Curator":  # noqa: A001
     """The curator of a policy file, for an analyst: the user of this system if not named."""
-    from discreet.apps.session import open_curator as opened
+    from discreet.apps.session import open_curator
 
-    return opened(policy, analyst=analyst)
+    return open_curator(policy, analyst=analyst)

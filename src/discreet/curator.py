@@ -10,24 +10,25 @@ ledger.store_answer                          kept before it is shown: asking aga
 
 import hashlib
 import json
+import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.answers.answer import Answer
+from discreet.answers.released import Released
 from discreet.compile.bound import bound
 from discreet.compile.calibrate import Plan, analyst_cap_of, budget_of, calibrate
-from discreet.compile.emit_sql import Statement, emit_sql
+from discreet.compile.emit_sql import Statement, emit_public_keys, emit_sql
 from discreet.compile.explain import Explanation, explain
+from discreet.compile.frame import Frame
 from discreet.compile.parse_sql import parse_sql
-from discreet.compile.release import groups_of, release
+from discreet.compile.release import release
 from discreet.compile.resolve import resolve
+from discreet.compile.scope import nearest
 from discreet.engines.engine import Engine
 from discreet.errors import InvalidInput
 from discreet.ledger.ledger import Account, Balance, Ledger
-from discreet.model.answer import Released
 from discreet.model.exact import (
     Number,
     confidence_level,
@@ -35,22 +36,11 @@ from discreet.model.exact import (
     positive_epsilon,
     positive_rho,
 )
-from discreet.model.policy import Dataset, PersonColumn, PrivateTable
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.policy import Dataset, KeyValue, PersonColumn, PrivateTable, ValueType
 from discreet.model.receipt import Receipt
 from discreet.model.request import ByEpsilon, ByRho, Price, Request, Within
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What was released, what it cost, and what is left."""
-
-    released: Released
-    charged: PureLoss | ConcentratedLoss
-    left: PureLoss | ConcentratedLoss
-    receipt: Receipt
-    repeated: bool
-    """Whether the same question had been asked before: then this is the same answer, and was free."""
+_MOST_PUBLIC_KEYS = 100_000
 
 
 class Curator:
@@ -61,6 +51,7 @@ class Curator:
         self.analyst = analyst
         self._engine = engine
         self._ledger = ledger
+        self._public_keys: dict[tuple[str, str], tuple[KeyValue, ...] | None] = {}
         ledger.open_account(
             Account(
                 dataset=dataset.name,
@@ -81,7 +72,7 @@ class Curator:
     ) -> Plan:
         """What would be run, its price and its error. Reads no data and costs nothing."""
         request = _request(epsilon, rho, within, confidence)
-        query = resolve(parse_sql(sql), self.dataset)
+        query = resolve(parse_sql(sql), self.dataset, self._keys_of_public_table)
         return calibrate(bound(query, self.dataset), request, self.dataset)
 
     def ask(
@@ -99,15 +90,13 @@ class Curator:
         stored = self._ledger.stored_answer(self.dataset.name, key)
         if stored is not None:
             return self._answer(*stored, repeated=True)
-        table = plan.bounded.query.table.name
-        statements = emit_sql(plan, self._engine.relations[table])
+        statements = emit_sql(plan, self._engine.relations)
         for statement in statements:
             self._engine.prepare(statement.sql)
         receipt = self._ledger.charge(
             self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
         )
-        exact = self._exact(plan, statements)
-        kept = self._ledger.store_answer(receipt, release(plan, exact).encode())
+        kept = self._ledger.store_answer(receipt, self._released(plan, statements))
         return self._answer(receipt, kept, repeated=False)
 
     def explain(
@@ -124,6 +113,22 @@ class Curator:
         balance = self.budget()
         return explain(plan, self.dataset, budget=balance.account.budget, left=balance.left)
 
+    def close(self) -> None:
+        """Let go of the data and the ledger; what was charged is durable already."""
+        self._engine.close()
+        self._ledger.close()
+
+    def __enter__(self) -> "Curator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def table(self, name: str) -> Frame[Answer, Explanation]:
+        """A table of the policy, to ask a question about step by step."""
+        nearest(name, self.dataset.tables, "table")
+        return Frame(name, self.ask, self.explain)
+
     def budget(self) -> Balance:
         """What is spent and left, in all and by each analyst."""
         return self._ledger.balance(self.dataset.name)
@@ -137,21 +142,22 @@ class Curator:
             repeated=repeated,
         )
 
-    def _exact(self, plan: Plan, statements: Sequence[Statement]) -> list[NDArray[Any]]:
-        """One vector for each sum of the plan, with an entry for each group, 0 where there is no row."""
-        positions = {group: i for i, group in enumerate(groups_of(plan))}
-        vectors: list[NDArray[Any]] = [np.zeros(len(positions), dtype=object) for _ in plan.bounded.sums]
-        for statement in statements:
-            table = self._engine.run(statement.sql).reveal()
-            groups = list(zip(*(table[name].tolist() for name in statement.keys), strict=True))
-            if not statement.keys:
-                groups = [()]
-            # A group that is not public is not in the answer, and an error about it would name it.
-            known = [(row, positions[group]) for row, group in enumerate(groups) if group in positions]
-            rows, at = [row for row, _ in known], [place for _, place in known]
-            for i in statement.sums:
-                vectors[i][at] = table[f"s{i}"][rows]
-        return vectors
+    def _released(self, plan: Plan, statements: Sequence[Statement]) -> bytes:
+        """Run and add noise. Exact numbers live in this call alone, whatever fails after it."""
+        exact = [(statement, self._engine.run(statement.sql).reveal()) for statement in statements]
+        return release(plan, exact).encode()
+
+    def _keys_of_public_table(self, table: str, column: str) -> tuple[KeyValue, ...] | None:
+        """The values of a column that anybody may see; None if they are too many, or no keys."""
+        if (table, column) not in self._public_keys:
+            kind = self.dataset.tables[table].columns[column].type
+            self._public_keys[table, column] = None
+            if kind is not ValueType.NUMBER:
+                sql = emit_public_keys(self._engine.relations[table], column, kind, _MOST_PUBLIC_KEYS)
+                values = np.ma.asarray(self._engine.run(sql).reveal()["v"]).tolist()
+                if len(values) <= _MOST_PUBLIC_KEYS:
+                    self._public_keys[table, column] = tuple(values)
+        return self._public_keys[table, column]
 
 
 def _request(
@@ -180,7 +186,10 @@ def _key(plan: Plan) -> str:
 def _fingerprint(dataset: Dataset) -> str:
     """Whose privacy it is: the sources and their person columns."""
     people = sorted(
-        (table.source, table.person.name if isinstance(table.person, PersonColumn) else "")
+        (
+            posixpath.normpath(table.source),
+            table.person.name if isinstance(table.person, PersonColumn) else "",
+        )
         for table in dataset.tables.values()
         if isinstance(table, PrivateTable)
     )

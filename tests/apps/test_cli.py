@@ -119,12 +119,6 @@ def test_mistakes_get_a_clear_message_and_exit_code_2(mine, arguments, hint):
     assert "Traceback" not in result.output
 
 
-def test_the_demo_runs():
-    result = run("demo")
-    assert result.exit_code == 0
-    assert "refused" in result.output
-
-
 def test_options_that_do_not_belong_together_are_refused(mine):
     assert run("audit", "--first", "10", "--epsilon", "1").exit_code == 2
     inputs = ["--first", "1", "--second", "2", "--epsilon", "1"]

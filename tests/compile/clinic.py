@@ -8,8 +8,9 @@ import numpy as np
 from discreet.compile.bound import bound
 from discreet.compile.calibrate import calibrate
 from discreet.compile.emit_sql import emit_sql
+from discreet.compile.exact import exact_vectors
 from discreet.compile.parse_sql import parse_sql
-from discreet.compile.release import groups_of
+from discreet.compile.parts import Histogram
 from discreet.compile.resolve import resolve
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import (
@@ -37,8 +38,37 @@ COLUMNS = {
 }
 
 
-def clinic(*, relation=Neighbours.ADD_REMOVE, delta=0, unique=False, max_rows=2, max_groups=1, rows=False):
-    table = PrivateTable(
+LABS = {
+    column.name: column
+    for column in (
+        Column(name="patient", type=ValueType.INTEGER),
+        Column(name="test", type=ValueType.TEXT),
+        Column(name="level", type=ValueType.INTEGER, bounds=Bounds(low=Fraction(0), high=Fraction(9))),
+    )
+}
+WARDS = {
+    column.name: column
+    for column in (
+        Column(name="ward", type=ValueType.TEXT),
+        Column(name="region", type=ValueType.TEXT),
+        Column(name="beds", type=ValueType.INTEGER),
+    )
+}
+PUBLIC = [("north", "up", 10), ("north", "far", 20), ("south", "down", 30)]
+"""Two rows for north: a join with them doubles its visits."""
+
+
+def clinic(
+    *,
+    relation=Neighbours.ADD_REMOVE,
+    epsilon=10,
+    delta=0,
+    unique=False,
+    max_rows=2,
+    max_groups=1,
+    rows=False,
+):
+    visits = PrivateTable(
         name="visits",
         source="visits.parquet",
         person=EachRow() if rows else PersonColumn(name="patient"),
@@ -47,50 +77,101 @@ def clinic(*, relation=Neighbours.ADD_REMOVE, delta=0, unique=False, max_rows=2,
         max_groups=max_groups,
         columns=COLUMNS,
     )
-    public = PublicTable(name="wards", source="wards.csv", columns={})
+    labs = PrivateTable(
+        name="labs",
+        source="labs.parquet",
+        person=PersonColumn(name="patient"),
+        unique=False,
+        max_rows=2,
+        max_groups=2,
+        columns=LABS,
+    )
     return Dataset(
         name="clinic",
         neighbours=relation,
-        epsilon=Fraction(10),
+        epsilon=Fraction(epsilon),
         delta=Fraction(delta),
-        analyst_epsilon=Fraction(10),
-        question_epsilon=Fraction(10),
-        tables={"visits": table, "wards": public},
+        analyst_epsilon=Fraction(epsilon),
+        question_epsilon=Fraction(epsilon),
+        tables={
+            "visits": visits,
+            "labs": labs,
+            "wards": PublicTable(name="wards", source="wards.csv", columns=WARDS),
+        },
     )
+
+
+def public_keys(table, column):
+    assert table == "wards"
+    return tuple(sorted({row[list(WARDS).index(column)] for row in PUBLIC}))
 
 
 def planned(sql, dataset, epsilon=1):
     request = Request(price=ByEpsilon(epsilon=Fraction(epsilon)), confidence=Fraction(95, 100))
-    return calibrate(bound(resolve(parse_sql(sql), dataset), dataset), request, dataset)
+    return calibrate(bound(resolve(parse_sql(sql), dataset, public_keys), dataset), request, dataset)
 
 
 class Database:
-    """A DuckDB with the table of the policy, filled with rows (patient, ward, cost, age, note, born)."""
+    """A DuckDB with the tables of the policy.
+
+    Visits are rows (patient, ward, cost, age, note, born), labs (patient, test, level).
+    """
 
     def __init__(self):
         self.connection = duckdb.connect(":memory:")
         self.connection.execute(
             "CREATE TABLE visits"
-            " (patient BIGINT, ward VARCHAR, cost DOUBLE, age BIGINT, note VARCHAR, born DATE)"
+            " (patient BIGINT, ward VARCHAR, cost DOUBLE, age BIGINT, note VARCHAR, born DATE);"
+            "CREATE TABLE labs (patient BIGINT, test VARCHAR, level BIGINT);"
+            "CREATE TABLE wards (ward VARCHAR, region VARCHAR, beds BIGINT)"
         )
+        self._insert("wards", PUBLIC, ("VARCHAR", "VARCHAR", "BIGINT"))
 
-    def fill(self, rows):
-        self.connection.execute("DELETE FROM visits")
+    def fill(self, rows, labs=()):
+        self.connection.execute("DELETE FROM visits; DELETE FROM labs")
+        types = ("BIGINT", "VARCHAR", "DOUBLE", "BIGINT", "VARCHAR", "DATE")
+        self._insert("visits", [(*row, *([None] * (6 - len(row)))) for row in rows], types)
+        self._insert("labs", labs, ("BIGINT", "VARCHAR", "BIGINT"))
+
+    def _insert(self, table, rows, types):
         if rows:
-            columns = list(zip(*((*row, *([None] * (6 - len(row)))) for row in rows), strict=True))
-            types = ("BIGINT", "VARCHAR", "DOUBLE", "BIGINT", "VARCHAR", "DATE")
             listed = ", ".join(f"unnest(CAST(? AS {kind}[]))" for kind in types)
-            self.connection.execute(
-                f"INSERT INTO visits SELECT {listed}", [list(column) for column in columns]
-            )
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            self.connection.execute(f"INSERT INTO {table} SELECT {listed}", columns)
+
+    def results(self, plan):
+        """What the engine would return for each statement of the plan."""
+        tables = {"visits": "visits", "labs": "labs", "wards": "wards"}
+        found = []
+        for statement in emit_sql(plan, tables):
+            rows = self.connection.execute(statement.sql)
+            names = [column[0] for column in rows.description]
+            columns = list(zip(*rows.fetchall(), strict=True)) or [()] * len(names)
+            found.append((statement, {n: _column(c) for n, c in zip(names, columns, strict=True)}))
+        return found
 
     def exact(self, plan):
-        """One vector of integers for each sum of the plan."""
-        positions = {group: i for i, group in enumerate(groups_of(plan))}
-        vectors = [np.zeros(len(positions), dtype=object) for _ in plan.bounded.sums]
-        for statement in emit_sql(plan, "visits"):
-            for row in self.connection.execute(statement.sql).fetchall():
-                keys = len(statement.keys)
-                for offset, i in enumerate(statement.sums):
-                    vectors[i][positions[tuple(row[:keys])]] = int(row[keys + offset])
+        """One vector of integers for each part of the plan; a histogram's bins are one long one."""
+        exact = exact_vectors(plan, self.results(plan))
+        vectors = []
+        for i, part in enumerate(plan.bounded.parts):
+            if isinstance(part, Histogram):
+                groups = [exact.histogram(i, g, part.leaves) for g in range(len(exact))]
+                vectors.append(np.concatenate(groups).astype(object))
+            else:
+                vectors.append(np.array([int(x) for x in exact.sums[i]], dtype=object))
         return vectors
+
+    def by_key(self, plan):
+        """With private keys: for each part, the exact integer of each key that occurs."""
+        exact = exact_vectors(plan, self.results(plan))
+        keys = list(zip(*(key.tolist() for key in exact.keys), strict=True))
+        return [dict(zip(keys, map(int, exact.sums[i]), strict=True)) for i in range(len(plan.bounded.parts))]
+
+
+def _column(cells):
+    """As an engine delivers it: masked where NULL occurs."""
+    missing = [cell is None for cell in cells]
+    data = np.empty(len(cells), dtype=object)
+    data[:] = cells
+    return np.ma.MaskedArray(data, mask=missing) if any(missing) else data

@@ -163,11 +163,11 @@ def test_integer_values_of_a_bounded_column():
 
 
 def test_possible_values_of_keys_booleans_and_cases():
-    keys = {"name": ("north", "south"), "age": None}
+    keys = {"name": ("north", "south"), "age": None}.get
     adult = call(">=", AGE, 18)
     assert possible_values(NAME, keys) == ("north", "south")
     assert possible_values(AGE, keys) is None
-    assert possible_values(NAME, {}) is None
+    assert possible_values(NAME, {}.get) is None
     assert possible_values(adult, keys) == (False, True)
     assert possible_values(call("case", adult, "adult", "minor"), keys) == ("adult", "minor")
     assert possible_values(call("coalesce", NAME, "unknown"), keys) == ("north", "south", "unknown")

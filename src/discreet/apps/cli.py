@@ -8,6 +8,9 @@ from pathlib import Path
 import click
 
 from discreet import __version__
+from discreet.apps.cli_owner import budget, data, ledger
+from discreet.apps.options import policy_option, table_or_json
+from discreet.apps.waiting import waiting
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailed, LedgerClosed, SelfTestFailed
 
 EXIT_FAILED, EXIT_REFUSED, EXIT_OVER_BUDGET = 1, 2, 3
@@ -41,24 +44,17 @@ def main() -> None:
 
     \b
     Examples:
-      discreet demo                 a guided tour
+      discreet demo                 a guided tour, and a folder to play in
+      discreet choose --epsilon 0.5
       discreet init visits.parquet --person patient_id
       discreet check                is the policy right, and what can be asked?
       discreet explain "SELECT count(*) FROM visits" --epsilon 0.1
       discreet ask "SELECT count(*) FROM visits" --epsilon 0.1
-      discreet budget
+      discreet budget               what is spent, and how long the rest will last
+      discreet ledger verify
       discreet audit                check every privacy claim on this machine
       discreet audit --help         also for mechanisms of your own
     """
-
-
-policy_option = click.option(
-    "--policy",
-    type=click.Path(path_type=Path),
-    default="discreet.toml",
-    show_default=True,
-    help="The policy of the data.",
-)
 
 
 @main.command()
@@ -152,16 +148,17 @@ def ask(
       discreet ask "SELECT ward, avg(cost) FROM visits GROUP BY ward" --epsilon 0.5
       discreet ask "SELECT count(*) FROM visits WHERE age > 65" --within 20 --format json
     """
-    from discreet.apps.question_view import show_answer
+    from discreet.apps.answer_view import show_answer
     from discreet.apps.session import open_curator
 
-    curator = open_curator(policy, analyst=analyst)
-    show_answer(curator.ask(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence), output)
+    with open_curator(policy, analyst=analyst) as curator, waiting("Asking"):
+        answer = curator.ask(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
+    show_answer(answer, output)
 
 
 @main.command()
 @_question_options
-@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@table_or_json
 def explain(
     sql: str,
     epsilon: float | None,
@@ -179,30 +176,38 @@ def explain(
       discreet explain "SELECT ward, count(*) FROM visits GROUP BY ward" --epsilon 0.1
       discreet explain "SELECT sum(cost) FROM visits" --within 5000
     """
-    from discreet.apps.question_view import show_explanation
+    from discreet.apps.explain_view import show_explanation
     from discreet.apps.session import open_curator
 
-    curator = open_curator(policy, analyst=analyst)
-    show_explanation(
-        curator.explain(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence), output
-    )
+    with open_curator(policy, analyst=analyst) as curator:
+        found = curator.explain(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
+    show_explanation(found, output)
 
 
 @main.command()
+@click.argument("column")
+@click.option("--epsilon", type=float, required=True, help="Pay this ε (pure, or at the dataset's δ).")
+@click.option("--as", "analyst", metavar="NAME", help="Who asks; the system's user if not given.")
 @policy_option
-@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def budget(policy: Path, output: str) -> None:
-    """Show what is spent, by whom, and what is left.
+@table_or_json
+def bounds(column: str, epsilon: float, analyst: str | None, policy: Path, output: str) -> None:
+    """Learn the bounds of a COLUMN privately, and pay for it.
+
+    COLUMN is a column of numbers without bounds, as cost or as visits.cost. What is found are the powers of
+    two between which nearly all of its values lie, to be declared in the policy. Values that few people have
+    are left out: to look at the data for its largest value instead would give away whose it is.
 
     \b
     Examples:
-      discreet budget
-      discreet budget --policy clinic.toml --format json
+      discreet bounds cost --epsilon 0.1
+      discreet bounds visits.cost --epsilon 0.1 --policy clinic.toml
     """
-    from discreet.apps.question_view import show_budget
+    from discreet.apps.bounds import learn_bounds, show_bounds
     from discreet.apps.session import open_curator
 
-    show_budget(open_curator(policy).budget(), output)
+    with open_curator(policy, analyst=analyst) as curator, waiting("Asking"):
+        found = learn_bounds(curator, column, epsilon=epsilon)
+    show_bounds(found, output)
 
 
 @main.command()
@@ -214,7 +219,7 @@ def budget(policy: Path, output: str) -> None:
 @click.option("--epsilon", type=float, help="With --mechanism: the ε that it claims.")
 @click.option("--delta", type=float, default=0.0, show_default=True, help="… and the δ.")
 @click.option("--runs", type=int, default=20_000, show_default=True, help="… and how often to run it.")
-@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@table_or_json
 @click.pass_context
 def audit(
     ctx: click.Context,
@@ -258,13 +263,81 @@ def audit(
 
 
 @main.command()
-def demo() -> None:
-    """A guided tour: an attack on exact counts, and what is left of it on private ones.
+@click.option("--epsilon", type=float, help="Show what this ε means.")
+@click.option("--posterior", type=float, help="Find the ε at which a suspicion rises to this at most.")
+@click.option("--reward", type=float, help="Find the ε for which this reward makes up for --harm.")
+@click.option("--harm", type=float, help="The harm that a person expects without taking part, as money.")
+@click.option("--prior", type=float, default=0.5, show_default=True, help="The suspicion beforehand.")
+@click.option(
+    "--household", type=int, default=1, show_default=True, help="How many people to protect at once."
+)
+@click.option("--delta", type=float, help="The δ that goes with ε.")
+@click.option("--people", type=int, help="How many people are in the data, to judge δ by.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path), metavar="FILE.svg", help="Write the plot as SVG too."
+)
+@table_or_json
+def choose(
+    epsilon: float | None,
+    posterior: float | None,
+    reward: float | None,
+    harm: float | None,
+    prior: float,
+    household: int,
+    delta: float | None,
+    people: int | None,
+    plot: Path | None,
+    output: str,
+) -> None:
+    """Choose ε by what it means for a person: in odds, in money, for a household.
+
+    Give --epsilon to see what it means, or --posterior, or --reward with --harm, to find the ε to use. No
+    data is needed.
 
     \b
-    Example:
+    Examples:
+      discreet choose --epsilon 0.5
+      discreet choose --epsilon 0.5 --prior 0.1 --household 4 --delta 1e-6 --people 20000
+      discreet choose --posterior 0.6 --prior 0.5
+      discreet choose --reward 10 --harm 1000 --plot odds.svg
+    """
+    from discreet.apps.choose_view import Wish
+    from discreet.apps.choose_view import choose as show_choice
+
+    if sum(given is not None for given in (epsilon, posterior, reward)) != 1:
+        raise click.UsageError("Give exactly one of --epsilon, --posterior and --reward.")
+    if reward is not None and harm is None:
+        raise click.UsageError("--reward needs --harm: how much harm the person expects without taking part.")
+    wish = Wish(
+        epsilon=epsilon,
+        posterior=posterior,
+        reward=reward,
+        harm=harm,
+        prior=prior,
+        household=household,
+        delta=delta,
+        people=people,
+    )
+    show_choice(wish, plot=plot, output=output)
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path), default="discreet-demo")
+def demo(folder: Path) -> None:
+    """A guided tour, on a clinic that is made up on the spot: an attack, three questions, a budget.
+
+    Writes data, a policy and a ledger into FOLDER (./discreet-demo if not given) and leaves them there to
+    play with. A folder that exists is never touched.
+
+    \b
+    Examples:
       discreet demo
+      discreet demo my-clinic
     """
     from discreet.apps.demo import run_demo
 
-    run_demo()
+    run_demo(folder)
+
+
+for command in (budget, ledger, data):
+    main.add_command(command)

@@ -1,8 +1,12 @@
 """Stage 4: mechanisms, price and error. `explain` stops here: the data is untouched, nothing is spent.
 
-A dataset without a δ is charged in pure ε, and every sum gets discrete Laplace noise. One with a δ is charged
-in ρ, and every sum gets discrete Gaussian noise: at the same ρ its error is always the smaller one. The price
-is split evenly over the sums, and what is asked for is exactly what is spent.
+A dataset without a δ is charged in pure ε, and everything gets discrete Laplace noise. One with a δ is
+charged in ρ, and everything gets discrete Gaussian noise: at the same ρ its error is the smaller one, at
+every confidence above one half. The price is split over the parts so that the errors of the measures are
+least (see `split`), and what is asked for is exactly what is spent.
+
+Private keys are named where one noisy count passes a threshold (see `noise.threshold`). A question pays the
+same fraction of the δ that is kept for this as it pays of the budget's ρ, so that both last equally long.
 """
 
 from dataclasses import dataclass
@@ -12,16 +16,25 @@ from typing import TypeAlias
 
 from discreet.accounting.filters import ConcentratedFilter
 from discreet.compile.bound import Bounded, BoundedMeasure
+from discreet.compile.parts import Histogram, Part, Scores, WeightedSum, known
+from discreet.compile.split import split
+from discreet.compile.weights import Norm, Unit, together
 from discreet.errors import QueryRefused
 from discreet.model.interval import Interval
+from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Dataset
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.query import Aggregate
 from discreet.model.request import ByEpsilon, ByRho, Request, Within
+from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
+from discreet.noise.quantile import QuantileTree
+from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
+from discreet.noise.threshold import StabilityThreshold
 
-Mechanism: TypeAlias = DiscreteLaplace | DiscreteGaussian
+Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
+Mechanism: TypeAlias = Noise | QuantileTree | PermuteAndFlip | ExponentialMechanism
 Charge: TypeAlias = PureLoss | ConcentratedLoss
 
 THRESHOLD_SHARE = Fraction(1, 2)
@@ -30,50 +43,80 @@ THRESHOLD_SHARE = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What will be run: a bounded query and a mechanism for each of its sums."""
+    """What will be run: a bounded query and a mechanism for each of its parts."""
 
     bounded: Bounded
     mechanisms: tuple[Mechanism, ...]
+    threshold: StabilityThreshold | None
+    """With private keys: how large the noisy count of a key must be to be named."""
     request: Request
 
     @property
     def loss(self) -> Charge:
         """Derived from the very bounds that `emit_sql` writes into the SQL, so that the two cannot drift."""
         losses = [
-            mechanism.loss(part.sensitivity(self.bounded.neighbours))
-            for mechanism, part in zip(self.mechanisms, self.bounded.sums, strict=True)
+            _loss(mechanism, part, self.bounded)
+            for mechanism, part in zip(self.mechanisms, self.bounded.parts, strict=True)
         ]
-        if isinstance(losses[0], PureLoss):
-            return PureLoss(
-                epsilon=sum((loss.epsilon for loss in losses if isinstance(loss, PureLoss)), Fraction(0))
-            )
+        pure = [loss.epsilon for loss in losses if isinstance(loss, PureLoss)]
+        if len(pure) == len(losses):
+            return PureLoss(epsilon=sum(pure, Fraction(0)))
         rho = sum((loss.rho for loss in losses if isinstance(loss, ConcentratedLoss)), Fraction(0))
-        return ConcentratedLoss(rho=rho, delta=Fraction(0))
+        return ConcentratedLoss(rho=rho, delta=self._delta())
+
+    def _delta(self) -> Fraction:
+        selector = self.bounded.selector
+        if self.threshold is None or selector is None:
+            return Fraction(0)
+        return unique_key_delta(known(WeightedSum, self.bounded.parts[selector]), self.threshold)
 
     def error(self, measure: BoundedMeasure, *, cells: int = 1) -> Interval:
-        """The error of a count or sum, known before any data is read; of an average's numerator."""
-        part = measure.parts[-1]
-        noise = self.mechanisms[part].interval(self.request.confidence, values=cells)
-        scale = self.bounded.sums[part].scale
-        return Interval(low=noise.low * scale, high=noise.high * scale, confidence=noise.confidence)
+        """The error of a count or sum, known before any data is read.
+
+        Of an average: that of its numerator, to be divided by the rows. Of a quantile: that of its rank.
+        """
+        part, mechanism = self._last(measure)
+        if isinstance(mechanism, QuantileTree):
+            rank = Fraction(mechanism.rank_error(self.request.confidence)) * part.scale
+            return Interval(low=-rank, high=rank, confidence=self.request.confidence)
+        if isinstance(mechanism, PermuteAndFlip | ExponentialMechanism):
+            raise TypeError("A selection has no error of a number.")
+        noise = mechanism.interval(self.request.confidence, values=cells)
+        return Interval(low=noise.low * part.scale, high=noise.high * part.scale, confidence=noise.confidence)
+
+    def _last(self, measure: BoundedMeasure) -> tuple[Part, Mechanism]:
+        position = measure.parts[-1]
+        return self.bounded.parts[position], self.mechanisms[position]
+
+
+def unique_key_delta(part: WeightedSum, threshold: StabilityThreshold) -> Fraction:
+    """How likely it is at most that a key which one person alone has is named.
+
+    It takes one person on either side of two neighbours, so that both relations have the same: what is
+    conditioned on are two events, one for each side (approximate zCDP, Bun & Steinke 2016, definition 8.1).
+    """
+    weight = part.weighing
+    if weight.norm is Norm.L2 and weight.unit is Unit.PEOPLE:
+        return threshold.delta_of_profiles(weight.profiles())
+    return threshold.delta_of(part.sensitivity(Neighbours.ADD_REMOVE))
 
 
 def budget_of(dataset: Dataset) -> Charge:
     """The whole budget in the currency that the dataset is charged in."""
-    return _charge_for(dataset, dataset.epsilon)
+    return charge_for(dataset, dataset.epsilon)
 
 
 def analyst_cap_of(dataset: Dataset) -> Charge:
-    return _charge_for(dataset, dataset.analyst_epsilon)
+    return charge_for(dataset, dataset.analyst_epsilon)
 
 
 def calibrate(bounded: Bounded, request: Request, dataset: Dataset) -> Plan:
-    """Choose the noise for each sum."""
+    """Choose the noise for each part."""
     match request.price:
         case Within(error=error):
             mechanisms = _for_error(bounded, error, request, dataset)
         case ByEpsilon(epsilon=epsilon):
-            mechanisms = _for_charge(bounded, _charge_for(dataset, epsilon))
+            mechanisms = _for_charge(bounded, charge_for(dataset, epsilon))
         case ByRho(rho=rho):
             if dataset.delta == 0:
                 raise QueryRefused(
@@ -81,40 +124,108 @@ def calibrate(bounded: Bounded, request: Request, dataset: Dataset) -> Plan:
                     remedy="Ask with epsilon= instead of rho=.",
                 )
             mechanisms = _for_charge(bounded, ConcentratedLoss(rho=rho, delta=Fraction(0)))
-    plan = Plan(bounded=bounded, mechanisms=mechanisms, request=request)
+    plan = Plan(bounded=bounded, mechanisms=mechanisms, threshold=None, request=request)
+    if bounded.selector is not None:
+        threshold = _threshold(plan, bounded.selector, dataset)
+        plan = Plan(bounded=bounded, mechanisms=mechanisms, threshold=threshold, request=request)
     _check_cap(plan, dataset)
     return plan
 
 
-def _charge_for(dataset: Dataset, epsilon: Fraction) -> Charge:
+def charge_for(dataset: Dataset, epsilon: Fraction) -> Charge:
+    """An ε in the dataset's own currency."""
     if dataset.delta == 0:
         return PureLoss(epsilon=epsilon)
     spending = ConcentratedFilter.for_budget(epsilon, dataset.delta, threshold_share=THRESHOLD_SHARE)
     return ConcentratedLoss(rho=spending.rho, delta=spending.delta)
 
 
+def _loss(mechanism: Mechanism, part: Part, bounded: Bounded) -> PureLoss | ConcentratedLoss:
+    match mechanism, part:
+        case ((PermuteAndFlip() | ExponentialMechanism()), Scores()):
+            picks = _picks(bounded)
+            sensitivity = part.sensitivity(bounded.neighbours)
+            if isinstance(mechanism, ExponentialMechanism):
+                return mechanism.concentrated_loss(sensitivity, picks=picks)
+            return mechanism.loss(sensitivity, picks=picks)
+        case QuantileTree(noise=noise, height=height), Histogram():
+            return noise.loss(_levels(part.histogram_sensitivity(bounded.neighbours), height))
+        case ((DiscreteLaplace() | DiscreteGaussian()), part) if not isinstance(part, Histogram | Scores):
+            return mechanism.loss(part.sensitivity(bounded.neighbours))
+    raise TypeError("A part met a mechanism that is not for it.")
+
+
+def _levels(histogram: Sensitivity, height: int) -> Sensitivity:
+    """A row is in one node of each level of a tree."""
+    return together([histogram] * height)
+
+
+def _picks(bounded: Bounded) -> int:
+    query = bounded.query
+    groups = 1
+    for key in query.keys:
+        groups *= len(key.values or ())
+    return min(groups, query.picks.count) if query.picks is not None else 1
+
+
 def _for_charge(bounded: Bounded, charge: Charge) -> tuple[Mechanism, ...]:
-    count = len(bounded.sums)
-    sensitivities = [part.sensitivity(bounded.neighbours) for part in bounded.sums]
-    if isinstance(charge, PureLoss):
-        return tuple(DiscreteLaplace.for_loss(charge.epsilon / count, s) for s in sensitivities)
-    return tuple(DiscreteGaussian.for_loss(charge.rho / count, s) for s in sensitivities)
+    amount = charge.epsilon if isinstance(charge, PureLoss) else charge.rho
+    shares = split(bounded, concentrated=isinstance(charge, ConcentratedLoss))
+    return tuple(
+        _mechanism(part, amount * share, bounded, concentrated=isinstance(charge, ConcentratedLoss))
+        for part, share in zip(bounded.parts, shares, strict=True)
+    )
+
+
+def _mechanism(part: Part, amount: Fraction, bounded: Bounded, *, concentrated: bool) -> Mechanism:
+    neighbours = bounded.neighbours
+    if isinstance(part, Scores):
+        scores, picks = part.sensitivity(neighbours), _picks(bounded)
+        if not concentrated:
+            return PermuteAndFlip.for_loss(amount, scores, picks=picks)
+        return ExponentialMechanism.for_concentrated_loss(amount, scores, picks=picks)
+    law = DiscreteGaussian if concentrated else DiscreteLaplace
+    if isinstance(part, Histogram):
+        tree = QuantileTree.for_loss(
+            ConcentratedLoss(rho=amount, delta=Fraction(0)) if concentrated else PureLoss(epsilon=amount),
+            leaves=part.leaves,
+            neighbours=neighbours,
+        )
+        sensitivity = _levels(part.histogram_sensitivity(neighbours), tree.height)
+        return QuantileTree(
+            noise=law.for_loss(amount, sensitivity), leaves=tree.leaves, branching=tree.branching
+        )
+    return law.for_loss(amount, part.sensitivity(neighbours))
 
 
 def _for_error(
     bounded: Bounded, error: Fraction, request: Request, dataset: Dataset
 ) -> tuple[Mechanism, ...]:
-    if any(m.measure.aggregate in (Aggregate.AVERAGE, Aggregate.VARIANCE) for m in bounded.measures):
+    derived = (Aggregate.AVERAGE, Aggregate.VARIANCE, Aggregate.QUANTILE)
+    if any(m.measure.aggregate in derived for m in bounded.measures):
         raise QueryRefused(
-            "The error of an average depends on how many people there are, which is private.",
+            "The error of an average or a quantile depends on the data, which is private.",
             remedy="Ask with epsilon=, or ask for the sum and the count within= an error.",
         )
+    if bounded.query.picks is not None:
+        raise QueryRefused(
+            "How close the picked groups come depends on the data, which is private.",
+            remedy="Ask with epsilon=, or ask for the counts too.",
+        )
     law = DiscreteLaplace if dataset.delta == 0 else DiscreteGaussian
-    return tuple(law.for_error(floor(error / part.scale), request.confidence) for part in bounded.sums)
+    return tuple(law.for_error(floor(error / part.scale), request.confidence) for part in bounded.parts)
+
+
+def _threshold(plan: Plan, selector: int, dataset: Dataset) -> StabilityThreshold:
+    budget, loss = known(ConcentratedLoss, budget_of(dataset)), known(ConcentratedLoss, plan.loss)
+    delta = budget.delta * min(Fraction(1), loss.rho / budget.rho)
+    part = known(WeightedSum, plan.bounded.parts[selector])
+    noise = known(DiscreteGaussian, plan.mechanisms[selector])
+    return StabilityThreshold.least(noise, lambda threshold: unique_key_delta(part, threshold) <= delta)
 
 
 def _check_cap(plan: Plan, dataset: Dataset) -> None:
-    cap, loss = _charge_for(dataset, dataset.question_epsilon), plan.loss
+    cap, loss = charge_for(dataset, dataset.question_epsilon), plan.loss
     if isinstance(loss, PureLoss) and isinstance(cap, PureLoss):
         over = loss.epsilon > cap.epsilon
     else:

@@ -37,8 +37,6 @@ _SIMPLE: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {
     exp.NullSafeNEQ: ("is_distinct_from", ("this", "expression")),
     exp.NullSafeEQ: ("is_not_distinct_from", ("this", "expression")),
     exp.Between: ("between", ("this", "low", "high")),
-    exp.And: ("and", ("this", "expression")),
-    exp.Or: ("or", ("this", "expression")),
     exp.Not: ("not", ("this",)),
     exp.Nullif: ("nullif", ("this", "expression")),
     exp.Lower: ("lower", ("this",)),
@@ -78,6 +76,8 @@ def convert(node: exp.Expression, leaf: Leaf) -> Expression:
         return found
     if isinstance(node, exp.Paren):
         return convert(node.this, leaf)
+    if isinstance(node, exp.And | exp.Or):
+        return build_call(node.key, tuple(convert(part, leaf) for part in _chain(node)))
     if type(node) in _SIMPLE:
         name, parts = _SIMPLE[type(node)]
         _check_parts(node, parts)
@@ -103,6 +103,22 @@ def convert(node: exp.Expression, leaf: Leaf) -> Expression:
         case exp.Extract():
             return _extract(node, leaf)
     raise refused(node)
+
+
+def _chain(node: exp.And | exp.Or) -> list[exp.Expression]:
+    """What is joined by AND, or by OR, however it is bracketed: a list as long as the chain, not as deep."""
+    parts: list[exp.Expression] = []
+    waiting: list[exp.Expression] = [node]
+    while waiting:
+        part = waiting.pop()
+        if type(part) is type(node):
+            _check_parts(part, ("this", "expression"))
+            waiting += [part.expression, part.this]
+        elif isinstance(part, exp.Paren) and isinstance(part.this, type(node) | exp.Paren):
+            waiting.append(part.this)
+        else:
+            parts.append(part)
+    return parts
 
 
 def constant(node: exp.Expression) -> Literal:

@@ -1,148 +1,313 @@
 """Stage 5: the SQL that yields exact integers, written anew from our own tree.
 
-One statement a unit that is summed over: rows, or distinct (person, group) pairs. For rows:
+    WITH rows AS (SELECT p, keys, integers FROM the relation WHERE the keys are known),
+         people AS (SELECT p, weight(n) AS w FROM rows GROUP BY p)
+    SELECT keys, sum(w · integer), … FROM rows JOIN people … GROUP BY keys
 
-    WITH rows AS (SELECT person, keys, integers FROM table WHERE …),
-         people AS (SELECT person, count(*) AS n FROM rows GROUP BY person)
-    SELECT keys, sum(weight · integer), … FROM rows JOIN people … GROUP BY keys
-
-A table with one row a person needs no weights. NULL persons are one person: hence IS NOT DISTINCT FROM.
+n is the number of a person's rows (ℓ₁), or the sum of the squares of their counts over groups (ℓ₂). A
+relation with one row a person needs no weights. NULL persons are one person: hence IS NOT DISTINCT FROM. The
+sums of a grouping set come from one statement, however many ways of weighing there are in it.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from discreet.compile.bound import Unit, WeightedSum
 from discreet.compile.calibrate import Plan
+from discreet.compile.emit_relation import relation_sql
 from discreet.compile.functions import emit_duckdb
-from discreet.compile.quoting import quote_identifier
-from discreet.model.expression import Expression, Literal
-from discreet.model.policy import PersonColumn
-from discreet.model.query import Filter, GroupKey, Query
+from discreet.compile.parts import DistinctCount, Histogram, Scores, WeightedSum
+from discreet.compile.weights import Norm, Unit, Weight
+from discreet.model.expression import Expression, Field, Literal
+from discreet.model.policy import ValueType
+from discreet.model.query import GroupKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One pass over the data."""
+    """One pass over the data. Its result has columns k0, k1, … for keys, and s0, s1, … or leaf and s0, …"""
 
     sql: str
-    keys: tuple[str, ...]
-    """The columns of the result that hold the keys."""
-    sums: tuple[int, ...]
-    """Which sums of the plan the columns s0, s1, … of the result are."""
+    grouping_set: int
+    keys: tuple[int, ...]
+    """Which keys of the question the columns k0, k1, … are, by their positions."""
+    parts: tuple[int, ...]
+    """Which parts of the plan the columns s0, s1, … are."""
+    by_leaf: bool
+    """Whether there is a row for each key and bin, as for a histogram."""
 
 
-def emit_sql(plan: Plan, relation: str) -> tuple[Statement, ...]:
-    """The statements whose results, side by side, are the exact vectors of the plan.
+def emit_sql(plan: Plan, tables: Mapping[str, str]) -> tuple[Statement, ...]:
+    """The statements whose results are the exact vectors of the plan.
 
-    `relation` is how the engine names the table, quoted.
+    `tables` says how the engine names each table of the policy, quoted.
     """
-    bounded = plan.bounded
-    statements = []
-    rows = [i for i, part in enumerate(bounded.sums) if part.unit is Unit.ROWS]
-    if rows:
-        statements.append(_rows_statement(bounded.query, relation, bounded.sums, rows))
-    for i, part in enumerate(bounded.sums):
-        if part.unit is Unit.PEOPLE:
-            statements.append(_people_statement(bounded.query, relation, part, i))
-    return tuple(statements)
-
-
-def _rows_statement(
-    query: Query, relation: str, sums: tuple[WeightedSum, ...], wanted: list[int]
-) -> Statement:
-    keys = [f"k{i}" for i in range(len(query.keys))]
-    columns = [f"{_key(key)} AS {name}" for key, name in zip(query.keys, keys, strict=True)]
-    columns += [f"{_integer(sums[i])} AS v{i}" for i in wanted]
-    if query.table.one_row_a_person:
-        source = f"SELECT {', '.join(columns)} FROM {_from(query, relation)}"
-        totals = [f"coalesce(sum(v{i}), 0) AS s{i}" for i in wanted]
-        sql = f"SELECT {', '.join([*keys, *totals])} FROM ({source}) AS rows{_group_by(keys)}"
-        return Statement(sql=sql, keys=tuple(keys), sums=tuple(wanted))
-    source = f"SELECT {', '.join([f'{_person(query)} AS p', *columns])} FROM {_from(query, relation)}"
-    weight = _weight(sums[wanted[0]])
-    totals = [f"coalesce(sum(({weight}) * v{i}), 0) AS s{i}" for i in wanted]
-    sql = (
-        f"WITH rows AS MATERIALIZED ({source}),"
-        " people AS (SELECT p, count(*) AS n FROM rows GROUP BY p)"
-        f" SELECT {', '.join([*keys, *totals])} FROM rows"
-        f" JOIN people ON rows.p IS NOT DISTINCT FROM people.p{_group_by(keys)}"
+    writer = _Writer(plan, tables)
+    return tuple(
+        statement for number in range(len(plan.bounded.query.sets)) for statement in writer.of_set(number)
     )
-    return Statement(sql=sql, keys=tuple(keys), sums=tuple(wanted))
 
 
-def _people_statement(query: Query, relation: str, part: WeightedSum, index: int) -> Statement:
-    keys = [f"k{i}" for i in range(len(query.keys))]
-    columns = [f"{_key(key)} AS {name}" for key, name in zip(query.keys, keys, strict=True)]
-    rows = _from(query, relation, part.condition)
-    source = f"SELECT DISTINCT {', '.join([f'{_person(query)} AS p', *columns])} FROM {rows}"
-    if not keys:
-        return Statement(sql=f"SELECT count(*) AS s{index} FROM ({source}) AS people", keys=(), sums=(index,))
-    sql = (
-        f"WITH pairs AS MATERIALIZED ({source}),"
-        " people AS (SELECT p, count(*) AS n FROM pairs GROUP BY p)"
-        f" SELECT {', '.join(keys)}, coalesce(sum({_weight(part)}), 0) AS s{index} FROM pairs"
-        f" JOIN people ON pairs.p IS NOT DISTINCT FROM people.p{_group_by(keys)}"
+def emit_public_keys(relation: str, column: str, kind: ValueType, most: int) -> str:
+    """The different values of a column of a public table as v: one more than `most` if there are more."""
+    value = emit_duckdb(Field(name=column, type=kind))
+    return (
+        f"SELECT DISTINCT v FROM (SELECT {value} AS v FROM {relation}) AS public"
+        f" WHERE v IS NOT NULL ORDER BY v LIMIT {most + 1}"
     )
-    return Statement(sql=sql, keys=tuple(keys), sums=(index,))
 
 
-def _weight(part: WeightedSum) -> str:
-    """⌊2^s·min(1, B/n)⌋ in integers."""
-    whole = 2**part.weight_bits
-    return f"CASE WHEN n <= {part.rows} THEN {whole} ELSE {part.rows * whole} // n END"
+class _Writer:
+    def __init__(self, plan: Plan, tables: Mapping[str, str]) -> None:
+        self._parts = plan.bounded.parts
+        self._query = plan.bounded.query
+        self._tables = tables
+
+    def of_set(self, number: int) -> list[Statement]:
+        """The sums of one grouping set in one statement, and one more for each histogram."""
+        keys = self._query.sets[number]
+        pieces = [*self._over_rows(keys), *self._over_people(keys)]
+        statements = []
+        if pieces:
+            wanted = tuple(sorted(i for _, chosen in pieces for i in chosen))
+            statements.append(self._statement(_side_by_side(pieces, len(keys)), number, wanted))
+        for i, part in enumerate(self._parts):
+            if isinstance(part, Histogram):
+                statements.append(self._statement(self._bins(keys, part, i), number, (i,), by_leaf=True))
+        return statements
+
+    def _over_rows(self, keys: Sequence[int]) -> list["_Piece"]:
+        """One piece for each way of weighing rows."""
+        weights = {
+            i: part.weight
+            for i, part in enumerate(self._parts)
+            if isinstance(part, WeightedSum) and part.unit is Unit.ROWS
+        }
+        pieces = []
+        for weight in dict.fromkeys(weights.values()):
+            chosen = tuple(i for i, each in weights.items() if each == weight)
+            pieces.append((self._rows(keys, weight, chosen), chosen))
+        return pieces
+
+    def _over_people(self, keys: Sequence[int]) -> list["_Piece"]:
+        pieces: list[_Piece] = []
+        for i, part in enumerate(self._parts):
+            match part:
+                case WeightedSum(unit=Unit.PEOPLE):
+                    pieces.append((self._people(keys, part, i), (i,)))
+                case DistinctCount():
+                    pieces.append((self._distinct(keys, part, i), (i,)))
+                case Scores():
+                    pieces.append((self._scores(keys, part, i), (i,)))
+        return pieces
+
+    def _statement(
+        self, sql: str, number: int, parts: tuple[int, ...], *, by_leaf: bool = False
+    ) -> Statement:
+        return Statement(
+            sql=sql, grouping_set=number, keys=self._query.sets[number], parts=parts, by_leaf=by_leaf
+        )
+
+    # Sums over rows
+
+    def _rows(self, keys: Sequence[int], weight: Weight | None, chosen: Sequence[int]) -> str:
+        parts = [(i, part) for i in chosen if isinstance(part := self._parts[i], WeightedSum)]
+        integers = {i: _integer(part) for i, part in parts}
+        columns = [f"{sql} AS v{i}" for i, sql in integers.items() if sql != "1"]
+        used = [e for _, part in parts for e in (part.value, part.condition, part.not_null) if e is not None]
+        rows = self._keyed_rows(keys, columns, used)
+        names = _names(keys)
+        if weight is None:
+            totals = [f"{'count(*)' if integers[i] == '1' else f'sum(v{i})'} AS s{i}" for i, _ in parts]
+            return f"SELECT {', '.join([*names, *totals])} FROM ({rows}) AS rows{_group_by(names)}"
+        if weight.norm is Norm.L1:
+            totals = [f"sum({'w' if integers[i] == '1' else f'w * v{i}'}) AS s{i}" for i, _ in parts]
+            return self._weighed(rows, weight, f"SELECT {', '.join([*names, *totals])}", _group_by(names))
+        sums = [f"{'count(*)' if integers[i] == '1' else f'sum(v{i})'} AS v{i}" for i, _ in parts]
+        pairs = f"SELECT {', '.join(['p', *names, 'count(*) AS c', *sums])} FROM ({rows}) AS rows"
+        totals = [f"sum(w * v{i}) AS s{i}" for i, _ in parts]
+        return (
+            f"WITH rows AS MATERIALIZED ({pairs}{_group_by(['p', *names])}),"
+            f" people AS (SELECT p, {_weight(weight, _SQUARES)} AS w FROM rows GROUP BY p)"
+            f" SELECT {', '.join([*names, *totals])} FROM {_JOINED}{_group_by(names)}"
+        )
+
+    def _weighed(self, rows: str, weight: Weight, select: str, rest: str) -> str:
+        """Rows with the weight of their person as w.
+
+        They are read twice, which is faster than to keep them; but numbers that rows are given on the way
+        may be others the second time.
+        """
+        once = "NOT MATERIALIZED" if self._query.source.has_ids else "MATERIALIZED"
+        return (
+            f"WITH rows AS {once} ({rows}),"
+            f" people AS (SELECT p, {_weight(weight, 'count(*)')} AS w FROM rows GROUP BY p)"
+            f" {select} FROM {_JOINED}{rest}"
+        )
+
+    def _bins(self, keys: Sequence[int], part: Histogram, index: int) -> str:
+        used = [e for e in (part.value, part.condition) if e is not None]
+        rows = self._keyed_rows(keys, [f"{_leaf(part)} AS leaf"], used)
+        names = [*_names(keys), "leaf"]
+        rest = f" WHERE leaf IS NOT NULL{_group_by(names)}"
+        if part.weight is None:
+            return f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows{rest}"
+        return self._weighed(rows, part.weight, f"SELECT {', '.join(names)}, sum(w) AS s{index}", rest)
+
+    # Sums over people
+
+    def _people(self, keys: Sequence[int], part: WeightedSum, index: int) -> str:
+        rows = self._keyed_rows(keys, [], [part.condition] if part.condition else [], part.condition)
+        names = _names(keys)
+        pairs = f"SELECT DISTINCT {', '.join(['p', *names])} FROM ({rows}) AS rows"
+        if not keys:
+            return f"SELECT count(*) * {part.weighing.whole} AS s{index} FROM ({pairs}) AS people"
+        return (
+            f"WITH rows AS MATERIALIZED ({pairs}),"
+            f" people AS (SELECT p, {_weight(part.weighing, 'count(*)')} AS w FROM rows GROUP BY p)"
+            f" SELECT {', '.join([*names, f'sum(w) AS s{index}'])} FROM {_JOINED}{_group_by(names)}"
+        )
+
+    def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
+        """A person with too many pairs of key and value has the first ones in the order of a hash."""
+        used = [e for e in (part.value, part.condition) if e is not None]
+        rows = self._keyed_rows(keys, [f"{emit_duckdb(part.value)} AS v"], used, part.condition)
+        names = [*_names(keys), "v"]
+        wanted = ", ".join(names if part.one_row else ["p", *names])
+        source = f"SELECT DISTINCT {wanted} FROM ({rows}) AS rows WHERE v IS NOT NULL"
+        if not part.one_row:
+            text = " || ' ' || ".join(f"coalesce(CAST({name} AS VARCHAR), '')" for name in ["p", *names])
+            order = f"row_number() OVER (PARTITION BY p ORDER BY md5({text}), {', '.join(names)})"
+            source = f"SELECT *, {order} AS place FROM ({source}) AS pairs"
+        kept = "" if part.one_row else f" WHERE place <= {part.values}"
+        select = ", ".join([*_names(keys), f"count(DISTINCT v) AS s{index}"])
+        return f"SELECT {select} FROM ({source}) AS kept{kept}{_group_by(_names(keys))}"
+
+    def _scores(self, keys: Sequence[int], part: Scores, index: int) -> str:
+        """Each person adds at most `rows` to each score: no weights, as a selection looks at each alone."""
+        names = _names(keys)
+        rows = self._keyed_rows(keys, [], [part.condition] if part.condition else [], part.condition)
+        if part.one_row:
+            return f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows{_group_by(names)}"
+        pairs = f"SELECT {', '.join(['p', *names])}, count(*) AS c FROM ({rows}) AS rows"
+        pairs += _group_by(["p", *names])
+        select = ", ".join([*names, f"sum(least(c, {part.rows})) AS s{index}"])
+        return f"SELECT {select} FROM ({pairs}) AS pairs{_group_by(names)}"
+
+    # Rows with their keys
+
+    def _keyed_rows(
+        self,
+        keys: Sequence[int],
+        columns: Sequence[str],
+        used: Sequence[Expression],
+        condition: Expression | None = None,
+    ) -> str:
+        """The rows that belong to a group: the person, the keys, and what is computed of each row."""
+        known = [key for key in self._query.keys if key.values is not None]
+        expressions = [*used, *(key.expression for key in self._query.keys)]
+        persons = not self._query.source.one_row_a_person
+        source = relation_sql(self._query.source, self._tables, expressions, persons=persons)
+        where = [f"(({emit_duckdb(condition)}) IS TRUE)"] if condition is not None else []
+        where += [f"({_known_key(key)})" for key in known]
+        grouped = [
+            f"{emit_duckdb(self._query.keys[position].expression)} AS k{i}" for i, position in enumerate(keys)
+        ]
+        return f"SELECT {', '.join(['p', *grouped, *columns])} FROM ({source}) AS source" + (
+            f" WHERE {' AND '.join(where)}" if where else ""
+        )
+
+
+_Piece = tuple[str, tuple[int, ...]]
+"""A SELECT, and the parts whose sums it has."""
+
+_JOINED = "rows JOIN people ON rows.p IS NOT DISTINCT FROM people.p"
+_SQUARES = "CAST(least(sum(CAST(c AS HUGEINT) * c), 1152921504606846976) AS BIGINT)"
+"""Σn², cut off far beyond where a weight is zero."""
+
+
+def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
+    """Several results with the same keys as one, NULL keys included."""
+    if len(pieces) == 1:
+        return pieces[0][0]
+    wanted = sorted(i for _, chosen in pieces for i in chosen)
+    names = [f"k{i}" for i in range(keys)]
+    selects = [
+        f"SELECT {', '.join([*names, *(f's{i}' if i in chosen else f'0 AS s{i}' for i in wanted)])}"
+        f" FROM ({sql}) AS piece"
+        for sql, chosen in pieces
+    ]
+    totals = [f"sum(s{i}) AS s{i}" for i in wanted]
+    return (
+        f"SELECT {', '.join([*names, *totals])} FROM ({' UNION ALL '.join(selects)}) AS pieces"
+        + _group_by(names)
+    )
+
+
+def _weight(weight: Weight, n: str) -> str:
+    """⌊2^s·min(1, L/‖n‖)⌋ in integers: n is ‖n‖ in ℓ₁, its square in ℓ₂."""
+    if weight.norm is Norm.L1:
+        most = weight.limit
+        return f"CASE WHEN {n} <= {most} THEN {weight.whole} ELSE {most * weight.whole} // {n} END"
+    scaled = weight.square * weight.whole**2  # below 2⁵², so that the root of a whole number is rounded right
+    root = f"CAST(floor(sqrt(CAST({scaled} // {n} AS DOUBLE))) AS BIGINT)"
+    return f"CASE WHEN {n} <= {weight.square} THEN {weight.whole} ELSE {root} END"
 
 
 def _integer(part: WeightedSum) -> str:
-    """What a row adds before its weight: an integer of at most `largest` in size, whatever the row holds."""
+    """What a row adds before its weight: an integer of at most `largest` in size, whatever the row holds.
+
+    NULL, which adds nothing, where a value is; 1 for every row is written as such.
+    """
+    value = "1" if part.value is None else _quantised(part, part.value)
     conditions = []
     if part.condition is not None:
         conditions.append(f"({emit_duckdb(part.condition)}) IS TRUE")
-    if part.not_null is not None:
+    if part.not_null is not None and part.not_null != part.value:
         conditions.append(f"({emit_duckdb(part.not_null)}) IS NOT NULL")
-    value = "1" if part.value is None else _quantised(part, part.value)
-    if not conditions:
-        return f"CAST({value} AS BIGINT)"
-    return f"CAST(CASE WHEN {' AND '.join(conditions)} THEN {value} ELSE 0 END AS BIGINT)"
+    return f"CASE WHEN {' AND '.join(conditions)} THEN {value} ELSE 0 END" if conditions else value
 
 
 def _quantised(part: WeightedSum, value: Expression) -> str:
     """⌊(x − offset)/grid + ½⌋ clamped again: the sensitivity holds whatever floats do."""
     offset, grid = float(part.offset), float(part.grid)
     steps = round(part.largest ** (1 / part.power))
-    low = -steps if part.signed or part.offset or part.value is not None else 0
     rounded = f"floor((CAST({emit_duckdb(value)} AS DOUBLE) - ({offset!r})) / ({grid!r}) + 0.5)"
-    clamped = f"CAST(least(greatest({rounded}, {low}), {steps}) AS BIGINT)"
+    clamped = _clamped(rounded, -steps, steps)
     return clamped if part.power == 1 else f"({clamped}) * ({clamped})"
 
 
-def _from(query: Query, relation: str, condition: Expression | None = None) -> str:
-    """The table and every row condition: WHERE clauses, public keys, and the one of a measure."""
-    predicates = [] if condition is None else [emit_duckdb(condition)]
-    source = query.source
-    while isinstance(source, Filter):
-        predicates.append(emit_duckdb(source.predicate))
-        source = source.source
-    predicates += [_known_key(key) for key in query.keys if key.values is not None]
-    where = " AND ".join(f"(({predicate}) IS TRUE)" for predicate in predicates)
-    return relation + (f" WHERE {where}" if where else "")
+def _clamped(number: str, low: int, high: int) -> str:
+    """A whole number in low … high; NULL stays NULL."""
+    inside = f"CASE WHEN {number} < {low} THEN {low} WHEN {number} > {high} THEN {high} ELSE {number} END"
+    return f"CAST({inside} AS BIGINT)"
+
+
+def _leaf(part: Histogram) -> str:
+    """The bin of a row, NULL where it has no value."""
+    low, width = float(part.low), float(part.width)
+    half = "0.5" if part.points else "0.0"
+    place = f"floor((CAST({emit_duckdb(part.value)} AS DOUBLE) - ({low!r})) / ({width!r}) + {half})"
+    leaf = _clamped(place, 0, part.leaves - 1)
+    if part.condition is None:
+        return leaf
+    return f"CASE WHEN ({emit_duckdb(part.condition)}) IS TRUE THEN {leaf} END"
 
 
 def _known_key(key: GroupKey) -> str:
     """Rows whose key is not among the public ones belong to no group, and use up no weight."""
+    sql = emit_duckdb(key.expression)
     values = [value for value in key.values or () if value is not None]
+    numbers = [value for value in values if type(value) is int]
+    if len(numbers) == len(values) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
+        return f"({sql}) BETWEEN {min(numbers)} AND {max(numbers)}"
     listed = ", ".join(emit_duckdb(Literal(value=value, type=key.expression.type)) for value in values)
-    known = f"({_key(key)}) IN ({listed})" if values else "FALSE"
-    return f"({known} OR ({_key(key)}) IS NULL)" if None in (key.values or ()) else known
+    known = f"({sql}) IN ({listed})" if values else "FALSE"
+    return f"{known} OR ({sql}) IS NULL" if None in (key.values or ()) else known
 
 
-def _key(key: GroupKey) -> str:
-    return emit_duckdb(key.expression)
+def _names(keys: Sequence[int]) -> list[str]:
+    return [f"k{i}" for i in range(len(keys))]
 
 
-def _person(query: Query) -> str:
-    person = query.table.person
-    return quote_identifier(person.name) if isinstance(person, PersonColumn) else "NULL"
-
-
-def _group_by(keys: list[str]) -> str:
-    return f" GROUP BY {', '.join(keys)}" if keys else ""
+def _group_by(names: Sequence[str]) -> str:
+    return f" GROUP BY {', '.join(names)}" if names else ""

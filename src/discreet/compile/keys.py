@@ -1,12 +1,16 @@
 """The values that an expression can take, when they are few and public: public keys to group by."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
+from typing import TypeAlias
 
 from discreet.compile.functions import range_of
 from discreet.compile.intervals import LARGEST_INTEGER, SMALLEST_INTEGER
 from discreet.model.expression import Call, Expression, Field, Literal
 from discreet.model.policy import KeyValue, ValueType
+
+KeysOf: TypeAlias = Callable[[str], tuple[KeyValue, ...] | None]
+"""The public values of a field, by its name."""
 
 
 def integer_values(expression: Expression, limit: int) -> list[int] | None:
@@ -26,34 +30,30 @@ def integer_values(expression: Expression, limit: int) -> list[int] | None:
     return list(range(low, high + 1)) if high - low < limit else None
 
 
-def possible_values(
-    expression: Expression, keys_of_fields: Mapping[str, tuple[KeyValue, ...] | None]
-) -> tuple[KeyValue, ...] | None:
+def possible_values(expression: Expression, keys_of: KeysOf) -> tuple[KeyValue, ...] | None:
     """All values of a column with declared keys, of a BOOLEAN, or of a CASE that chooses among such.
 
     NULL aside. None if they are not public.
     """
     match expression:
-        case Field(name=name) if keys_of_fields.get(name) is not None:
-            return keys_of_fields[name]
+        case Field(name=name) if (keys := keys_of(name)) is not None:
+            return keys
         case Literal(value=None):
             return ()
         case Literal(value=str() | bool() | int() as value):
             return (value,)
         case Call(function="case", arguments=arguments):
             pairs = len(arguments) // 2 * 2
-            return _union(arguments[1:pairs:2] + arguments[pairs:], keys_of_fields)
+            return _union(arguments[1:pairs:2] + arguments[pairs:], keys_of)
         case Call(function="coalesce", arguments=arguments):
-            return _union(arguments, keys_of_fields)
+            return _union(arguments, keys_of)
     return (False, True) if expression.type is ValueType.BOOLEAN else None
 
 
-def _union(
-    choices: tuple[Expression, ...], keys_of_fields: Mapping[str, tuple[KeyValue, ...] | None]
-) -> tuple[KeyValue, ...] | None:
+def _union(choices: tuple[Expression, ...], keys_of: KeysOf) -> tuple[KeyValue, ...] | None:
     found: dict[KeyValue, None] = {}
     for choice in choices:
-        values = possible_values(choice, keys_of_fields)
+        values = possible_values(choice, keys_of)
         if values is None:
             return None
         found.update(dict.fromkeys(values))

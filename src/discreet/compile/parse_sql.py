@@ -13,15 +13,13 @@ from discreet.errors import QueryRefused
 LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100
 
-_CLAUSES = {"expressions", "from_", "where", "group", "having", "order", "limit", "kind", "hint"}
+_CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"}
 _REMEDIES = {
-    "joins": "Ask about one table at a time.",
-    "distinct": "Use GROUP BY, or count(DISTINCT …) of the person column.",
-    "with_": "Write the question as one SELECT.",
+    "distinct": "Use GROUP BY, or count(DISTINCT …).",
     "windows": "Window functions have no private version; use GROUP BY.",
     "qualify": "Use HAVING, on noisy values.",
     "offset": "Use ORDER BY and LIMIT.",
-    "laterals": "Ask about one table at a time.",
+    "laterals": "Use JOIN with a public table, or on the person.",
     "pivots": "Use GROUP BY.",
     "sample": "Ask about all rows; noise already protects each of them.",
 }
@@ -42,7 +40,13 @@ def parse_sql(text: str) -> exp.Select:
         raise QueryRefused(
             "A question is exactly one SELECT.", remedy="Write SELECT … FROM … GROUP BY …, and nothing else."
         )
-    select = statements[0]
+    _check_depth(statements[0])
+    for select in statements[0].find_all(exp.Select):
+        _check_clauses(select)
+    return statements[0]
+
+
+def _check_clauses(select: exp.Select) -> None:
     for clause, value in select.args.items():
         if value and clause not in _CLAUSES:
             name = clause.rstrip("_").upper()
@@ -50,9 +54,18 @@ def parse_sql(text: str) -> exp.Select:
                 f"{name} is not part of what can be asked.",
                 remedy=_REMEDIES.get(clause, "Ask without it."),
             )
-    if select.args.get("kind") or select.args.get("hint"):
-        raise QueryRefused("Only a plain SELECT can be asked.", remedy="Ask without it.")
-    return select
+
+
+def _check_depth(tree: exp.Expression) -> None:
+    """Chains of AND and OR are lists, whatever sqlglot makes of them; all else is walked level by level."""
+    waiting: list[tuple[exp.Expression, int]] = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > DEEPEST_NESTING:
+            raise _too_long()
+        for child in node.iter_expressions():
+            chained = isinstance(child, exp.And | exp.Or) and type(child) is type(node)
+            waiting.append((child, depth if chained else depth + 1))
 
 
 def _check_size(text: str) -> None:
@@ -61,7 +74,11 @@ def _check_size(text: str) -> None:
         depth += (character in "([") - (character in ")]")
         deepest = max(deepest, depth)
     if len(text) > LONGEST_TEXT or deepest > DEEPEST_NESTING or "\0" in text:
-        raise QueryRefused(
-            "The question is too long, or nested too deeply.",
-            remedy=f"Stay below {LONGEST_TEXT:,} characters and {DEEPEST_NESTING} levels of parentheses.",
-        )
+        raise _too_long()
+
+
+def _too_long() -> QueryRefused:
+    return QueryRefused(
+        "The question is too long, or nested too deeply.",
+        remedy=f"Stay below {LONGEST_TEXT:,} characters and {DEEPEST_NESTING} levels; use IN for long lists.",
+    )

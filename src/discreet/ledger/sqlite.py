@@ -30,7 +30,8 @@ from discreet.ledger.ledger import (
 from discreet.ledger.sqlite_books import Books
 from discreet.ledger.sqlite_file import SqliteFile, resolved
 from discreet.ledger.units import Currency, KeptLoss, Units, budget_units, charge_units, filter_of
-from discreet.model.privacy import Loss
+from discreet.model.exact import short
+from discreet.model.privacy import Loss, PureLoss
 from discreet.model.receipt import Receipt
 
 _REBASE = (
@@ -320,6 +321,17 @@ def _declared_otherwise(found: Account, asked: Account) -> LedgerClosed:
             remedy="Restore the policy that the account was opened with, or declare another dataset.",
         )
     return LedgerClosed(
-        "The ledger has another budget, or another cap of an analyst, for this dataset than its policy.",
-        remedy="Make the policy say what balance says, or change the ledger with change_budget.",
+        f"The policy declares {_budget_text(asked)}, and the ledger has {_budget_text(found)}.",
+        remedy="Change the policy back, or the ledger: discreet budget change (in Python, change_budget).",
     )
+
+
+def _budget_text(account: Account) -> str:
+    budget, cap = (_loss_text(loss) for loss in (account.budget, account.analyst_cap))
+    return f"a budget of {budget}" + ("" if cap == budget else f" with {cap} for an analyst")
+
+
+def _loss_text(loss: KeptLoss) -> str:
+    if isinstance(loss, PureLoss):
+        return f"ε = {short(loss.epsilon)}"
+    return f"ρ = {short(loss.rho)}, δ = {short(loss.delta)}"

@@ -31,6 +31,8 @@ class Field:
     type: ValueType
     range: Range | None = None
     """Known for a column with bounds: it is clamped to them where it is read."""
+    unit: Fraction | None = None
+    """The grid that its values are rounded to where they are summed, if one was declared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,25 +1,53 @@
 """What was asked: a relation whose rows belong to people, and what is to be released of it.
 
 Query
-├── source: Relation      Scan | Filter, rows that each belong to one person
-├── keys                  what rows are grouped by, and who knows the values
-├── measures              weighted sums over each group: the only things that meet noise
+├── source: Relation      Scan | Filter | Lookup | PersonJoin | PerPerson | UnionAll
+├── keys, sets            what rows are grouped by, and who knows the values
+├── measures              aggregates over each group: the only things that meet noise
+├── picks                 or, instead of measures, which groups are the largest
 └── outputs, having, order, limit     computed from noisy measures alone: free
+
+Every row of a relation belongs to one person, and what rows a person has in it depends on that person's own
+rows alone. So a person who comes or goes takes exactly their rows along, whatever the tree; all that is left
+to bound is how much the rows of one person count, and that is done once, at the top (`compile.bound`).
 """
 
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
+from math import prod
 from typing import TypeAlias
 
-from discreet.model.expression import Expression
-from discreet.model.policy import KeyValue, PrivateTable
+from discreet.model.expression import Expression, Field
+from discreet.model.policy import EachRow, KeyValue, PrivateTable, PublicTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """All rows of a private table."""
+    """All rows of a private table. Its fields are named alias.column."""
 
     table: PrivateTable
+    alias: str
+
+    @property
+    def max_rows(self) -> int:
+        """The rows of a person that count fully."""
+        return 1 if self.one_row_a_person else self.table.max_rows
+
+    @property
+    def max_groups(self) -> int:
+        """The groups that a person counts fully in, where people are counted."""
+        return 1 if self.one_row_a_person else self.table.max_groups
+
+    @property
+    def one_row_a_person(self) -> bool:
+        """Whether no person can have two rows, so that none has to be weighed."""
+        return self.table.one_row_a_person
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether a person can be told apart by more than their row."""
+        return not isinstance(self.table.person, EachRow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +57,164 @@ class Filter:
     source: "Relation"
     predicate: Expression
 
+    @property
+    def max_rows(self) -> int:
+        return self.source.max_rows
 
-Relation: TypeAlias = Scan | Filter
+    @property
+    def max_groups(self) -> int:
+        return self.source.max_groups
+
+    @property
+    def one_row_a_person(self) -> bool:
+        return self.source.one_row_a_person
+
+    @property
+    def has_ids(self) -> bool:
+        return self.source.has_ids
+
+
+Pair: TypeAlias = tuple[Expression, Expression]
+"""What has to be equal in a join: an expression of the left, and one of the right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """Each row with the rows of a public table that match it; a person's rows may become more."""
+
+    source: "Relation"
+    table: PublicTable
+    alias: str
+    pairs: tuple[Pair, ...]
+    keep_unmatched: bool
+    """LEFT JOIN: a row without a match stays, with NULLs."""
+
+    @property
+    def max_rows(self) -> int:
+        return self.source.max_rows
+
+    @property
+    def max_groups(self) -> int:
+        return self.source.max_groups
+
+    @property
+    def one_row_a_person(self) -> bool:
+        return False
+
+    @property
+    def has_ids(self) -> bool:
+        return self.source.has_ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonJoin:
+    """Each row with the other rows of the same person that match it."""
+
+    left: "Relation"
+    right: "Relation"
+    pairs: tuple[Pair, ...]
+    keep_unmatched: bool
+
+    @property
+    def max_rows(self) -> int:
+        return self.left.max_rows * self.right.max_rows
+
+    @property
+    def max_groups(self) -> int:
+        return max(self.left.max_groups, self.right.max_groups)
+
+    @property
+    def one_row_a_person(self) -> bool:
+        return self.left.one_row_a_person and self.right.one_row_a_person
+
+    @property
+    def has_ids(self) -> bool:
+        return True
+
+
+class PersonAggregate(Enum):
+    """What can be computed exactly from the rows of one person."""
+
+    COUNT = "count"
+    DISTINCT = "count_distinct"
+    SUM = "sum"
+    AVERAGE = "avg"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonValue:
+    """One aggregate over the rows of one person, as a field of the relation above."""
+
+    field: Field
+    aggregate: PersonAggregate
+    argument: Expression | None
+    condition: Expression | None
+    grid: Fraction
+    """Sums are taken of whole multiples of this, so that they do not depend on the order of rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerPerson:
+    """One row for each person, or for each person and key."""
+
+    source: "Relation"
+    person: Field
+    """The person's id, as a field of the relation above."""
+    keys: tuple[tuple[Field, Expression], ...]
+    values: tuple[PersonValue, ...]
+
+    @property
+    def max_rows(self) -> int:
+        return self.source.max_groups if self.keys else 1
+
+    @property
+    def max_groups(self) -> int:
+        return self.max_rows
+
+    @property
+    def one_row_a_person(self) -> bool:
+        return not self.keys
+
+    @property
+    def has_ids(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """One part of a UNION ALL: what it has for each column of the whole."""
+
+    source: "Relation"
+    columns: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnionAll:
+    """The rows of several relations about the same people."""
+
+    branches: tuple[Branch, ...]
+    fields: tuple[Field, ...]
+
+    @property
+    def max_rows(self) -> int:
+        return sum(branch.source.max_rows for branch in self.branches)
+
+    @property
+    def max_groups(self) -> int:
+        return sum(branch.source.max_groups for branch in self.branches)
+
+    @property
+    def one_row_a_person(self) -> bool:
+        return False
+
+    @property
+    def has_ids(self) -> bool:
+        return True
+
+
+Relation: TypeAlias = Scan | Filter | Lookup | PersonJoin | PerPerson | UnionAll
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +234,12 @@ class Aggregate(Enum):
     """Rows on which the argument is not NULL; without an argument, all rows."""
     PEOPLE = "people"
     """People with at least one row."""
+    DISTINCT = "count_distinct"
+    """Different values of the argument."""
     SUM = "sum"
     AVERAGE = "avg"
     VARIANCE = "variance"
+    QUANTILE = "quantile"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +251,24 @@ class Measure:
     argument: Expression | None
     condition: Expression | None
     """FILTER (WHERE …): rows on which it is not true do not count."""
+    share: Fraction | None = None
+    """Of a quantile: the share of rows at or below it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picks:
+    """Which groups have the most, and nothing else of them: ORDER BY count(*) DESC LIMIT k."""
+
+    count: int
+    aggregate: Aggregate
+    """COUNT or PEOPLE: what they have the most of."""
+    condition: Expression | None
+    largest: bool
+
+
+def key_field(position: int) -> str:
+    """How an output names a key, whatever the question calls it."""
+    return f"k{position}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +277,7 @@ class Output:
 
     name: str
     expression: Expression
-    """Its fields are the names of keys and measures."""
+    """Its fields are `key_field(0)`, … for keys, and the names of measures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +292,21 @@ class Query:
 
     source: Relation
     keys: tuple[GroupKey, ...]
+    sets: tuple[tuple[int, ...], ...]
+    """GROUPING SETS: the positions of the keys of each; one with all keys if there is a plain GROUP BY."""
     measures: tuple[Measure, ...]
+    picks: Picks | None
     outputs: tuple[Output, ...]
     having: Expression | None
     order: tuple[Order, ...]
     limit: int | None
 
     @property
-    def table(self) -> PrivateTable:
-        relation = self.source
-        while isinstance(relation, Filter):
-            relation = relation.source
-        return relation.table
+    def private_keys(self) -> bool:
+        """Whether some values of the keys are not public, so that even which ones occur must not show."""
+        return any(key.values is None for key in self.keys)
+
+
+def group_count(query: Query) -> int:
+    """How many groups an answer with public keys has."""
+    return sum(prod(len(query.keys[i].values or ()) for i in chosen) for chosen in query.sets)

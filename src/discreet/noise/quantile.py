@@ -208,6 +208,16 @@ class NoisyTree:
             return int(np.searchsorted(self._growing, 0.0, side="right"))
         return int(np.searchsorted(self._growing, float(share) * total, side="left"))
 
+    def position(self, p: Number) -> float:
+        """The same, between leaves: i + ½ is the middle of leaf i. Rows are spread evenly over their leaf."""
+        leaf, share = self.quantile(p), float(_share(p))
+        total = float(self._growing[-1])
+        if total <= 0:
+            return share * self.mechanism.leaves
+        before = float(self._growing[leaf - 1]) if leaf else 0.0
+        inside = float(self._growing[leaf]) - before
+        return leaf + (min(1.0, max(0.0, (share * total - before) / inside)) if inside > 0 else 0.0)
+
     def quantiles(self, shares: Iterable[Number]) -> list[int]:
         """The leaf of each p, from the same tree: they never cross."""
         return [self.quantile(p) for p in shares]
@@ -219,10 +229,8 @@ class NoisyTree:
         F(i) − p·N is too high above 0 or that of F(i + 1) − p·N too far below; at the true leaf each
         happens with half of the probability of a miss. An empty histogram has no quantile to contain.
         """
-        level, share = confidence_level(confidence), float(_share(p))
-        squares = prefix_errors(self.mechanism.shape).against(share)
-        reach = one_sided_reach(self.mechanism.noise, squares, float(1 - level) / 2)
-        surplus = self.prefix - share * self.total
+        level = confidence_level(confidence)
+        surplus, reach = self._surplus(p, level)
         may_end = np.flatnonzero(surplus[1:] >= -reach[1:])
         may_start = np.flatnonzero(surplus[:-1] <= reach[:-1])
         middle = self.quantile(p)
@@ -230,6 +238,43 @@ class NoisyTree:
         high = int(may_start[-1]) if len(may_start) else middle
         ends = sorted((low, middle, high))
         return Interval(low=Fraction(ends[0]), high=Fraction(ends[-1]), confidence=level)
+
+    def position_interval(self, p: Number, confidence: Number) -> tuple[float, float]:
+        """Where the position lies at which the true p-quantile is, if rows are spread evenly over leaves.
+
+        Then F is a straight line over each leaf, and the quantile v has F(v) = p·N exactly. So v is kept
+        unless the estimate of F(v) − p·N is too far from 0 on either side.
+        """
+        level = confidence_level(confidence)
+        surplus, reach = self._surplus(p, level)
+        middle, leaves = self.position(p), self.mechanism.leaves
+        reached = np.flatnonzero(surplus >= -reach)
+        low = self._crossing(p, level, int(reached[0]) - 1, +1) if len(reached) else float(leaves)
+        passed = np.flatnonzero(surplus <= reach)
+        high = self._crossing(p, level, int(passed[-1]), -1) if len(passed) else 0.0
+        return min(low, middle), max(high, middle)
+
+    def _crossing(self, p: Number, confidence: Fraction, leaf: int, side: int) -> float:
+        """Where in a leaf the estimate of F − p·N is as far from 0 as it may be, below (+1) or above (−1)."""
+        if not 0 <= leaf < self.mechanism.leaves:
+            return float(min(max(leaf, 0), self.mechanism.leaves))
+        share, miss = float(_share(p)), float(1 - confidence) / 2
+        errors = prefix_errors(self.mechanism.shape)
+        start, inside = self.prefix[leaf] - share * self.total, self.levels[-1][leaf]
+        low, high = 0.0, 1.0
+        for _ in range(30):
+            part = (low + high) / 2
+            square = np.array([errors.against_inside(share, leaf, part)])
+            reach = side * float(one_sided_reach(self.mechanism.noise, square, miss)[0])
+            low, high = (part, high) if start + part * inside + reach < 0 else (low, part)
+        return leaf + high
+
+    def _surplus(self, p: Number, confidence: Fraction) -> tuple[Floats, Floats]:
+        """The estimate of F − p·N at each edge, and how far it may be off on one side."""
+        share = float(_share(p))
+        squares = prefix_errors(self.mechanism.shape).against(share)
+        reach = one_sided_reach(self.mechanism.noise, squares, float(1 - confidence) / 2)
+        return self.prefix - share * self.total, reach
 
 
 def leaf_bounds(

@@ -37,6 +37,7 @@ from discreet.model.exact import (
     confidence_level,
     positive_count,
     positive_epsilon,
+    positive_rho,
     positive_scale,
     round_down,
     whole,
@@ -148,6 +149,17 @@ class ExponentialMechanism(Selection):
     @staticmethod
     def _miss(x: float, candidates: int) -> float:
         return (candidates - 1) * x / (1 + (candidates - 1) * x)
+
+    @classmethod
+    def for_concentrated_loss(
+        cls, rho: Number, sensitivity: ScoreSensitivity, *, picks: int = 1
+    ) -> "ExponentialMechanism":
+        """The sharpest selection whose picks cost at most ρ together."""
+        each = positive_rho(rho) / positive_count(picks, "picks")
+        reach = score_sensitivity(sensitivity).range
+        # temperature² ≥ range²/(8ρ), rounded up in the 20th digit
+        temperature = Fraction(math.isqrt(math.floor(reach**2 / (8 * each) * 10**40)) + 1, 10**20)
+        return cls(temperature=temperature)
 
     def concentrated_loss(self, sensitivity: ScoreSensitivity, *, picks: int = 1) -> ConcentratedLoss:
         """ρ = (range/temperature)²/8 for each pick, a quarter of what any ε-DP pick costs."""

@@ -17,6 +17,7 @@ Accuracy
 """
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -64,20 +65,26 @@ class StabilityThreshold:
     ) -> "StabilityThreshold":
         """The lowest threshold, hence the most keys, at which unique keys pass with at most δ."""
         target = positive_delta(delta)
-        low = vector_sensitivity(sensitivity).linf
-        high = 2 * low + 2
-        while cls(noise=noise, threshold=high)._delta(sensitivity) > target:
+        vector_sensitivity(sensitivity)
+        return cls.least(noise, lambda threshold: threshold.delta_of(sensitivity) <= target)
+
+    @classmethod
+    def least(
+        cls, noise: DiscreteLaplace | DiscreteGaussian, enough: Callable[["StabilityThreshold"], bool]
+    ) -> "StabilityThreshold":
+        """The lowest threshold that is high enough, where all above are."""
+        low, high = 1, 2
+        while not enough(cls(noise=noise, threshold=high)):
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            passes = cls(noise=noise, threshold=middle)._delta(sensitivity) <= target
-            low, high = (low, middle) if passes else (middle, high)
+            low, high = (low, middle) if enough(cls(noise=noise, threshold=middle)) else (middle, high)
         return cls(noise=noise, threshold=high)
 
     def loss(self, sensitivity: Sensitivity) -> ApproximateLoss | ConcentratedLoss:
         """The noise's own loss, and δ for keys that one person alone brings."""
         own = self.noise.loss(sensitivity)
-        delta = self._delta(sensitivity)
+        delta = self.delta_of(sensitivity)
         if isinstance(own, ConcentratedLoss):
             return ConcentratedLoss(rho=own.rho, delta=delta)
         return ApproximateLoss(epsilon=own.epsilon, delta=delta)
@@ -108,7 +115,8 @@ class StabilityThreshold:
         named = ((noisy >= self.threshold) & (counts > 0)).nonzero()[0]
         return named, noisy[named]
 
-    def _delta(self, sensitivity: Sensitivity) -> Fraction:
+    def delta_of(self, sensitivity: Sensitivity) -> Fraction:
+        """How likely a key that one person alone brings passes at most, from norms of what they bring."""
         if sensitivity.linf >= self.threshold:
             return Fraction(1)
         at_zero, at_most = self._passes(0), self._passes(sensitivity.linf)
@@ -116,6 +124,17 @@ class StabilityThreshold:
         share = sensitivity.l1 / sensitivity.linf
         exponent = sensitivity.l0 * miss_zero + share * (miss_most - miss_zero)
         return min(Fraction(1), max(SMALLEST_DELTA, round_up(-math.expm1(-exponent))))
+
+    def delta_of_profiles(self, profiles: Iterable[tuple[int, int]]) -> Fraction:
+        """The same, exactly, where a person brings m keys with at most c each, for one of the (m, c)."""
+        worst = Fraction(0)
+        for keys, count in profiles:
+            if count >= self.threshold:
+                return Fraction(1)
+            if count > 0:
+                miss = keys * math.log1p(-self._passes(count))
+                worst = max(worst, round_up(-math.expm1(miss)))
+        return min(Fraction(1), max(SMALLEST_DELTA, worst))
 
     def _passes(self, count: int) -> float:
         """P(count + X ≥ threshold), rounded up where the count is below the threshold."""

@@ -116,11 +116,21 @@ class PrefixErrors:
     variance: Floats
     with_total: Floats
     total: float
+    leaf_with_prefix: Floats
+    """Of each leaf's count with F at the edge before it; then its own variance; then with T."""
+    leaf: Floats
+    leaf_with_total: Floats
 
     def against(self, p: float) -> Floats:
         """The variance of F(i) − p·T at each edge i."""
         spread = self.variance - 2 * p * self.with_total + p * p * self.total
         return np.maximum(spread, 0.0)
+
+    def against_inside(self, p: float, leaf: int, part: float) -> float:
+        """The variance of F − p·T where this part of a leaf is below, and its rows are spread evenly."""
+        inside = 2 * self.leaf_with_prefix[leaf] + part * self.leaf[leaf] - 2 * p * self.leaf_with_total[leaf]
+        edge = self.variance[leaf] - 2 * p * self.with_total[leaf] + p * p * self.total
+        return max(0.0, float(edge + part * inside))
 
 
 @lru_cache(maxsize=8)
@@ -151,7 +161,7 @@ def prefix_errors(shape: TreeShape) -> PrefixErrors:
                 r * xt,
             )
         )
-    return PrefixErrors(np.append(ff, total), np.append(ft, total), total)
+    return PrefixErrors(np.append(ff, total), np.append(ft, total), total, fx, xx, xt)
 
 
 def middle_variance(shape: TreeShape) -> float:

@@ -1,0 +1,138 @@
+"""An answer in an analyst's hands: columns, intervals, and the way to a data frame."""
+
+import difflib
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.answers.columns import Cell, Column, Floats, plain_cells
+from discreet.answers.released import Released
+from discreet.answers.wording import charge_text, confidence_text
+from discreet.errors import InvalidInput, MissingExtra
+from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.receipt import Receipt
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Answer:
+    """What was released, what it cost, and what is left."""
+
+    released: Released
+    charged: PureLoss | ConcentratedLoss
+    left: PureLoss | ConcentratedLoss
+    receipt: Receipt
+    repeated: bool
+    """Whether the same question had been asked before: then this is the same answer, and was free."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.released.columns
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.released)
+
+    def __getitem__(self, name: str) -> Column:
+        """The values of a column; a masked array where keys are NULL, NaN where a number is missing."""
+        return self.released.values[self._known(name)]
+
+    def interval(self, name: str) -> tuple[Floats, Floats]:
+        """Where the bounded truth of a measure lies: the low ends and the high ends."""
+        name = self._measured(name)
+        return self.released.low[name], self.released.high[name]
+
+    def raw(self, name: str) -> Floats:
+        """The noisy estimates of a measure before rounding and clipping: unbiased sums are made of these."""
+        return self.released.raw[self._measured(name)]
+
+    def rows(self) -> list[dict[str, Cell]]:
+        """A dict of plain Python values for each row; None where a value is missing."""
+        cells = [plain_cells(self.released.values[name]) for name in self.columns]
+        return [dict(zip(self.columns, row, strict=True)) for row in zip(*cells, strict=True)]
+
+    def scalar(self) -> Cell:
+        """The one value of an answer with one row and one column."""
+        if len(self.columns) != 1 or len(self) != 1:
+            raise InvalidInput(
+                f"This answer has {len(self):,} rows and {len(self.columns)} columns, not one value.",
+                remedy="Take a column, as in answer[NAME], or answer.rows().",
+            )
+        return plain_cells(self[self.columns[0]])[0]
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A data frame; each measure NAME is followed by NAME_low and NAME_high."""
+        from discreet.answers.frames import pandas_frame
+
+        return pandas_frame(_library("pandas"), self.released)
+
+    def to_polars(self) -> "polars.DataFrame":
+        """A data frame; each measure NAME is followed by NAME_low and NAME_high."""
+        frame: polars.DataFrame = _library("polars").DataFrame(self)
+        return frame
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """A table; each measure NAME is followed by NAME_low and NAME_high."""
+        table: pyarrow.Table = _library("pyarrow").table(self)
+        return table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """For any library that reads Arrow; none has to be installed to write it."""
+        from discreet.answers.frames import arrow_stream
+
+        return arrow_stream(self.released, requested_schema)
+
+    def __repr__(self) -> str:
+        from discreet.answers.text import text_table
+
+        return text_table(self)
+
+    def _repr_html_(self) -> str:
+        from discreet.answers.html import html_table
+
+        return html_table(self)
+
+    def price(self) -> str:
+        """What it cost and what is left, in a sentence."""
+        left = f"{charge_text(self.left)} left"
+        if self.repeated:
+            return f"Asked before: the same answer, free; {left}."
+        return f"Cost {charge_text(self.charged)}; {left}. Receipt {self.receipt.number}."
+
+    def summary(self) -> str:
+        """What the errors mean, and the price."""
+        if not self.released.measured:
+            return self.price()
+        return f"Each error holds at {confidence_text(self.released.confidence)} confidence. {self.price()}"
+
+    def _known(self, name: str) -> str:
+        if name in self.released.values:
+            return name
+        if not isinstance(name, str):
+            raise InvalidInput(
+                "A column is taken by its name.", remedy="For rows, go through answer.rows() instead."
+            )
+        near = difflib.get_close_matches(name, self.columns, n=1, cutoff=0.5)
+        raise InvalidInput(
+            f"There is no column “{name}” in this answer.",
+            remedy=f"Did you mean “{near[0]}”?" if near else f"It has: {', '.join(self.columns)}.",
+        )
+
+    def _measured(self, name: str) -> str:
+        if self._known(name) in self.released.raw:
+            return name
+        measured = ", ".join(self.released.measured) or "none"
+        raise InvalidInput(
+            f"“{name}” is not measured, so it has no error.", remedy=f"Measured columns: {measured}."
+        )
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtra(f"{name} is not installed.", remedy=f"Run: pip install {name}") from error

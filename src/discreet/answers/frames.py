@@ -1,0 +1,65 @@
+"""Answers as data frames: through pandas' own arrays, or an Arrow stream for everybody else."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.answers.columns import Column, kind_of
+from discreet.answers.released import Released
+
+if TYPE_CHECKING:
+    import pandas
+
+_SQL_TYPES = {
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "truth": "BOOLEAN",
+    "text": "VARCHAR",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+}
+
+
+def arrow_stream(released: Released, requested_schema: object) -> object:
+    """An Arrow C stream of a private database that holds the columns and nothing else."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    flat = released.flat()
+    connection.register("answer", {f"c{i}": _for_duckdb(column) for i, column in enumerate(flat.values())})
+    selected = ", ".join(
+        f"CAST(c{i} AS {_SQL_TYPES[kind_of(column)]}) AS {_quoted(name)}"
+        for i, (name, column) in enumerate(flat.items())
+    )
+    relation = connection.sql(f"SELECT {selected} FROM answer")  # noqa: S608  names are quoted, values registered
+    return relation.__arrow_c_stream__(requested_schema)
+
+
+def _for_duckdb(column: Column) -> Column:
+    return column.astype("datetime64[us]") if kind_of(column) == "date" else column
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def pandas_frame(pandas: Any, released: Released) -> "pandas.DataFrame":
+    """Whole numbers and truth values stay what they are where some are missing."""
+    columns = {name: _pandas_column(pandas, column) for name, column in released.flat().items()}
+    frame: pandas.DataFrame = pandas.DataFrame(columns)
+    return frame
+
+
+def _pandas_column(pandas: Any, column: Column) -> Any:
+    data, missing = np.ma.getdata(column).copy(), np.ma.getmaskarray(column)
+    match kind_of(column):
+        case "integer" if missing.any():
+            return pandas.arrays.IntegerArray(data, missing)
+        case "truth" if missing.any():
+            return pandas.arrays.BooleanArray(data, missing)
+        case "text":
+            data[missing] = None
+        case "date" | "timestamp":
+            data[missing] = np.datetime64("NaT")
+            return data.astype("datetime64[us]")
+    return data

@@ -1,0 +1,163 @@
+"""An answer as a table for notebooks: each number with its error, and dots with whiskers on a common axis.
+
+One piece of HTML that needs nothing else. All colours but one are the page's own, more or less faint, so that
+it reads on light and on dark. All text is escaped: a key is whatever somebody wrote into the data.
+"""
+
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from discreet.answers.columns import Cell
+from discreet.answers.wording import NULL, key_text, measure_text
+
+if TYPE_CHECKING:
+    from discreet.answers.answer import Answer
+
+_MOST_ROWS = 50
+_MOST_PLOTS = 4
+_WIDTH, _HEIGHT, _HEAD = 150, 24, 18
+_DOT = "#3b82f6"
+
+_STYLE = """
+.discreet-answer{font-variant-numeric:tabular-nums;line-height:1.35;max-width:100%;overflow-x:auto}
+.discreet-answer table.discreet{border-collapse:collapse;border:0;margin:0;color:inherit;font-size:inherit}
+.discreet-answer table.discreet :is(th,td){padding:0 .75em 0 0;height:24px;border:0;background:none;
+color:inherit;text-align:left;vertical-align:middle;white-space:nowrap;max-width:20em;
+overflow:hidden;text-overflow:ellipsis}
+.discreet-answer table.discreet thead th{font-weight:600;vertical-align:bottom;padding-bottom:2px}
+.discreet-answer table.discreet tbody th{font-weight:400}
+.discreet-answer table.discreet tbody tr:hover{background:rgba(127,127,127,.12)}
+.discreet-answer table.discreet thead{border-bottom:1px solid rgba(127,127,127,.5)}
+.discreet-answer table.discreet .value{text-align:right;padding-right:.4em}
+.discreet-answer table.discreet .error{opacity:.72}
+.discreet-answer table.discreet .none{opacity:.72}
+.discreet-answer table.discreet .plot{padding:0 2em 0 0;overflow:visible;max-width:none}
+.discreet-answer svg{display:block;overflow:visible}
+.discreet-answer p{margin:.5em 0 0;opacity:.8;font-size:.92em}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Axis:
+    """Where numbers of one measure lie between the left and the right edge."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+
+    def x(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return round(_WIDTH * min(max(share, 0.0), 1.0), 1)
+
+
+def html_table(answer: "Answer") -> str:
+    """The first rows as a table, then what the errors mean, the price and the notes."""
+    released = answer.released
+    heads = {name: released.head(name, _MOST_ROWS) for name in released.columns}
+    plotted = released.measured[:_MOST_PLOTS] if len(released) > 1 else ()
+    axes = {name: axis for name in plotted if (axis := _axis(heads[name])) is not None}
+    titles = "".join(_title(name, answer, axes) for name in heads)
+    rows = [
+        "".join(_cells(name, heads[name][i], axes.get(name), measured=name in released.raw) for name in heads)
+        for i in range(min(len(released), _MOST_ROWS))
+    ]
+    below = [f"… and {len(released) - _MOST_ROWS:,} more"] if len(released) > _MOST_ROWS else []
+    below += [answer.summary(), *released.notes]
+    return (
+        f'<div class="discreet-answer"><style>{_STYLE}</style>'
+        f'<table class="discreet"><thead><tr>{titles}</tr></thead>'
+        f"<tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
+        f"{''.join(f'<p>{escape(line)}</p>' for line in below)}</div>"
+    )
+
+
+def _title(name: str, answer: "Answer", axes: dict[str, _Axis]) -> str:
+    shown = escape(key_text(name))
+    if name not in answer.released.raw:
+        return f'<th scope="col">{shown}</th>'
+    title = f'<th scope="col" class="value">{shown}</th><td class="error"></td>'
+    return title + (f'<td class="plot">{_scale(axes[name])}</td>' if name in axes else "")
+
+
+def _cells(name: str, cell: tuple[Cell, float, float], axis: _Axis | None, *, measured: bool) -> str:
+    value, low, high = cell
+    if not measured:
+        shown = escape(key_text(value))
+        faint = ' class="none"' if value is None else ""
+        told = ' title="NULL" aria-label="NULL"' if shown == NULL and value is None else f' title="{shown}"'
+        return f"<td{faint}{told}>{shown}</td>"
+    number, error = measure_text(value, low, high)
+    cells = f'<td class="value">{escape(number)}</td><td class="error">{escape(error)}</td>'
+    if axis is None:
+        return cells
+    return f'{cells}<td class="plot">{_whisker(name, cell, axis, f"{number} {error}")}</td>'
+
+
+def _axis(head: list[tuple[Cell, float, float]]) -> _Axis | None:
+    """From the least end to the greatest; with zero, unless all lie close together far from it."""
+    ends = [end for cell in head for end in map(_float, cell) if math.isfinite(end)]
+    if not ends:
+        return None
+    low, high = min(ends), max(ends)
+    if high - low >= max(abs(low), abs(high)) / 5 or low == high:
+        low, high = min(low, 0.0), max(high, 0.0)
+    span = high - low
+    if not 1e-300 < span < math.inf:
+        return None
+    low, high = low - span * (0.03 if low else 0), high + span * (0.03 if high else 0)
+    return _Axis(low=low, high=high, ticks=_ticks(low, high))
+
+
+def _float(value: Cell) -> float:
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
+def _ticks(low: float, high: float) -> tuple[float, ...]:
+    """Round numbers, five or fewer."""
+    rough = (high - low) / 4
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return tuple(round(i * step, 12) if abs(step) < 1 else i * step for i in range(first, last + 1))
+
+
+def _scale(axis: _Axis) -> str:
+    labels = "".join(
+        f'<text x="{axis.x(tick)}" y="{_HEAD - 6}" text-anchor="middle" font-size="10" fill="currentColor"'
+        f' fill-opacity=".75">{escape(_short(tick))}</text>'
+        f'<path d="M{axis.x(tick)} {_HEAD - 3}V{_HEAD}" stroke="currentColor" stroke-opacity=".5"/>'
+        for tick in axis.ticks
+    )
+    return f'<svg width="{_WIDTH}" height="{_HEAD}" aria-hidden="true">{labels}</svg>'
+
+
+def _short(tick: float) -> str:
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if size <= abs(tick) < 1e15:
+            return f"{tick / size:.4g}{letter}".replace("-", "−")
+    return f"{tick:.4g}".replace("-", "−")
+
+
+def _whisker(name: str, cell: tuple[Cell, float, float], axis: _Axis, told: str) -> str:
+    middle, label = _HEIGHT / 2, escape(f"{key_text(name)}: {told.strip()}")
+    lines = "".join(
+        f'<path d="M{axis.x(tick)} 0V{_HEIGHT}" stroke="currentColor"'
+        f' stroke-opacity="{0.18 if tick else 0.55}"/>'
+        for tick in axis.ticks
+    )
+    value, low, high = map(_float, cell)
+    drawn = ""
+    if not math.isnan(low) and not math.isnan(high):
+        left, right = axis.x(low), axis.x(high)
+        caps = "".join(
+            f"M{x} {middle - 4}V{middle + 4}" for x, end in ((left, low), (right, high)) if math.isfinite(end)
+        )
+        drawn += f'<path d="M{left} {middle}H{right}{caps}" stroke="{_DOT}" stroke-width="1.5" fill="none"/>'
+    if math.isfinite(value):
+        drawn += f'<circle cx="{axis.x(value)}" cy="{middle}" r="3" fill="{_DOT}"/>'
+    return (
+        f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{label}">'
+        f"<title>{label}</title>{lines}{drawn}</svg>"
+    )

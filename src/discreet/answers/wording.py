@@ -1,0 +1,79 @@
+"""How numbers, keys and prices are written for people: no more digits than the error leaves meaning to."""
+
+import math
+from datetime import datetime
+from decimal import Decimal
+
+from discreet.answers.columns import Cell
+from discreet.model.privacy import ConcentratedLoss, PureLoss
+
+MISSING = "–"
+NULL = "∅"
+_PLAIN_BELOW = 1e15
+
+
+def number_text(value: float, error: float) -> str:
+    """Rounded to the place at which the error begins, before the point or after it."""
+    if not math.isfinite(value):
+        return MISSING if math.isnan(value) else "∞" if value > 0 else "−∞"
+    if not 1e-300 < error < math.inf or abs(value) >= _PLAIN_BELOW:
+        return _without_error(value)
+    places = math.ceil(-math.log10(error / 2))
+    if places <= 0:  # before the point, two digits of the error are kept
+        places = min(0, 1 - math.floor(math.log10(error)))
+    if places > 12:
+        return _without_error(value)
+    if isinstance(value, int):
+        places = min(places, 0)
+    rounded = round(float(value), places) + 0.0  # + 0.0, for there is no −0
+    return f"{rounded:,.{max(places, 0)}f}".replace("-", "−")
+
+
+def _without_error(value: float) -> str:
+    text = f"{value:,}" if isinstance(value, int) and abs(value) < _PLAIN_BELOW else f"{value:,.6g}"
+    return text.replace("-", "−")
+
+
+def measure_text(value: Cell, low: float, high: float) -> tuple[str, str]:
+    """A measured number and its error: ± if the number is in the middle, else (from … to)."""
+    number = value if isinstance(value, int | float) else math.nan
+    ends = [end for end in (low, high) if math.isfinite(end)]
+    if not ends or low == high:
+        return number_text(number, 0.0), ""
+    half = (high - low) / 2 if len(ends) == 2 else abs(ends[0] - (0 if math.isnan(number) else number))
+    shown = number_text(number, half)
+    if len(ends) == 2 and abs(high - number - (number - low)) <= half / 10:
+        return shown, f"± {number_text(half, half)}"
+    first = "−∞" if not math.isfinite(low) else number_text(low, half)
+    last = "∞" if not math.isfinite(high) else number_text(high, half)
+    return shown, f"({first} … {last})"
+
+
+def key_text(value: Cell) -> str:
+    """A key as it can be shown anywhere: on one line, and without characters that a terminal would obey."""
+    match value:
+        case None:
+            return NULL
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return "".join(map(_visible, value)) or '""'
+        case float():
+            return f"{value:.15g}"
+        case datetime():
+            return value.isoformat(" ")
+    return str(value)
+
+
+def _visible(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def charge_text(loss: PureLoss | ConcentratedLoss) -> str:
+    if isinstance(loss, PureLoss):
+        return f"ε = {float(loss.epsilon):.4g}"
+    return f"ρ = {float(loss.rho):.4g}"
+
+
+def confidence_text(confidence: float) -> str:
+    return f"{(Decimal(repr(confidence)) * 100).normalize():f} %"

@@ -1,0 +1,203 @@
+"""The rows of a relation as SQL: the person as p, and the fields that are used, by their names.
+
+Every name in it is ours or comes from the policy; every expression is written by `functions`.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from discreet.compile.functions import emit_duckdb
+from discreet.compile.quoting import quote_identifier
+from discreet.model.expression import Expression, Field, fields_of
+from discreet.model.policy import PersonColumn
+from discreet.model.query import (
+    Branch,
+    Filter,
+    Lookup,
+    Pair,
+    PerPerson,
+    PersonAggregate,
+    PersonJoin,
+    PersonValue,
+    Relation,
+    Scan,
+    UnionAll,
+)
+
+
+def relation_sql(
+    relation: Relation, tables: Mapping[str, str], used: Iterable[Expression], *, persons: bool
+) -> str:
+    """One SELECT; `tables` says how the engine names each table, `used` what is computed from the rows.
+
+    `persons` is whether people have to be told apart: rows that are people are numbered only then.
+    """
+    names = {field.name for expression in used for field in fields_of(expression)}
+    _collect(relation, names)
+    return _Writer(tables, names, persons=persons).sql(relation)
+
+
+def _collect(relation: Relation, names: set[str]) -> None:
+    """Add the fields that the tree itself reads."""
+
+    def read(*expressions: Expression | None) -> None:
+        names.update(field.name for each in expressions if each is not None for field in fields_of(each))
+
+    match relation:
+        case Filter():
+            read(relation.predicate)
+            _collect(relation.source, names)
+        case Lookup():
+            read(*(side for pair in relation.pairs for side in pair))
+            _collect(relation.source, names)
+        case PersonJoin():
+            read(*(side for pair in relation.pairs for side in pair))
+            _collect(relation.left, names)
+            _collect(relation.right, names)
+        case PerPerson():
+            read(*(expression for _, expression in relation.keys))
+            for value in relation.values:
+                read(value.argument, value.condition)
+            _collect(relation.source, names)
+        case UnionAll():
+            for branch in relation.branches:
+                read(*branch.columns)
+                _collect(branch.source, names)
+
+
+class _Writer:
+    def __init__(self, tables: Mapping[str, str], used: set[str], *, persons: bool) -> None:
+        self._tables = tables
+        self._used = used
+        self._persons = persons
+
+    def sql(self, relation: Relation) -> str:
+        match relation:
+            case Scan():
+                return self._scan(relation)
+            case Filter():
+                condition = emit_duckdb(relation.predicate)
+                return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE ({condition}) IS TRUE"
+            case Lookup():
+                return self._lookup(relation)
+            case PersonJoin():
+                return self._person_join(relation)
+            case PerPerson():
+                return self._per_person(relation)
+            case UnionAll():
+                return " UNION ALL ".join(
+                    self._branch(branch, relation.fields) for branch in relation.branches
+                )
+
+    def _scan(self, scan: Scan) -> str:
+        person = scan.table.person
+        if isinstance(person, PersonColumn):
+            who = quote_identifier(person.name)
+        else:
+            who = "row_number() OVER ()" if self._persons else "NULL"
+        columns = self._columns(scan.alias, scan.table.columns)
+        return f"SELECT {', '.join([f'{who} AS p', *columns])} FROM {self._tables[scan.table.name]}"
+
+    def _columns(self, alias: str, columns: Iterable[str]) -> list[str]:
+        return [
+            f"{quote_identifier(name)} AS {quote_identifier(f'{alias}.{name}')}"
+            for name in columns
+            if f"{alias}.{name}" in self._used
+        ]
+
+    def _lookup(self, lookup: Lookup) -> str:
+        columns = self._columns(lookup.alias, lookup.table.columns)
+        public = f"SELECT {', '.join(columns)} FROM {self._tables[lookup.table.name]}"
+        return (
+            f"SELECT {', '.join(['p', *self._fields(lookup)])} FROM ({self.sql(lookup.source)}) AS l"
+            f" {'LEFT ' if lookup.keep_unmatched else ''}JOIN ({public}) AS r ON {_equal(lookup.pairs)}"
+        )
+
+    def _person_join(self, join: PersonJoin) -> str:
+        on = " AND ".join(["l.p = r.p", *([_equal(join.pairs)] if join.pairs else [])])
+        return (
+            f"SELECT {', '.join(['l.p AS p', *self._fields(join)])} FROM ({self.sql(join.left)}) AS l"
+            f" {'LEFT ' if join.keep_unmatched else ''}JOIN ({self.sql(join.right)}) AS r ON {on}"
+        )
+
+    def _fields(self, relation: Relation) -> list[str]:
+        return [quote_identifier(name) for name in _names(relation) if name in self._used]
+
+    def _branch(self, branch: Branch, fields: Iterable[Field]) -> str:
+        columns = [
+            f"{emit_duckdb(expression)} AS {quote_identifier(field.name)}"
+            for expression, field in zip(branch.columns, fields, strict=True)
+            if field.name in self._used
+        ]
+        return f"SELECT {', '.join(['p', *columns])} FROM ({self.sql(branch.source)}) AS u"
+
+    def _per_person(self, relation: PerPerson) -> str:
+        """Keys and arguments are computed first, so that what is grouped by is a column."""
+        keys = [
+            f"{emit_duckdb(expression)} AS {quote_identifier(field.name)}"
+            for field, expression in relation.keys
+        ]
+        arguments = [f"{_argument(value)} AS a{i}" for i, value in enumerate(relation.values)]
+        rows = f"SELECT {', '.join(['p', *keys, *arguments])} FROM ({self.sql(relation.source)}) AS g"
+        names = [quote_identifier(field.name) for field, _ in relation.keys]
+        values = [
+            f"{_aggregate(value, f'a{i}')} AS {quote_identifier(value.field.name)}"
+            for i, value in enumerate(relation.values)
+        ]
+        person = f"p AS {quote_identifier(relation.person.name)}"
+        return (
+            f"SELECT {', '.join(['p', person, *names, *values])} FROM ({rows}) AS h"
+            f" GROUP BY {', '.join(['p', *names])}"
+        )
+
+
+def _names(relation: Relation) -> list[str]:
+    """All fields of a relation."""
+    match relation:
+        case Scan():
+            return [f"{relation.alias}.{column}" for column in relation.table.columns]
+        case Filter():
+            return _names(relation.source)
+        case Lookup():
+            public = [f"{relation.alias}.{column}" for column in relation.table.columns]
+            return [*_names(relation.source), *public]
+        case PersonJoin():
+            return [*_names(relation.left), *_names(relation.right)]
+        case PerPerson():
+            keys = [field.name for field, _ in relation.keys]
+            return [relation.person.name, *keys, *(value.field.name for value in relation.values)]
+        case UnionAll():
+            return [field.name for field in relation.fields]
+
+
+def _equal(pairs: Iterable[Pair]) -> str:
+    return " AND ".join(f"({emit_duckdb(left)}) = ({emit_duckdb(right)})" for left, right in pairs)
+
+
+def _argument(value: PersonValue) -> str:
+    """What is aggregated, NULL where a row does not count; sums of whole steps of the grid."""
+    if value.argument is None:
+        sql = "1"
+    elif value.aggregate in (PersonAggregate.SUM, PersonAggregate.AVERAGE):
+        number = f"CAST({emit_duckdb(value.argument)} AS DOUBLE)"
+        sql = f"CAST(floor({number} / ({float(value.grid)!r}) + 0.5) AS BIGINT)"
+    else:
+        sql = emit_duckdb(value.argument)
+    if value.condition is None:
+        return sql
+    return f"CASE WHEN ({emit_duckdb(value.condition)}) IS TRUE THEN {sql} END"
+
+
+def _aggregate(value: PersonValue, column: str) -> str:
+    match value.aggregate:
+        case PersonAggregate.COUNT:
+            return f"count({column})"
+        case PersonAggregate.DISTINCT:
+            return f"count(DISTINCT {column})"
+        case PersonAggregate.MIN:
+            return f"min({column})"
+        case PersonAggregate.MAX:
+            return f"max({column})"
+        case PersonAggregate.SUM:
+            return f"CAST(sum({column}) AS DOUBLE) * ({float(value.grid)!r})"
+        case PersonAggregate.AVERAGE:
+            return f"CAST(sum({column}) AS DOUBLE) * ({float(value.grid)!r}) / count({column})"

@@ -1,0 +1,214 @@
+"""Columns of the answer, computed from noisy measures in a database of their own that holds nothing else.
+
+Arithmetic, HAVING, ORDER BY and LIMIT use the question's own functions, on noisy numbers and public keys.
+"""
+
+from collections.abc import Mapping
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.answers.released import Released
+from discreet.compile.calibrate import Plan
+from discreet.compile.estimate import COUNTS, Floats, Noisy, draw, draw_sums, estimate, reach
+from discreet.compile.exact import Column
+from discreet.compile.functions import emit_duckdb
+from discreet.compile.grouping import MOST_GROUPS
+from discreet.compile.quoting import quote_identifier
+from discreet.model.expression import Expression, Field, fields_of
+from discreet.model.policy import ValueType
+from discreet.model.query import Aggregate, key_field
+
+_MOST_DRAWS, _LEAST_DRAWS, _DRAWS_AT_ONCE = 2_000, 200, 2_000_000
+
+
+def compute_outputs(
+    plan: Plan, keys: tuple[Column, ...], noisy: Noisy, groups: int, notes: tuple[str, ...]
+) -> Released:
+    """The answer, from the groups that are shown."""
+    table = _NoisyTable(plan, keys, noisy, groups)
+    try:
+        return table.answer(notes)
+    finally:
+        table.close()
+
+
+class _NoisyTable:
+    def __init__(self, plan: Plan, keys: tuple[Column, ...], noisy: Noisy, groups: int) -> None:
+        self._plan = plan
+        self._query = plan.bounded.query
+        self._noisy = noisy
+        self._groups = groups
+        self._keys = {key_field(i): column for i, column in enumerate(keys)}
+        self._measures = {measure.measure.name: measure for measure in plan.bounded.measures}
+        self._estimates = {name: estimate(plan, m, noisy) for name, m in self._measures.items()}
+        self._connection = duckdb.connect(":memory:")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def answer(self, notes: tuple[str, ...]) -> Released:
+        kept, computed = self._computed()
+        values: dict[str, Column] = {}
+        raw: dict[str, Floats] = {}
+        low: dict[str, Floats] = {}
+        high: dict[str, Floats] = {}
+        for output in self._query.outputs:
+            name, expression = output.name, output.expression
+            if isinstance(expression, Field) and expression.name in self._keys:
+                values[name] = _plain(self._keys[expression.name][kept])
+                continue
+            if isinstance(expression, Field):
+                estimates = self._estimates[expression.name][kept]
+            else:
+                estimates = computed[name]
+            if not self._measured(expression) or estimates.dtype.kind not in "fiu":
+                values[name] = _plain(estimates)
+                continue
+            raw[name] = np.ma.filled(np.ma.asarray(estimates, dtype=np.float64), np.nan)
+            values[name] = self._presented(expression, raw[name])
+            low[name], high[name] = self._intervals(expression, kept)
+        return Released(
+            columns=tuple(output.name for output in self._query.outputs),
+            values=values,
+            raw=raw,
+            low=low,
+            high=high,
+            confidence=float(self._plan.request.confidence),
+            notes=notes,
+        )
+
+    def _measured(self, expression: Expression) -> bool:
+        return any(field.name in self._measures for field in fields_of(expression))
+
+    # Values
+
+    def _computed(self) -> tuple[NDArray[np.int64], dict[str, Column]]:
+        """Which groups are left, in order, and the outputs that are more than a key or a measure."""
+        derived = [o for o in self._query.outputs if not isinstance(o.expression, Field)]
+        if not derived and self._query.having is None and not self._ordered and self._query.limit is None:
+            return np.arange(self._groups), {}
+        columns = {"row_number": np.arange(self._groups), **self._estimates, **self._used_keys()}
+        self._connection.register("noisy", columns)
+        selected = ", ".join(
+            ["row_number", *(f"{_sql(o.expression)} AS {quote_identifier(o.name)}" for o in derived)]
+        )
+        found = self._connection.execute(
+            f"SELECT {selected} FROM noisy{self._having()}{self._order()}{self._limit()}"
+        ).fetchnumpy()
+        return np.asarray(found["row_number"]), {o.name: found[o.name] for o in derived}
+
+    @property
+    def _ordered(self) -> bool:
+        """Whether the order of groups is more than the declared one: private keys are sorted."""
+        return bool(self._query.order) or self._query.private_keys
+
+    def _used_keys(self) -> dict[str, Column]:
+        return {name: _objects(column) for name, column in self._keys.items()}
+
+    def _having(self) -> str:
+        having = self._query.having
+        return "" if having is None else f" WHERE ({_sql(having)}) IS TRUE"
+
+    def _order(self) -> str:
+        parts = [
+            f"{_sql(order.expression)} {'DESC' if order.descending else 'ASC'} NULLS LAST"
+            for order in self._query.order
+        ]
+        if self._query.private_keys:
+            parts += [f"{quote_identifier(name)} ASC NULLS LAST" for name in self._keys]
+        return f" ORDER BY {', '.join([*parts, 'row_number'])}"
+
+    def _limit(self) -> str:
+        limit = None if self._query.picks is not None else self._query.limit
+        return f" LIMIT {MOST_GROUPS if limit is None else limit}"
+
+    def _presented(self, expression: Expression, raw: Floats) -> Column:
+        """Counts are whole and not negative, sums of whole numbers are whole; the raw number stays beside."""
+        measure = self._measures.get(expression.name) if isinstance(expression, Field) else None
+        if measure is None or np.isnan(raw).any():
+            return raw
+        what = measure.measure
+        if what.aggregate in COUNTS:
+            return np.clip(np.rint(raw), 0, 2.0**62).astype(np.int64)
+        whole = what.argument is not None and what.argument.type is ValueType.INTEGER
+        if what.aggregate is Aggregate.SUM and whole:
+            return np.clip(np.rint(raw), -(2.0**62), 2.0**62).astype(np.int64)
+        return raw
+
+    # Intervals
+
+    def _intervals(self, expression: Expression, kept: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        if isinstance(expression, Field):
+            measure = self._measures[expression.name]
+            known = reach(self._plan, measure, self._estimates[expression.name], self._noisy)
+            if known is not None:
+                return known[0][kept], known[1][kept]
+        draws = int(np.clip(_DRAWS_AT_ONCE // max(1, len(kept)), _LEAST_DRAWS, _MOST_DRAWS))
+        at_once = _DRAWS_AT_ONCE // draws
+        pieces = [
+            self._simulated(expression, kept[start : start + at_once], draws)
+            for start in range(0, len(kept), at_once)
+        ]
+        if not pieces:
+            return np.empty(0), np.empty(0)
+        return np.concatenate([low for low, _ in pieces]), np.concatenate([high for _, high in pieces])
+
+    def _simulated(
+        self, expression: Expression, kept: NDArray[np.int64], draws: int
+    ) -> tuple[Floats, Floats]:
+        at = np.repeat(kept, draws)
+        sums = draw_sums(self._plan, self._noisy, at)
+        used = {field.name for field in fields_of(expression)}
+        drawn = {
+            name: draw(self._plan, measure, self._noisy, at, sums)
+            for name, measure in self._measures.items()
+            if name in used
+        }
+        if isinstance(expression, Field):
+            values = drawn[expression.name]
+        else:
+            keys = {name: column[at] for name, column in self._used_keys().items() if name in used}
+            values = self._evaluated(expression, {"row_number": np.arange(len(at)), **drawn, **keys})
+        miss = (1 - float(self._plan.request.confidence)) / 2
+        return _quantile_pair(values.reshape(len(kept), draws), miss)
+
+    def _evaluated(self, expression: Expression, columns: Mapping[str, Column]) -> Floats:
+        self._connection.register("drawn", dict(columns))
+        found = self._connection.execute(
+            f"SELECT CAST({_sql(expression)} AS DOUBLE) AS x FROM drawn ORDER BY row_number"
+        ).fetchnumpy()["x"]
+        filled: Floats = np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan)
+        return filled
+
+
+def _quantile_pair(values: Floats, miss: float) -> tuple[Floats, Floats]:
+    """The ends of the middle of each row, whatever is missing left out."""
+    values = np.where(np.isfinite(values), values, np.nan)
+    empty = np.isnan(values).all(axis=1)
+    values[empty] = 0.0
+    low, high = np.nanquantile(values, [miss, 1 - miss], axis=1)
+    low[empty] = high[empty] = np.nan
+    return low, high
+
+
+def _sql(expression: Expression) -> str:
+    return emit_duckdb(expression)
+
+
+def _objects(column: Column) -> Column:
+    """As DuckDB reads it from Python: None for NULL."""
+    if not isinstance(column, np.ma.MaskedArray):
+        return column.astype(object)
+    objects = column.data.astype(object)
+    objects[np.ma.getmaskarray(column)] = None
+    return objects
+
+
+def _plain(column: Column) -> Column:
+    """Masked only where something is missing."""
+    if isinstance(column, np.ma.MaskedArray) and not np.ma.getmaskarray(column).any():
+        plain: Column = column.data
+        return plain
+    return column

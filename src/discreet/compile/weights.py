@@ -1,0 +1,142 @@
+"""One weight for each person: nothing is dropped at random, and nobody counts for more than was declared.
+
+Let n be the vector of a person's row counts over the groups of a question (or of ones, where people are
+counted), and L the largest norm of it that counts fully. All rows of the person get the weight
+
+    w = ⌊2^s · min(1, L/‖n‖)⌋        in ℓ₁: ‖n‖ = Σn, the number of rows;  in ℓ₂: ‖n‖² = Σn²
+
+so that w·‖n‖ ≤ L·2^s. Under ℓ₂ it is the largest integer with w²·Σn² ≤ L²·4^s, computed in integers.
+ℓ₁ bounds what Laplace noise needs, and both norms, also after groups are merged. ℓ₂ is what Gaussian noise
+needs: the same noise, and a person whose rows are in several groups keeps more of their weight.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from math import isqrt
+
+from discreet.errors import QueryRefused
+from discreet.model.exact import LARGEST_COUNT, LARGEST_SENSITIVITY
+from discreet.model.neighbours import Neighbours
+from discreet.model.sensitivity import Sensitivity
+
+MOST_BITS = 20
+"""Weights are on a grid of at best 2⁻²⁰."""
+FEW_BITS = 3
+"""Where a count selects private keys: each group that a weight can reach costs δ, so they are few."""
+
+
+_MOST_REACHED = LARGEST_COUNT // 2**8
+"""The groups that one person can reach at most; so many times as many can still be counted."""
+
+
+class Norm(Enum):
+    """Which norm of a person's row counts is bounded."""
+
+    L1 = "ℓ₁"
+    L2 = "ℓ₂"
+
+
+class Unit(Enum):
+    """What is summed over."""
+
+    ROWS = "rows"
+    PEOPLE = "people"
+    """Distinct pairs of person and group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """How much the rows of one person count for."""
+
+    norm: Norm
+    unit: Unit
+    square: int
+    """L²."""
+    bits: int
+
+    @classmethod
+    def for_rows(cls, rows: int, norm: Norm, *, bits: int = MOST_BITS) -> "Weight":
+        """A person with this many rows counts fully, wherever they are."""
+        return cls._fitting(norm, Unit.ROWS, rows**2, bits)
+
+    @classmethod
+    def for_people(cls, groups: int, norm: Norm, *, bits: int = MOST_BITS) -> "Weight":
+        """A person in this many groups counts fully in each."""
+        return cls._fitting(norm, Unit.PEOPLE, groups if norm is Norm.L2 else groups**2, bits)
+
+    @classmethod
+    def _fitting(cls, norm: Norm, unit: Unit, square: int, bits: int) -> "Weight":
+        """As many bits as the groups that can be reached allow to count."""
+        room = (_MOST_REACHED // (square if norm is Norm.L2 else isqrt(square))).bit_length() - 1
+        if room < 0:
+            raise QueryRefused(
+                "One person could have too many rows in this question.",
+                remedy="The owner can declare a smaller max_rows or max_groups.",
+            )
+        return cls(
+            norm=norm, unit=unit, square=square, bits=min(bits, room // 2 if norm is Norm.L2 else room)
+        )
+
+    @property
+    def whole(self) -> int:
+        """The weight of a person who counts fully."""
+        return 1 << self.bits
+
+    @property
+    def limit(self) -> int:
+        """⌊L⌋, which is L but where people are counted in ℓ₂."""
+        return isqrt(self.square)
+
+    def sensitivity(
+        self, neighbours: Neighbours, *, largest: int, signed: bool, one_group: bool
+    ) -> Sensitivity:
+        """The move of a vector of sums of w·q, |q| ≤ largest, when one person comes, goes, or is replaced.
+
+        Replaced, it is one person's vector minus another's. In a shared group the two add up only if values
+        have both signs; in different groups they stand side by side.
+        """
+        scaled = self.square * self.whole**2
+        in_one = self.whole if self.unit is Unit.PEOPLE else isqrt(scaled)
+        if one_group:
+            groups, l1, l2_squared = 1, in_one, in_one**2
+        elif self.norm is Norm.L1:
+            groups = l1 = isqrt(scaled)
+            l2_squared = self.whole**2 * self.limit if self.unit is Unit.PEOPLE else scaled
+        else:
+            groups = l1 = l2_squared = scaled
+        if in_one * largest >= 2**110 or l1 * largest > LARGEST_SENSITIVITY // 4:
+            raise too_large()
+        if neighbours is Neighbours.ADD_REMOVE:
+            moved = together = 1
+        else:
+            moved, together = (1 if one_group else 2), (2 if signed else 1)
+        return Sensitivity(
+            neighbours=neighbours,
+            l0=moved * groups,
+            linf=together * in_one * largest,
+            l1=max(moved, together) * l1 * largest,
+            l2_squared=max(together**2, moved) * l2_squared * largest**2,
+        )
+
+    def profiles(self) -> list[tuple[int, int]]:
+        """Where people are counted in ℓ₂: for each weight, the most groups that a person who has it is in."""
+        scaled = self.square * self.whole**2
+        return [(scaled // weight**2, weight) for weight in range(1, self.whole + 1)]
+
+
+def too_large() -> QueryRefused:
+    return QueryRefused(
+        "This measure is too large to be computed exactly.",
+        remedy="The owner can declare narrower bounds, or a coarser unit.",
+    )
+
+
+def together(sensitivities: list[Sensitivity]) -> Sensitivity:
+    """That of several vectors side by side, such as one for each grouping set."""
+    return Sensitivity(
+        neighbours=sensitivities[0].neighbours,
+        l0=sum(each.l0 for each in sensitivities),
+        linf=max(each.linf for each in sensitivities),
+        l1=sum(each.l1 for each in sensitivities),
+        l2_squared=sum(each.l2_squared for each in sensitivities),
+    )

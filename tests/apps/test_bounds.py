@@ -1,0 +1,79 @@
+"""Bounds that are learnt privately, on a real table through the real command."""
+
+import json
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+from discreet.apps.bounds import learn_bounds
+from discreet.apps.cli import main
+from discreet.apps.session import open_curator
+from discreet.errors import QueryRefused
+
+POLICY = """
+[dataset]
+name = "clinic"
+neighbours = "add_remove"
+budget = {{ epsilon = 100, delta = {delta} }}
+
+[tables.visits]
+source = "visits.parquet"
+person = "patient"
+max_rows = 2
+
+[tables.visits.columns.age]
+bounds = [0, 100]
+"""
+ROWS = (
+    "SELECT range // 2 AS patient, 3.0 + range % 1000 AS cost, -5.0 + range % 4 AS balance, 40 AS age,"
+    " 'x' AS note FROM range(20000) UNION ALL SELECT -1, 1e9, 0, 40, 'x'"
+)
+
+
+@pytest.fixture(params=["0", "1e-6"])
+def policy(tmp_path, request):
+    duckdb.sql(f"COPY ({ROWS}) TO '{tmp_path}/visits.parquet'")
+    path = tmp_path / "discreet.toml"
+    path.write_text(POLICY.format(delta=request.param))
+    return path
+
+
+def test_bounds_hold_nearly_all_values_and_not_those_of_one_person(policy):
+    """Bins have thousands of rows. For that of 1e9 to stand out, its noise has to exceed 19 scales: 10⁻⁸."""
+    curator = open_curator(policy)
+    found = learn_bounds(curator, "cost", epsilon=20)
+    assert (found.low, found.high) == (2, 1024)
+    found = learn_bounds(curator, "visits.balance", epsilon=20)
+    assert (found.low, found.high) == (-8, -1)
+
+
+def test_the_command_says_what_to_write(policy):
+    run = CliRunner().invoke(main, ["bounds", "cost", "--epsilon", "20", "--policy", str(policy)])
+    assert run.exit_code == 0
+    assert "[tables.visits.columns.cost]\nbounds = [2, 1024]" in run.output
+    again = ["bounds", "cost", "--epsilon", "20", "--policy", str(policy), "--format", "json"]
+    assert json.loads(CliRunner().invoke(main, again).output)["bounds"] == [2, 1024]
+
+
+@pytest.mark.parametrize(
+    ("column", "problem"),
+    [
+        ("csot", "Did you mean “cost”"),
+        ("note", "no bounds"),
+        ("age", "has bounds already"),
+        ("visit.cost", "Did you mean “visits”"),
+    ],
+)
+def test_columns_without_bounds_to_learn_are_refused_for_free(policy, column, problem):
+    curator = open_curator(policy)
+    with pytest.raises(QueryRefused, match=problem):
+        learn_bounds(curator, column, epsilon=1)
+    assert curator.budget().version == 1
+    assert sum(entry.kind == "charged" for entry in curator._ledger.entries("clinic")) == 0
+
+
+def test_where_nothing_stands_out_the_owner_is_told(policy):
+    duckdb.sql(f"COPY (SELECT 1 AS patient, 2.0 AS cost, 40 AS age) TO '{policy.parent}/visits.parquet'")
+    with pytest.raises(QueryRefused, match="stand out"):
+        learn_bounds(open_curator(policy), "cost", epsilon=0.01)

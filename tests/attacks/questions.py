@@ -1,0 +1,155 @@
+"""Questions that must not be answered, or not as they stand."""
+
+from .ask import CANARY_ID
+
+SHOWS_A_ROW = [
+    "min(diagnosis)",
+    "max(diagnosis)",
+    "min(patient)",
+    "max(patient)",
+    "any_value(diagnosis)",
+    "first(diagnosis)",
+    "last(diagnosis)",
+    "arbitrary(diagnosis)",
+    "mode(diagnosis)",
+    "string_agg(diagnosis, ',')",
+    "group_concat(diagnosis)",
+    "listagg(diagnosis, ',')",
+    "list(diagnosis)",
+    "array_agg(diagnosis)",
+    "histogram(diagnosis)",
+    "arg_max(diagnosis, cost)",
+    "max_by(diagnosis, cost)",
+    "approx_top_k(diagnosis, 3)",
+    "approx_count_distinct(diagnosis)",
+    "bit_xor(patient)",
+    "bit_and(patient)",
+    "bool_or(diagnosis = 'flu')",
+    "product(cost)",
+    "entropy(diagnosis)",
+    "kurtosis(cost)",
+    "checksum(diagnosis)",
+    "hash(diagnosis)",
+    "count(DISTINCT diagnosis)",
+    "count(*) OVER ()",
+    "first_value(diagnosis) OVER (ORDER BY cost)",
+    "row_number() OVER ()",
+    "lag(diagnosis) OVER (ORDER BY cost)",
+    "sum(DISTINCT cost)",
+    "unnest([diagnosis])",
+    "error(diagnosis)",
+]
+"""Aggregates that give away a value of one row."""
+
+HEAVY = f"SELECT {CANARY_ID}, 'north', 100.0, 71, 'flu' FROM range(1000)"
+"""One person with 1,000 rows, in a table where three count."""
+
+MULTIPLY = [
+    "SELECT count(*) AS n FROM visits",
+    "SELECT sum(cost) AS n FROM visits",
+    "SELECT count(*) FILTER (WHERE cost > 99) AS n FROM visits",
+    "SELECT sum(cost * cost) AS n FROM visits",
+    "SELECT count(DISTINCT patient) AS n FROM visits",
+    "SELECT count(*) AS n FROM visits a JOIN visits b ON a.patient = b.patient",
+    "SELECT count(*) AS n FROM visits a JOIN visits b ON a.ward = b.ward",
+    "SELECT count(*) AS n FROM visits a JOIN visits b USING (patient)",
+    "SELECT count(*) AS n FROM visits a NATURAL JOIN visits b",
+    "SELECT count(*) AS n FROM visits a LEFT JOIN visits b ON a.patient = b.patient",
+    "SELECT count(*) AS n FROM visits a LEFT JOIN visits b ON a.cost < b.cost WHERE b.cost IS NULL",
+    "SELECT count(*) AS n FROM visits a ANTI JOIN visits b ON a.cost < b.cost",
+    "SELECT count(*) AS n FROM visits a SEMI JOIN visits b ON a.ward = b.ward AND b.cost = 100",
+    "SELECT count(*) AS n FROM visits a FULL JOIN visits b ON a.ward = b.ward",
+    "SELECT count(*) AS n FROM visits a POSITIONAL JOIN visits b",
+    "SELECT count(*) AS n FROM visits a ASOF JOIN visits b ON a.cost >= b.cost",
+    "SELECT count(*) AS n FROM visits, visits",
+    "SELECT count(*) AS n FROM visits a, visits b, visits c WHERE a.patient = b.patient AND"
+    " b.patient = c.patient",
+    "SELECT count(*) AS n FROM visits a CROSS JOIN visits b",
+    "SELECT sum(a.cost) AS n FROM visits a JOIN visits b ON a.patient = b.patient",
+    "SELECT sum(cost) AS n FROM (SELECT * FROM visits UNION ALL SELECT * FROM visits) t",
+    "SELECT count(*) AS n FROM (SELECT patient FROM visits UNION ALL SELECT patient FROM visits) t",
+    "SELECT count(*) AS n FROM (SELECT patient FROM visits UNION SELECT patient FROM visits) t",
+    "SELECT count(*) AS n FROM (SELECT cost FROM visits EXCEPT SELECT cost FROM visits WHERE age < 50) t",
+    "SELECT count(*) AS n FROM (SELECT cost FROM visits INTERSECT SELECT cost FROM visits) t",
+    "WITH t AS (SELECT * FROM visits) SELECT count(*) AS n FROM t",
+    "WITH t AS (SELECT * FROM visits) SELECT count(*) AS n FROM t a JOIN t b ON a.patient = b.patient",
+    "WITH t AS (SELECT * FROM visits), u AS (SELECT * FROM t UNION ALL SELECT * FROM t) SELECT"
+    " count(*) AS n FROM u",
+    "WITH RECURSIVE t AS (SELECT patient FROM visits UNION ALL SELECT patient FROM t) SELECT"
+    " count(*) AS n FROM t",
+    "SELECT count(*) AS n FROM (SELECT * FROM visits) t",
+    "SELECT count(*) AS n FROM (SELECT DISTINCT patient, ward FROM visits) t",
+    "SELECT count(*) AS n FROM (SELECT DISTINCT ward FROM visits) t",
+    "SELECT count(*) AS n FROM (SELECT * FROM visits ORDER BY cost DESC LIMIT 500) t WHERE cost < 100",
+    "SELECT count(*) AS n FROM (SELECT * FROM visits LIMIT 500) t",
+    "SELECT count(*) AS n FROM visits USING SAMPLE 10",
+    "SELECT count(*) AS n FROM visits TABLESAMPLE 50%",
+    "SELECT sum(c) AS n FROM (SELECT patient, count(*) AS c FROM visits GROUP BY patient) t",
+    "SELECT sum(c) AS n FROM (SELECT patient, sum(cost) AS c FROM visits GROUP BY patient) t",
+    "SELECT sum(least(c, 1000000)) AS n FROM (SELECT patient, count(*) AS c FROM visits GROUP BY patient) t",
+    "SELECT sum(c) AS n FROM (SELECT ward, count(*) AS c FROM visits GROUP BY ward) t",
+    "SELECT count(*) AS n FROM (SELECT ward, count(*) AS c FROM visits GROUP BY ward) t WHERE c > 501",
+    "SELECT count(*) AS n FROM visits WHERE cost >= (SELECT max(cost) FROM visits)",
+    "SELECT count(*) AS n FROM visits WHERE cost > (SELECT avg(cost) FROM visits)",
+    "SELECT count(*) AS n FROM visits v WHERE cost >= (SELECT max(cost) FROM visits w WHERE w.ward = v.ward)",
+    "SELECT count(*) AS n FROM visits v WHERE cost > (SELECT avg(cost) FROM visits w WHERE"
+    " w.patient = v.patient)",
+    "SELECT count(*) AS n FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.ward ="
+    " v.ward AND w.cost = 100)",
+    "SELECT count(*) AS n FROM visits WHERE NOT EXISTS (SELECT 1 FROM visits WHERE cost = 100)",
+    "SELECT count(*) AS n FROM visits WHERE ward IN (SELECT ward FROM visits WHERE cost = 100)",
+    "SELECT count(*) AS n FROM visits WHERE patient NOT IN (SELECT patient FROM visits WHERE cost = 100)",
+    "SELECT count(*) AS n FROM visits WHERE cost > ALL (SELECT cost FROM visits WHERE cost < 99)",
+    "SELECT count(*) AS n FROM visits WHERE cost = ANY (SELECT max(cost) FROM visits)",
+    "SELECT count(*) AS n FROM visits, unnest([1, 2, 3]) AS u(x)",
+    "SELECT count(*) AS n FROM visits, generate_series(1, 1000) AS g(x)",
+    "SELECT count(*) AS n FROM visits, LATERAL (SELECT * FROM visits) t",
+    "SELECT count(*) AS n FROM (SELECT *, row_number() OVER (ORDER BY cost) AS r FROM visits)"
+    " t WHERE r > 500",
+    "SELECT count(*) AS n FROM (SELECT *, count(*) OVER () AS c FROM visits) t WHERE c > 1000",
+    "SELECT count(*) AS n FROM (SELECT *, max(cost) OVER (PARTITION BY ward) AS m FROM visits)"
+    " t WHERE m = 100",
+    "SELECT count(*) AS n FROM visits QUALIFY row_number() OVER (ORDER BY cost) > 500",
+    "PIVOT visits ON ward USING count(*) AS n",
+]
+"""Whatever might let one person count for more than max_rows, or decide about the rows of others."""
+
+DEEP = 100_000
+ENDLESS = {
+    "parentheses": "SELECT count(*) FROM visits WHERE cost > " + "(" * DEEP + "1" + ")" * DEEP,
+    "brackets": "SELECT count(*) FROM visits WHERE cost > " + "[" * DEEP + "1" + "]" * DEEP,
+    "structs": "SELECT count(*) FROM visits WHERE cost > " + "{'a':" * DEEP + "1" + "}" * DEEP,
+    "not": "SELECT count(*) FROM visits WHERE " + "NOT " * DEEP + "TRUE",
+    "short not": "SELECT count(*) FROM visits WHERE " + "NOT " * 20_000 + "TRUE",
+    "minus": "SELECT count(*) FROM visits WHERE cost > " + "- " * 40_000 + "1",
+    "case": "SELECT count(*) FROM visits WHERE " + "CASE WHEN " * 6_000 + "TRUE" + " THEN TRUE END" * 2_000,
+    "selects": "SELECT " * 10_000,
+    "subqueries": "SELECT count(*) FROM " + "(SELECT * FROM " * 99 + "visits" + ")" * 99,
+    "unions": "SELECT count(*) FROM visits" + " UNION ALL SELECT count(*) FROM visits" * 2_000,
+    "comments": "/*" * 40_000 + "SELECT count(*) FROM visits",
+    "dots": "SELECT count(*) FROM visits WHERE a" + ".a" * 40_000 + " > 1",
+    "literal of 10 MB": "SELECT count(*) FROM visits WHERE diagnosis = '" + "x" * 10_000_000 + "'",
+    "name of 90 kB": 'SELECT count(*) AS "' + "x" * 90_000 + '" FROM visits',
+    "number of 50,000 digits": "SELECT count(*) FROM visits WHERE cost < " + "9" * 50_000,
+    "a long list": f"SELECT count(*) FROM visits WHERE age IN ({', '.join(map(str, range(15_000)))})",
+    "a billion groups": "SELECT count(*) FROM visits GROUP BY age, age + 1, age + 2, age + 3, age + 4",
+    "a million million groups": "SELECT count(*) FROM visits GROUP BY " + ", ".join(["age"] * 6),
+    "cross join of death": "SELECT count(*) FROM visits" + ", visits" * 5,
+    "many joins": "SELECT count(*) FROM visits" + ", visits" * 12_000,
+    "many outputs": "SELECT " + ", ".join(["count(*)"] * 9_000) + " FROM visits",
+    "a slow pattern": f"SELECT count(*) FROM visits WHERE diagnosis LIKE '{'%a' * 4_000}b'",
+    "a regular expression": "SELECT count(*) FROM visits WHERE regexp_matches(diagnosis, '(a+)+$')",
+    "a long text": "SELECT count(*) FROM visits WHERE repeat(diagnosis, 1000000000) = 'x'",
+    "a series": "SELECT count(*) FROM visits WHERE age IN (SELECT * FROM range(1000000000000))",
+}
+"""Questions that are made to take for ever, or to break whoever reads them."""
+
+CHAINS = {
+    "plus": "SELECT count(*) FROM visits WHERE cost > 1" + " + 1" * 20_000,
+    "concatenation": "SELECT count(*) FROM visits WHERE diagnosis = " + " || ".join(["ward"] * 10_000),
+    "and": "SELECT count(*) FROM visits WHERE " + " AND ".join(["age > 1"] * 6_000),
+    "or": "SELECT count(*) FROM visits WHERE " + " OR ".join(["age > 1"] * 6_000),
+    "having": "SELECT count(*) AS n FROM visits HAVING n > 1" + " + 1" * 20_000,
+    "outputs": "SELECT count(*)" + " + count(*)" * 9_000 + " AS n FROM visits",
+}
+"""Flat to write, and as deep as long once they are read."""
