@@ -6,6 +6,7 @@ Each script also runs alone: .venv/bin/python bench/vectors.py
 import sys
 from time import perf_counter
 
+import curator
 import extreme_scales
 import scalar_release
 import startup
@@ -17,7 +18,7 @@ from timing import CONSOLE, judge
 def main() -> int:
     start = perf_counter()
     figures = []
-    for script in (startup, scalar_release, timing_leak, extreme_scales, vectors):
+    for script in (startup, scalar_release, timing_leak, extreme_scales, vectors, curator):
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)

@@ -113,9 +113,10 @@ def test_a_failure_after_the_charge_says_nothing_and_keeps_the_charge(folder, mo
     monkeypatch.setattr(
         emission,
         "_integer",
-        lambda part: (
+        lambda part, name: (
             f"""CASE WHEN "t0.cost" = 13 THEN CAST('canary' || "t0.cost" AS BIGINT)"""
-            f" ELSE {honest(part)} END"
+            f" ELSE {honest(part, name)[0]} END",
+            honest(part, name)[1],
         ),
     )
     with pytest.raises(EngineFailed) as failure:
@@ -134,6 +135,8 @@ def test_a_failure_after_the_charge_says_nothing_and_keeps_the_charge(folder, mo
         "SELECT count(*) FROM read_parquet('visits.parquet')",
         "SELECT count(*) FROM visits, visits",
         "SELECT count(*) FROM visits WHERE cost > (SELECT avg(cost) FROM visits)",
+        "SELECT sum(patient) FROM (SELECT cost, patient FROM visits) AS t(patient, cost)",
+        "SELECT sum(cost) FROM visits AS v(cost, ward, patient)",
         "SELECT count(*) OVER () FROM visits",
         "SELECT count(*) FROM visits UNION ALL SELECT count(*) FROM visits",
         "SELECT count(*) FROM visits; DROP TABLE visits",
@@ -199,6 +202,29 @@ def test_names_are_helped_with(folder):
         curator_of(folder).ask("SELECT sum(csot) FROM visits", epsilon=0.1)
 
 
+def test_single_people_are_counted_instead(folder):
+    with pytest.raises(QueryRefused, match="DISTINCT patient"):
+        curator_of(folder).ask("SELECT patient, cost FROM visits", epsilon=0.1)
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ("patient IN (SELECT patient FROM visits)", "join on the person"),
+        ("EXISTS (SELECT 1 FROM visits)", "join on the person"),
+        ("cost > (SELECT avg(cost) FROM visits)", "join on the person"),
+        ("rank() OVER (ORDER BY cost) < 3", "ORDER BY on noisy values"),
+        ("ward ILIKE 'N%'", "lower"),
+        ("log(cost) > 1", "ln"),
+        ("regexp_matches(ward, 'n')", "Functions in questions"),
+    ],
+)
+def test_what_cannot_be_asked_has_something_to_write_instead(folder, condition, hint):
+    with pytest.raises(QueryRefused) as refusal:
+        curator_of(folder).ask(f"SELECT count(*) FROM visits WHERE {condition}", epsilon=0.1)
+    assert hint in refusal.value.remedy
+
+
 def test_free_computations_on_noisy_values(folder):
     curator = curator_of(folder, epsilon=100)
     answer = curator.ask(
@@ -213,37 +239,27 @@ def test_free_computations_on_noisy_values(folder):
 
 
 def test_black_box_a_person_more_or_less_is_hidden(tmp_path):
-    """Layer 5 through `ask`: 400 questions a side at ε = 1; false alarm 10⁻⁶, a halved scale is seen.
+    """Layer 5 through `ask`: 40 questions a side at ε = 1 about 50 people in two groups each.
 
-    Each question differs by a constant that no row meets, so that none is a repetition.
+    The event is that both groups of a person are at 1 or above, fixed in advance; false alarm 10⁻⁶, and a
+    halved scale is seen. Each question differs by a constant that no row meets, so that none is a repetition.
     """
     counts = []
-    for people in (100, 101):
+    for people in (50, 0):
         folder = tmp_path / str(people)
         folder.mkdir()
-        people_rows = f"SELECT range AS patient, 'north' AS ward, 1.0 AS cost FROM range({people})"
-        duckdb.sql(f"COPY ({people_rows}) TO '{folder}/visits.parquet'")
-        curator = curator_of(folder, epsilon=1000)
-        question = "SELECT count(DISTINCT patient) AS n FROM visits WHERE cost < {}"
-        answers = [curator.ask(question.format(1000 + i), epsilon=1).scalar() for i in range(400)]
-        counts.append(sum(answer <= 100 for answer in answers))
-    assert epsilon_lower_bound(counts[0], counts[1], 400, 0.0) <= 1
-
-
-def test_intervals_cover_the_bounded_truth(folder):
-    """300 averages and counts at 95 %: fewer than 40 misses, false alarm below 10⁻⁶."""
-    curator = curator_of(folder, epsilon=1000)
-    misses = {"n": 0, "mean": 0}
-    for i in range(300):
-        answer = curator.ask(
-            f"SELECT count(*) AS n, avg(cost) AS mean FROM visits WHERE cost < {1000 + i}", epsilon=2
+        rows = (
+            f"SELECT range // 2 AS patient, 'north' AS ward, range::DOUBLE AS cost FROM range({2 * people})"
         )
-        truths = {"n": 1000.0, "mean": 49.5}
-        for name, truth in truths.items():
-            low, high = answer.interval(name)
-            misses[name] += not low[0] <= truth <= high[0]
-    assert max(misses.values()) < 40
-    assert min(misses.values()) > 1
+        duckdb.sql(f"COPY ({rows}) TO '{folder}/visits.parquet'")
+        curator = curator_of(folder, epsilon=1000)
+        question = (
+            "SELECT floor(cost) AS k, count(DISTINCT patient) AS n FROM visits WHERE cost < {} GROUP BY k"
+        )
+        raw = [curator.ask(question.format(1000 + i), epsilon=1).released.raw["n"] for i in range(40)]
+        high = np.array(raw)[:, :100] >= 1
+        counts.append(int((high[:, ::2] & high[:, 1::2]).sum()))
+    assert 0 <= epsilon_lower_bound(counts[0], counts[1], 2000, 0.0) <= 1
 
 
 def test_an_answer_in_which_no_average_exists_is_an_answer(folder):

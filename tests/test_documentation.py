@@ -11,6 +11,7 @@ import discreet
 from discreet import errors
 from discreet.apps.cli import main
 from discreet.apps.config import SETTINGS, read_policy
+from discreet.compile.frame import Frame
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import ValueType
 
@@ -27,6 +28,36 @@ def test_the_examples_run_as_shown(page):
     assert result.failed == 0
 
 
+@pytest.fixture(scope="module")
+def clinic():
+    """The curator that the page of questions makes."""
+    page = ROOT / "docs/reference/questions.md"
+    test = doctest.DocTestParser().get_doctest(page.read_text(), {}, "questions", str(page), 0)
+    test.examples = test.examples[
+        : next(i for i, e in enumerate(test.examples) if "discreet.open" in e.source) + 1
+    ]
+    doctest.DocTestRunner().run(test, clear_globs=False)
+    return test.globs["curator"]
+
+
+def test_every_question_of_the_page_can_be_asked(clinic):
+    page = (ROOT / "docs/reference/questions.md").read_text()
+    questions = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    assert len(questions) > 10
+    for question in questions:
+        assert clinic.explain(question, epsilon=0.1).questions_left > 0
+
+
+def test_what_the_page_says_is_refused_is_refused_and_the_rest_is_not(clinic):
+    page = (ROOT / "docs/reference/questions.md").read_text()
+    rows = re.findall(r"^\| `(SELECT .*?)` \| .*? \| `(SELECT .*?)` \|$", page, re.MULTILINE)
+    assert len(rows) > 10
+    for refused, instead in rows:
+        with pytest.raises(errors.QueryRefused):
+            clinic.explain(refused, epsilon=0.1)
+        assert clinic.explain(instead, epsilon=0.1).questions_left > 0
+
+
 def test_every_public_name_is_documented():
     reference = (ROOT / "docs/reference/python.md").read_text()
     assert [name for name in discreet.__all__ if f"`{name}`" not in reference] == []
@@ -40,6 +71,13 @@ def test_every_public_method_of_a_mechanism_is_documented():
     for name in ("StabilityThreshold", "QuantileTree", "NoisyTree", "PureFilter", "ConcentratedFilter"):
         methods = [method for method in vars(getattr(discreet, name)) if not method.startswith("_")]
         assert [method for method in methods if method not in pages] == [], name
+
+
+def test_every_step_of_a_question_in_python_is_documented():
+    page = (ROOT / "docs/reference/questions.md").read_text()
+    steps = [name for name, value in vars(Frame).items() if callable(value) or isinstance(value, property)]
+    assert len(steps) > 15
+    assert [step for step in steps if not step.startswith("_") and f"`{step}" not in page] == []
 
 
 def commands(group=main, prefix=""):
@@ -93,6 +131,12 @@ def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text()
     for page in DOCS:
         assert str(page.relative_to(ROOT / "docs")) in navigation
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_heading_begins_with_a_digit(page):
+    """The scripts of the site cannot follow to one, and stop."""
+    assert not re.search(r"^#+ [0-9]", page.read_text(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

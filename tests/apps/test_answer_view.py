@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from discreet.apps.answer_view import answer_csv, answer_json, show_answer, show_table
+from discreet.apps.answer_view import answer_csv, answer_json, json_pieces, show_answer, show_table
 from discreet.apps.bars import axis_of, bar
 from tests.answers.examples import answer_of, by_ward
 
@@ -102,6 +102,24 @@ def test_json_of_keys_alone_and_of_dates():
     assert found["rows"][0] == {"d": "2020-02-29", "t": "2020-02-29T01:02:03"}
     assert found["intervals"] == [{}, {}]
     assert json.loads(json.dumps(found)) == found
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        by_ward(),
+        answer_of({"50%, s": ['a, "b"\n%s\u2028', None], "d": [date(2020, 2, 29), None]}, {}),
+        answer_of(
+            {"é": [True, None]}, {"n": (np.array([2**60, -1]), 0.5), "x": (np.array([1e-7, np.nan]), 1.0)}
+        ),
+        answer_of({"none": [None, None]}, {}),
+        answer_of({"k": []}, {"n": (np.array([], dtype=np.int64), 1.0)}),
+        answer_of({}, {"n": (np.arange(3), np.inf)}),
+    ],
+)
+def test_json_is_written_as_the_objects_would_be(answer):
+    written = "".join(json_pieces(answer))
+    assert written == json.dumps(answer_json(answer), ensure_ascii=False, allow_nan=False)
 
 
 def test_csv_has_each_measure_with_its_interval():

@@ -170,6 +170,21 @@ def test_check_without_a_policy():
     assert "There is no policy" in refused("check", "--policy", "other.toml")
 
 
+def test_check_says_of_which_columns_the_keys_are_public(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    columns = "1 AS id, 2 AS age, 3 AS code, true AS urgent, 4.5 AS cost"
+    duckdb.execute(f"COPY (SELECT {columns}) TO 'visits.parquet'")
+    run("init", "visits.parquet", "--person", "id")
+    age = "[tables.visits.columns.age]\n"
+    edit(age, f"{age}bounds = [0, 110]\n")
+    found = [line.split(maxsplit=2) for line in run("check").output.splitlines()]
+    asked = {cells[0]: cells[2].strip() for cells in found if len(cells) == 3}
+    assert asked["age"].endswith("count, filter, group, sum, avg, quantiles")
+    assert asked["code"] == "count, filter, group (private keys)"
+    assert asked["urgent"] == "count, filter, group"
+    assert asked["cost"] == "count, filter"
+
+
 @pytest.mark.usefixtures("clinic")
 def test_warnings():
     run("init", "visits.parquet", "--person", "patient_id")

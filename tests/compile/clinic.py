@@ -67,6 +67,7 @@ def clinic(
     max_rows=2,
     max_groups=1,
     rows=False,
+    labs_limit=2,
 ):
     visits = PrivateTable(
         name="visits",
@@ -82,8 +83,8 @@ def clinic(
         source="labs.parquet",
         person=PersonColumn(name="patient"),
         unique=False,
-        max_rows=2,
-        max_groups=2,
+        max_rows=labs_limit,
+        max_groups=labs_limit,
         columns=LABS,
     )
     return Dataset(
@@ -118,7 +119,7 @@ class Database:
     """
 
     def __init__(self):
-        self.connection = duckdb.connect(":memory:")
+        self.connection = duckdb.connect(":memory:", config={"threads": 1})
         self.connection.execute(
             "CREATE TABLE visits"
             " (patient BIGINT, ward VARCHAR, cost DOUBLE, age BIGINT, note VARCHAR, born DATE);"
@@ -163,10 +164,17 @@ class Database:
         return vectors
 
     def by_key(self, plan):
-        """With private keys: for each part, the exact integer of each key that occurs."""
+        """With private keys: for each part, the exact integers of each key that occurs, one or all bins."""
         exact = exact_vectors(plan, self.results(plan))
         keys = list(zip(*(key.tolist() for key in exact.keys), strict=True))
-        return [dict(zip(keys, map(int, exact.sums[i]), strict=True)) for i in range(len(plan.bounded.parts))]
+        found = []
+        for i, part in enumerate(plan.bounded.parts):
+            if isinstance(part, Histogram):
+                integers = [exact.histogram(i, g, part.leaves).tolist() for g in range(len(keys))]
+            else:
+                integers = [[int(x)] for x in exact.sums[i]]
+            found.append(dict(zip(keys, integers, strict=True)))
+        return found
 
 
 def _column(cells):

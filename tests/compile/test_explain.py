@@ -98,3 +98,11 @@ def test_alternatives_hold():
     half = explained("SELECT ward, count(*) AS n FROM visits GROUP BY ward", clinic(), epsilon=Fraction(1, 2))
     assert half.errors[0].each == pytest.approx(2 * alone.errors[0].each, rel=0.01)
     assert "For half of this price" in "".join(found.alternatives)
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_errors_of_all_groups_at_once_are_larger_than_of_each(delta):
+    found = explained(
+        "SELECT ward, count(*) AS n, median(age) AS m FROM visits GROUP BY ward", clinic(delta=delta)
+    )
+    assert all(error.all > error.each for error in found.errors)

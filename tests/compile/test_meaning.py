@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.compile.release import release
+from discreet.errors import QueryRefused
 from tests.compile.clinic import Database, clinic, planned
 
 ROWS = [
@@ -149,3 +150,16 @@ def test_counts_are_whole_and_their_noise_is_kept_beside_them(database):
     assert released.values["n"].dtype == np.int64
     assert (released.values["n"] >= 0).all()
     assert (np.abs(released.raw["n"] - released.values["n"]) <= 0.5).all()
+
+
+def test_a_quantile_of_what_does_not_vary_is_that_value(database):
+    assert answered(database, "SELECT median(least(greatest(age, 3), 3)) AS q FROM visits") == [(3.0,)]
+
+
+def test_quantiles_of_very_many_groups_are_refused():
+    with pytest.raises(QueryRefused, match="20,000 groups"):
+        planned(
+            "SELECT age, level, median(cost) FROM visits JOIN labs USING (patient)"
+            " GROUP BY age, level, floor(cost * 8)",
+            clinic(),
+        )

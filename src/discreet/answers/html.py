@@ -36,6 +36,7 @@ overflow:hidden;text-overflow:ellipsis}
 .discreet-answer table.discreet .plot{padding:0 2em 0 0;overflow:visible;max-width:none}
 .discreet-answer svg{display:block;overflow:visible}
 .discreet-answer p{margin:.5em 0 0;opacity:.8;font-size:.92em}
+.discreet-answer p+p{margin-top:.15em}
 """
 
 

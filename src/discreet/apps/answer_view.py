@@ -5,7 +5,7 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
 from rich.box import SIMPLE_HEAD
@@ -29,7 +29,8 @@ _GAP = 2  # between columns: the table's own line, and padding
 def show_answer(answer: Answer, output: str) -> None:
     match output:
         case "json":
-            sys.stdout.write(json.dumps(answer_json(answer), ensure_ascii=False, allow_nan=False) + "\n")
+            sys.stdout.writelines(json_pieces(answer))
+            sys.stdout.write("\n")
         case "csv":
             sys.stdout.write(answer_csv(answer.released))
         case _:
@@ -44,13 +45,23 @@ def answer_json(answer: Answer) -> dict[str, object]:
         zip(_finite(released.low[name].tolist()), _finite(released.high[name].tolist()), strict=True)
         for name in measured
     ]
+    values = [_iso_cells(released.values[name]) for name in released.columns]
+    raw = [_finite(released.raw[name].tolist()) for name in measured]
+    return answer_facts(answer) | {
+        "rows": _objects(released.columns, values, len(answer)),
+        "intervals": _objects(measured, reaches, len(answer)),
+        "raw": _objects(measured, raw, len(answer)),
+    }
+
+
+def answer_facts(answer: Answer) -> dict[str, object]:
+    """`answer_json` without its rows, which may be many."""
+    released = answer.released
     return {
         "columns": list(released.columns),
-        "rows": _objects(
-            released.columns, [_iso_cells(released.values[name]) for name in released.columns], len(answer)
-        ),
-        "intervals": _objects(measured, reaches, len(answer)),
-        "raw": _objects(measured, [_finite(released.raw[name].tolist()) for name in measured], len(answer)),
+        "rows": [],
+        "intervals": [],
+        "raw": [],
         "confidence": released.confidence,
         "charged": charge_json(answer.charged, free=answer.repeated),
         "left": charge_json(answer.left),
@@ -62,6 +73,25 @@ def answer_json(answer: Answer) -> dict[str, object]:
         },
         "notes": list(released.notes),
     }
+
+
+def json_pieces(answer: Answer) -> Iterator[str]:
+    """The text of `answer_json`, without an object for each row: a million of them take long."""
+    released = answer.released
+    measured = released.measured
+    values = [_json_cells(_iso_cells(released.values[name])) for name in released.columns]
+    reaches = [_json_pairs(released.low[name].tolist(), released.high[name].tolist()) for name in measured]
+    raw = [_json_cells(_finite(released.raw[name].tolist())) for name in measured]
+    rows = {"rows": (released.columns, values), "intervals": (measured, reaches), "raw": (measured, raw)}
+    before = "{"
+    for name, value in answer_facts(answer).items():
+        yield f"{before}{json.dumps(name)}: "
+        if name in rows:
+            yield from _json_rows(*rows[name], len(answer))
+        else:
+            yield json.dumps(value, ensure_ascii=False, allow_nan=False)
+        before = ", "
+    yield "}"
 
 
 def charge_json(loss: PureLoss | ConcentratedLoss, *, free: bool = False) -> dict[str, float]:
@@ -164,6 +194,24 @@ def _iso_cells(column: Column) -> Sequence[object]:
 def _finite(numbers: list[float]) -> list[float | None]:
     """JSON has no NaN and no ∞."""
     return [number if math.isfinite(number) else None for number in numbers]
+
+
+def _json_cells(cells: Sequence[object]) -> list[str]:
+    """Each cell as JSON, in one call: JSON escapes line breaks, so that they part cells and nothing else."""
+    lines = json.dumps(cells, ensure_ascii=False, allow_nan=False, separators=("\n", ": "))
+    return lines[1:-1].split("\n") if cells else []
+
+
+def _json_pairs(low: list[float], high: list[float]) -> list[str]:
+    ends = zip(_json_cells(_finite(low)), _json_cells(_finite(high)), strict=True)
+    return [f"[{left}, {right}]" for left, right in ends]
+
+
+def _json_rows(names: tuple[str, ...], columns: Sequence[list[str]], rows: int) -> Iterator[str]:
+    keys = [json.dumps(name, ensure_ascii=False).replace("%", "%%") for name in names]
+    template = "{" + ", ".join(f"{key}: %s" for key in keys) + "}"
+    filled = map(template.__mod__, zip(*columns, strict=True)) if names else ["{}"] * rows
+    yield f"[{', '.join(filled)}]"
 
 
 def _objects(

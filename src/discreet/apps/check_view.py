@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table as View
 
 from discreet.apps.config import read_policy
+from discreet.compile.grouping import MOST_INTEGER_KEYS
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.model.declaration import complete_with_schema
 from discreet.model.exact import short
@@ -123,10 +124,19 @@ def _asked(table: Table, column: Column, private_keys: bool) -> str:
     if _is_person(table, column):
         return "count people"
     asked = ["count", "filter"]
-    if column.keys is not None:
+    if _has_public_keys(column):
         asked.append("group")
     elif private_keys and column.type is not ValueType.NUMBER:
         asked.append("group (private keys)")
     if column.bounds is not None:
-        asked.append("sum, avg")
+        asked.append("sum, avg, quantiles")
     return ", ".join(asked)
+
+
+def _has_public_keys(column: Column) -> bool:
+    """Declared, yes or no, or whole numbers within bounds: as `compile.grouping` takes them."""
+    if column.keys is not None or column.type is ValueType.BOOLEAN:
+        return True
+    if column.type is not ValueType.INTEGER or column.bounds is None:
+        return False
+    return column.bounds.high - column.bounds.low < MOST_INTEGER_KEYS

@@ -12,6 +12,7 @@ from rich.table import Table
 from discreet.answers.wording import charge_text, confidence_text, key_text, number_text
 from discreet.apps.budget_view import loss_json
 from discreet.compile.explain import ErrorStatement, Explanation, PrivateGroups
+from discreet.model.privacy import ConcentratedLoss
 
 _SUFFIX = {"value": "", "total": " / rows", "rank": " rows in rank"}
 
@@ -25,7 +26,8 @@ def show_explanation(found: Explanation, output: str) -> None:
     console.print(
         f"Costs [bold]{charge_text(found.loss)}[/]"
         + (f" and δ = {float(delta):.2g}" if delta else "")
-        + f" (ε = {found.epsilon:.4g}), {found.share:.1%} of the budget;"
+        + (f" (ε = {found.epsilon:.4g})" if isinstance(found.loss, ConcentratedLoss) else "")
+        + f", {found.share:.1%} of the budget;"
         f" {found.questions_left:,} such questions are left. Nothing has been spent."
     )
     if found.errors:
@@ -61,15 +63,17 @@ def _reach(error: ErrorStatement, reach: float) -> str:
 
 
 def _private(groups: PrivateGroups) -> str:
-    chances = ", ".join(f"{people}: {_chance(chance)}" for people, chance in groups.chances.items())
     return (
         f"The keys are private: a group of [bold]{groups.people:,}[/] people with one row each is shown in"
-        f" half of all cases.\nChances of smaller and larger groups: {chances}."
+        f" half of all cases.\n{_chances(groups.chances)}"
     )
 
 
-def _chance(chance: float) -> str:
-    return f"{chance:.1%}" if chance >= 0.001 else "nearly none"
+def _chances(chances: dict[int, float]) -> str:
+    hidden = [people for people, chance in chances.items() if chance < 0.001]
+    shown = [f"{people}: {chance:.1%}" for people, chance in chances.items() if chance >= 0.001]
+    few = f"One of {max(hidden)} or fewer is hardly ever shown." if hidden else ""
+    return " ".join([few] * bool(hidden) + [f"Chances by size: {', '.join(shown)}."] * bool(shown))
 
 
 def _split(found: Explanation) -> str:

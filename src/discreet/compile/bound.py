@@ -18,11 +18,12 @@ from discreet.errors import QueryRefused
 from discreet.model.expression import Expression, Field, Range
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Dataset, ValueType
-from discreet.model.query import Aggregate, Measure, Picks, Query
+from discreet.model.query import Aggregate, Measure, Picks, Query, group_count
 
 _MOST_POINTS = 4096
 """A range with no more values than this gets a bin for each."""
 _BINS = 1024
+_MOST_TREES = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +182,11 @@ class _Bounder:
         )
 
     def _histogram(self, measure: Measure) -> Histogram:
+        if not self._query.private_keys and group_count(self._query) > _MOST_TREES:
+            raise QueryRefused(
+                f"Quantiles can be asked for {_MOST_TREES:,} groups at most.",
+                remedy="Group by fewer things, or by coarser ones.",
+            )
         argument, span = _bounded_argument(measure)
         unit = argument.unit if isinstance(argument, Field) else None
         grid = Fraction(1) if argument.type is ValueType.INTEGER and unit is None else unit

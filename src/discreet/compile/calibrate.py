@@ -77,7 +77,8 @@ class Plan:
         """
         part, mechanism = self._last(measure)
         if isinstance(mechanism, QuantileTree):
-            rank = Fraction(mechanism.rank_error(self.request.confidence)) * part.scale
+            each = 1 - (1 - self.request.confidence) / cells  # a union bound: the cells share no noise
+            rank = Fraction(mechanism.rank_error(each)) * part.scale
             return Interval(low=-rank, high=rank, confidence=self.request.confidence)
         if isinstance(mechanism, PermuteAndFlip | ExponentialMechanism):
             raise TypeError("A selection has no error of a number.")

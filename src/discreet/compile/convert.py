@@ -138,12 +138,32 @@ def constant(node: exp.Expression) -> Literal:
         ) from None
 
 
+_OTHER_PEOPLE = (
+    "Rows are chosen by their own values. Compare with a number, or join on the person:"
+    " JOIN (SELECT person FROM … GROUP BY person) USING (person)."
+)
+_INSTEAD: dict[type[exp.Expression], tuple[str, str]] = {
+    exp.Window: ("A window function", "It looks at other rows; use GROUP BY, and ORDER BY on noisy values."),
+    exp.Subquery: ("A subquery in a condition", _OTHER_PEOPLE),
+    exp.Exists: ("EXISTS", _OTHER_PEOPLE),
+    exp.In: ("IN (SELECT …)", _OTHER_PEOPLE),
+    exp.ILike: ("ILIKE", "Write lower(x) LIKE '…'."),
+    exp.TimestampTrunc: (
+        "date_trunc",
+        "Group by year(x) and month(x), and list the years: year(x) IN (2026).",
+    ),
+    exp.DateTrunc: ("date_trunc", "Group by year(x) and month(x), and list the years: year(x) IN (2026)."),
+    exp.Log: ("log", "Write ln(x)."),
+}
+
+
 def refused(node: exp.Expression) -> QueryRefused:
-    name = node.name if isinstance(node, exp.Anonymous) else node.key
-    return QueryRefused(
-        f"{name.upper()[:40]} is not part of what can be asked.",
-        remedy="The functions that can be are listed in the reference: SQL functions.",
+    name, remedy = _INSTEAD.get(
+        type(node), (node.key.upper(), "What can be is in the reference: Functions in questions.")
     )
+    if isinstance(node, exp.Anonymous):
+        name = node.name.upper()
+    return QueryRefused(f"{name[:40]} is not part of what can be asked.", remedy=remedy)
 
 
 def _check_parts(node: exp.Expression, parts: tuple[str, ...]) -> None:

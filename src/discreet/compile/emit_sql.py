@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from discreet.compile.calibrate import Plan
 from discreet.compile.emit_relation import relation_sql
-from discreet.compile.functions import emit_duckdb
+from discreet.compile.functions import emit_duckdb, range_of
 from discreet.compile.parts import DistinctCount, Histogram, Scores, WeightedSum
 from discreet.compile.weights import Norm, Unit, Weight
 from discreet.model.expression import Expression, Field, Literal
@@ -111,47 +111,43 @@ class _Writer:
 
     def _rows(self, keys: Sequence[int], weight: Weight | None, chosen: Sequence[int]) -> str:
         parts = [(i, part) for i in chosen if isinstance(part := self._parts[i], WeightedSum)]
-        integers = {i: _integer(part) for i, part in parts}
-        columns = [f"{sql} AS v{i}" for i, sql in integers.items() if sql != "1"]
+        integers = {i: _integer(part, f"v{i}") for i, part in parts}
+        columns = [(f"v{i}", *sql) for i, sql in integers.items() if sql is not _ONE]
         used = [e for _, part in parts for e in (part.value, part.condition, part.not_null) if e is not None]
         rows = self._keyed_rows(keys, columns, used)
         names = _names(keys)
         if weight is None:
-            totals = [f"{'count(*)' if integers[i] == '1' else f'sum(v{i})'} AS s{i}" for i, _ in parts]
+            totals = [f"{'count(*)' if integers[i] is _ONE else f'sum(v{i})'} AS s{i}" for i, _ in parts]
             return f"SELECT {', '.join([*names, *totals])} FROM ({rows}) AS rows{_group_by(names)}"
-        if weight.norm is Norm.L1:
-            totals = [f"sum({'w' if integers[i] == '1' else f'w * v{i}'}) AS s{i}" for i, _ in parts]
-            return self._weighed(rows, weight, f"SELECT {', '.join([*names, *totals])}", _group_by(names))
-        sums = [f"{'count(*)' if integers[i] == '1' else f'sum(v{i})'} AS v{i}" for i, _ in parts]
-        pairs = f"SELECT {', '.join(['p', *names, 'count(*) AS c', *sums])} FROM ({rows}) AS rows"
-        totals = [f"sum(w * v{i}) AS s{i}" for i, _ in parts]
-        return (
-            f"WITH rows AS MATERIALIZED ({pairs}{_group_by(['p', *names])}),"
-            f" people AS (SELECT p, {_weight(weight, _SQUARES)} AS w FROM rows GROUP BY p)"
-            f" SELECT {', '.join([*names, *totals])} FROM {_JOINED}{_group_by(names)}"
-        )
+        totals = [f"sum({'w' if integers[i] is _ONE else f'w * v{i}'}) AS s{i}" for i, _ in parts]
+        return self._weighed(rows, weight, names, f"SELECT {', '.join([*names, *totals])}", _group_by(names))
 
-    def _weighed(self, rows: str, weight: Weight, select: str, rest: str) -> str:
+    def _weighed(self, rows: str, weight: Weight, names: Sequence[str], select: str, rest: str) -> str:
         """Rows with the weight of their person as w.
 
         They are read twice, which is faster than to keep them; but numbers that rows are given on the way
         may be others the second time.
         """
         once = "NOT MATERIALIZED" if self._query.source.has_ids else "MATERIALIZED"
+        source, n = "rows", "count(*)"
+        if weight.norm is Norm.L2:
+            source = f"(SELECT p, count(*) AS c FROM rows{_group_by(['p', *names])}) AS pairs"
+            n = _SQUARES
         return (
             f"WITH rows AS {once} ({rows}),"
-            f" people AS (SELECT p, {_weight(weight, 'count(*)')} AS w FROM rows GROUP BY p)"
+            f" people AS (SELECT p, {_weight(weight, n)} AS w FROM {source} GROUP BY p)"
             f" {select} FROM {_JOINED}{rest}"
         )
 
     def _bins(self, keys: Sequence[int], part: Histogram, index: int) -> str:
         used = [e for e in (part.value, part.condition) if e is not None]
-        rows = self._keyed_rows(keys, [f"{_leaf(part)} AS leaf"], used)
+        rows = self._keyed_rows(keys, [("leaf", *_leaf(part))], used)
         names = [*_names(keys), "leaf"]
         rest = f" WHERE leaf IS NOT NULL{_group_by(names)}"
         if part.weight is None:
             return f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows{rest}"
-        return self._weighed(rows, part.weight, f"SELECT {', '.join(names)}, sum(w) AS s{index}", rest)
+        select = f"SELECT {', '.join(names)}, sum(w) AS s{index}"
+        return self._weighed(rows, part.weight, names, select, rest)
 
     # Sums over people
 
@@ -170,7 +166,7 @@ class _Writer:
     def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
         """A person with too many pairs of key and value has the first ones in the order of a hash."""
         used = [e for e in (part.value, part.condition) if e is not None]
-        rows = self._keyed_rows(keys, [f"{emit_duckdb(part.value)} AS v"], used, part.condition)
+        rows = self._keyed_rows(keys, [("v", emit_duckdb(part.value), "v")], used, part.condition)
         names = [*_names(keys), "v"]
         wanted = ", ".join(names if part.one_row else ["p", *names])
         source = f"SELECT DISTINCT {wanted} FROM ({rows}) AS rows WHERE v IS NOT NULL"
@@ -198,29 +194,43 @@ class _Writer:
     def _keyed_rows(
         self,
         keys: Sequence[int],
-        columns: Sequence[str],
+        columns: Sequence["_Column"],
         used: Sequence[Expression],
         condition: Expression | None = None,
     ) -> str:
-        """The rows that belong to a group: the person, the keys, and what is computed of each row."""
-        known = [key for key in self._query.keys if key.values is not None]
+        """The rows that belong to a group: the person, the keys, and what is computed of each row.
+
+        In two steps, so that each expression is written once, however often its value is needed.
+        """
         expressions = [*used, *(key.expression for key in self._query.keys)]
         persons = not self._query.source.one_row_a_person
         source = relation_sql(self._query.source, self._tables, expressions, persons=persons)
-        where = [f"(({emit_duckdb(condition)}) IS TRUE)"] if condition is not None else []
-        where += [f"({_known_key(key)})" for key in known]
-        grouped = [
-            f"{emit_duckdb(self._query.keys[position].expression)} AS k{i}" for i, position in enumerate(keys)
+        computed = [f"{emit_duckdb(key.expression)} AS g{i}" for i, key in enumerate(self._query.keys)]
+        computed += [f"{sql} AS {name}" for name, sql, _ in columns]
+        rows = f"SELECT {', '.join(['p', *computed])} FROM ({source}) AS source"
+        if condition is not None:
+            rows += f" WHERE ({emit_duckdb(condition)}) IS TRUE"
+        grouped = [f"g{position} AS k{i}" for i, position in enumerate(keys)]
+        finished = [sql if sql == name else f"{sql} AS {name}" for name, _, sql in columns]
+        known = [
+            f"({_known_key(key, f'g{i}')})"
+            for i, key in enumerate(self._query.keys)
+            if key.values is not None
         ]
-        return f"SELECT {', '.join(['p', *grouped, *columns])} FROM ({source}) AS source" + (
-            f" WHERE {' AND '.join(where)}" if where else ""
+        return f"SELECT {', '.join(['p', *grouped, *finished])} FROM ({rows}) AS computed" + (
+            f" WHERE {' AND '.join(known)}" if known else ""
         )
 
 
+_Column = tuple[str, str, str]
+"""A column of the rows: its name, its SQL in the first step, and in the second, where it has that name."""
 _Piece = tuple[str, tuple[int, ...]]
 """A SELECT, and the parts whose sums it has."""
 
 _JOINED = "rows JOIN people ON rows.p IS NOT DISTINCT FROM people.p"
+_ONE = ("1", "1")
+_EXACT_IN_DOUBLE = 2**52
+"""Whole numbers below it are the same in integers and in doubles, also after ½ is added."""
 _SQUARES = "CAST(least(sum(CAST(c AS HUGEINT) * c), 1152921504606846976) AS BIGINT)"
 """Σn², cut off far beyond where a weight is zero."""
 
@@ -253,27 +263,40 @@ def _weight(weight: Weight, n: str) -> str:
     return f"CASE WHEN {n} <= {weight.square} THEN {weight.whole} ELSE {root} END"
 
 
-def _integer(part: WeightedSum) -> str:
+def _integer(part: WeightedSum, name: str) -> tuple[str, str]:
     """What a row adds before its weight: an integer of at most `largest` in size, whatever the row holds.
 
-    NULL, which adds nothing, where a value is; 1 for every row is written as such.
+    NULL, which adds nothing, where a value is; every row adds 1 if it is `_ONE`.
     """
-    value = "1" if part.value is None else _quantised(part, part.value)
     conditions = []
     if part.condition is not None:
         conditions.append(f"({emit_duckdb(part.condition)}) IS TRUE")
     if part.not_null is not None and part.not_null != part.value:
         conditions.append(f"({emit_duckdb(part.not_null)}) IS NOT NULL")
-    return f"CASE WHEN {' AND '.join(conditions)} THEN {value} ELSE 0 END" if conditions else value
+    if part.value is None and not conditions:
+        return _ONE
+    value, finished = ("1", name) if part.value is None else _quantised(part, part.value, name)
+    return f"CASE WHEN {' AND '.join(conditions)} THEN {value} ELSE 0 END" if conditions else value, finished
 
 
-def _quantised(part: WeightedSum, value: Expression) -> str:
-    """⌊(x − offset)/grid + ½⌋ clamped again: the sensitivity holds whatever floats do."""
-    offset, grid = float(part.offset), float(part.grid)
-    steps = round(part.largest ** (1 / part.power))
-    rounded = f"floor((CAST({emit_duckdb(value)} AS DOUBLE) - ({offset!r})) / ({grid!r}) + 0.5)"
-    clamped = _clamped(rounded, -steps, steps)
-    return clamped if part.power == 1 else f"({clamped}) * ({clamped})"
+def _quantised(part: WeightedSum, value: Expression, name: str) -> tuple[str, str]:
+    """⌊(x − offset)/grid + ½⌋ clamped again: the sensitivity holds whatever floats and ranges do."""
+    steps = part.most_steps
+    if _is_whole(part, value):
+        rounded = f"({emit_duckdb(value)}) - ({part.offset})" if part.offset else emit_duckdb(value)
+    else:
+        offset, grid = float(part.offset), float(part.grid)
+        rounded = f"floor((CAST({emit_duckdb(value)} AS DOUBLE) - ({offset!r})) / ({grid!r}) + 0.5)"
+    clamped = _clamped(name, -steps, steps)
+    return rounded, clamped if part.power == 1 else f"({clamped}) * ({clamped})"
+
+
+def _is_whole(part: WeightedSum, value: Expression) -> bool:
+    """Whether x − offset is the integer already, and the same in integers as in doubles."""
+    span = range_of(value)
+    if value.type is not ValueType.INTEGER or part.grid != 1 or part.offset.denominator != 1 or span is None:
+        return False
+    return max(abs(span.low), abs(span.high)) < _EXACT_IN_DOUBLE
 
 
 def _clamped(number: str, low: int, high: int) -> str:
@@ -282,27 +305,25 @@ def _clamped(number: str, low: int, high: int) -> str:
     return f"CAST({inside} AS BIGINT)"
 
 
-def _leaf(part: Histogram) -> str:
+def _leaf(part: Histogram) -> tuple[str, str]:
     """The bin of a row, NULL where it has no value."""
     low, width = float(part.low), float(part.width)
     half = "0.5" if part.points else "0.0"
     place = f"floor((CAST({emit_duckdb(part.value)} AS DOUBLE) - ({low!r})) / ({width!r}) + {half})"
-    leaf = _clamped(place, 0, part.leaves - 1)
-    if part.condition is None:
-        return leaf
-    return f"CASE WHEN ({emit_duckdb(part.condition)}) IS TRUE THEN {leaf} END"
+    if part.condition is not None:
+        place = f"CASE WHEN ({emit_duckdb(part.condition)}) IS TRUE THEN {place} END"
+    return place, _clamped("leaf", 0, part.leaves - 1)
 
 
-def _known_key(key: GroupKey) -> str:
+def _known_key(key: GroupKey, name: str) -> str:
     """Rows whose key is not among the public ones belong to no group, and use up no weight."""
-    sql = emit_duckdb(key.expression)
     values = [value for value in key.values or () if value is not None]
     numbers = [value for value in values if type(value) is int]
     if len(numbers) == len(values) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
-        return f"({sql}) BETWEEN {min(numbers)} AND {max(numbers)}"
+        return f"{name} BETWEEN {min(numbers)} AND {max(numbers)}"
     listed = ", ".join(emit_duckdb(Literal(value=value, type=key.expression.type)) for value in values)
-    known = f"({sql}) IN ({listed})" if values else "FALSE"
-    return f"{known} OR ({sql}) IS NULL" if None in (key.values or ()) else known
+    known = f"{name} IN ({listed})" if values else "FALSE"
+    return f"{known} OR {name} IS NULL" if None in (key.values or ()) else known
 
 
 def _names(keys: Sequence[int]) -> list[str]:

@@ -102,16 +102,16 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
     return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator >= 0.5)
 
 
-def _clamped(mean: Floats, measure: BoundedMeasure) -> Floats:
-    """An average lies within the bounds: cutting off what does not is free, and never makes it worse."""
+def _clamped(values: Floats, measure: BoundedMeasure) -> Floats:
+    """An average, or a quantile, lies within the bounds: to cut off what does not is free, and no worse."""
     span = None if measure.measure.argument is None else range_of(measure.measure.argument)
-    return mean if span is None else np.clip(mean, float(span.low), float(span.high))
+    return values if span is None else np.clip(values, float(span.low), float(span.high))
 
 
 def _quantiles(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> Floats:
     part, trees, share = _tree(plan, measure, noisy)
     positions = [tree.quantile(share) if part.points else tree.position(share) for tree in trees]
-    return np.array([part.value_at(position) for position in positions], dtype=np.float64)
+    return _clamped(np.array([part.value_at(position) for position in positions], dtype=np.float64), measure)
 
 
 def _quantile_reach(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> tuple[Floats, Floats]:
@@ -123,7 +123,8 @@ def _quantile_reach(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> tuple[
     else:
         ends = [tree.position_interval(share, confidence) for tree in trees]
     found = np.array([[part.value_at(low), part.value_at(high)] for low, high in ends], dtype=np.float64)
-    return found.reshape(-1, 2)[:, 0], found.reshape(-1, 2)[:, 1]
+    low, high = _clamped(found.reshape(-1, 2), measure).T
+    return low, high
 
 
 def _tree(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> tuple[Histogram, list[NoisyTree], Fraction]:

@@ -91,14 +91,15 @@ def _occurring(plan: Plan, results: Results) -> Exact:
     _, table = next((s, t) for s, t in results if not s.by_leaf)
     keys = tuple(np.ma.asarray(table[f"k{i}"]) for i in range(len(query.keys)))
     sums = {part: _integers(table[f"s{part}"]) for s, _ in results if not s.by_leaf for part in s.parts}
-    known = {group: i for i, group in enumerate(zip(*(key.tolist() for key in keys), strict=True))}
+    binned = [(statement, found) for statement, found in results if statement.by_leaf]
+    groups = zip(*(key.tolist() for key in keys), strict=True) if binned else ()
+    known = {group: i for i, group in enumerate(groups)}
     bins: dict[int, tuple[Column, Column, Column]] = {}
-    for statement, found in results:
-        if statement.by_leaf:
-            columns = [np.ma.asarray(found[f"k{i}"]).tolist() for i in range(len(keys))]
-            places = np.array([known.get(group, -1) for group in zip(*columns, strict=True)], dtype=np.int64)
-            for part in statement.parts:
-                bins[part] = _sorted([(places, _integers(found["leaf"]), _integers(found[f"s{part}"]))])
+    for statement, found in binned:
+        columns = [np.ma.asarray(found[f"k{i}"]).tolist() for i in range(len(keys))]
+        places = np.array([known.get(group, -1) for group in zip(*columns, strict=True)], dtype=np.int64)
+        for part in statement.parts:
+            bins[part] = _sorted([(places, _integers(found["leaf"]), _integers(found[f"s{part}"]))])
     return Exact(keys=keys, sums=sums, bins=bins)
 
 
@@ -149,7 +150,7 @@ def _integers(column: Column) -> Column:
     filled = column.filled(0) if isinstance(column, np.ma.MaskedArray) else column
     if filled.dtype != object:
         return filled.astype(np.int64)
-    small = all(-(2**62) < value < 2**62 for value in filled)
+    small = not len(filled) or (filled.min() > -(2**62) and filled.max() < 2**62)
     return filled.astype(np.int64) if small else filled
 
 

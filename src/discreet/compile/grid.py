@@ -8,6 +8,8 @@ from discreet.model.policy import ValueType
 
 _GRID_STEPS = 2**20
 """A column without a unit is rounded to about a millionth of its range."""
+EXACT_STEPS = 2**53
+"""Below this many steps of a grid, doubles are exact, and fit 64 bits."""
 
 
 def grid_of(argument: Expression, span: Range) -> Fraction:

@@ -7,14 +7,15 @@ from math import prod
 from sqlglot import exp
 
 from discreet.compile.keys import integer_values, possible_values
-from discreet.compile.scope import Scope, conjuncts, row_expression
+from discreet.compile.scope import Scope, conjuncts, position_of, row_expression
 from discreet.errors import QueryRefused
-from discreet.model.expression import Expression, Literal
+from discreet.model.expression import Call, Expression, Literal
 from discreet.model.policy import KeyValue, ValueType
 from discreet.model.query import GroupKey
 
 MOST_GROUPS = 1_000_000
-_MOST_INTEGER_KEYS = 100_000
+MOST_INTEGER_KEYS = 100_000
+"""A range with more values than this is too wide to show all of them."""
 _MOST_SETS = 64
 
 Sets = tuple[tuple[int, ...], ...]
@@ -30,7 +31,7 @@ def group_by(select: exp.Select, scope: Scope) -> tuple[tuple[GroupKey, ...], Se
     keys: list[GroupKey] = []
     choices = [_alternatives(node, select, scope, keys) for node in group.expressions]
     if prod(len(choice) for choice in choices) > _MOST_SETS:
-        raise QueryRefused(f"That is more than {_MOST_SETS} grouping sets.", remedy="Ask for fewer at once.")
+        raise _too_many_sets()
     sets = tuple(tuple(dict.fromkeys(sum(parts, ()))) for parts in product(*choices))
     _check(keys, sets)
     return tuple(keys), sets
@@ -44,6 +45,9 @@ def _alternatives(
     def positions(items: list[exp.Expression]) -> list[tuple[int, ...]]:
         return [tuple(_position(part, select, scope, keys) for part in _parts(item)) for item in items]
 
+    few = len(node.expressions) if isinstance(node, exp.GroupingSets | exp.Rollup | exp.Cube) else 1
+    if (2 ** min(few, 32) if isinstance(node, exp.Cube) else few) > _MOST_SETS:
+        raise _too_many_sets()
     match node:
         case exp.GroupingSets():
             return positions(node.expressions)
@@ -58,6 +62,10 @@ def _alternatives(
                 for chosen in combinations(levels, size)
             ]
     return positions([node])
+
+
+def _too_many_sets() -> QueryRefused:
+    return QueryRefused(f"That is more than {_MOST_SETS} grouping sets.", remedy="Ask for fewer at once.")
 
 
 def _parts(node: exp.Expression) -> list[exp.Expression]:
@@ -95,7 +103,7 @@ def _selected(node: exp.Expression, select: exp.Select) -> tuple[exp.Expression,
     """A GROUP BY item may be a position or an alias of the SELECT list."""
     items = select.expressions
     if isinstance(node, exp.Literal) and not node.is_string:
-        position = int(node.this) if node.this.isdigit() else 0
+        position = position_of(node)
         if not 1 <= position <= len(items):
             raise QueryRefused("GROUP BY has no such position.", remedy="Name what to group by.")
         node = items[position - 1]
@@ -121,18 +129,17 @@ def _public_values(
     """All values of a key, if anybody may know them: listed, declared, or computed from bounds."""
     where = select.args.get("where")
     for node in conjuncts(where.this if where is not None else None):
-        if isinstance(node, exp.In) and node.expressions and row_expression(node.this, scope) == expression:
-            listed = [row_expression(item, scope) for item in node.expressions]
-            values = [item.value for item in listed if isinstance(item, Literal)]
-            return tuple(dict.fromkeys(v for v in values if isinstance(v, str | int | bool | date)))
-        if isinstance(node, exp.EQ) and row_expression(node.this, scope) == expression:
-            other = row_expression(node.expression, scope)
-            if isinstance(other, Literal) and isinstance(other.value, str | int | bool | date):
-                return (other.value,)
+        if not isinstance(node, exp.In | exp.EQ):
+            continue
+        match row_expression(node, scope):  # constants in the type of what they are compared with
+            case Call(function="in" | "=", arguments=(compared, *listed)) if compared == expression:
+                values = [item.value for item in listed if isinstance(item, Literal)]
+                if len(values) == len(listed):
+                    return tuple(dict.fromkeys(v for v in values if isinstance(v, str | int | bool | date)))
     values_of = possible_values(expression, scope.keys_of)
     if values_of is not None:
         return values_of
-    numbers = integer_values(expression, _MOST_INTEGER_KEYS)
+    numbers = integer_values(expression, MOST_INTEGER_KEYS)
     return None if numbers is None else tuple(numbers)
 
 

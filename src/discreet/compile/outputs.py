@@ -1,9 +1,13 @@
-"""Columns of the answer, computed from noisy measures in a database of their own that holds nothing else.
+"""Columns of the answer, computed from noisy measures in a database of their own that keeps nothing.
 
 Arithmetic, HAVING, ORDER BY and LIMIT use the question's own functions, on noisy numbers and public keys.
 """
 
-from collections.abc import Mapping
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -27,11 +31,7 @@ def compute_outputs(
     plan: Plan, keys: tuple[Column, ...], noisy: Noisy, groups: int, notes: tuple[str, ...]
 ) -> Released:
     """The answer, from the groups that are shown."""
-    table = _NoisyTable(plan, keys, noisy, groups)
-    try:
-        return table.answer(notes)
-    finally:
-        table.close()
+    return _NoisyTable(plan, keys, noisy, groups).answer(notes)
 
 
 class _NoisyTable:
@@ -43,10 +43,6 @@ class _NoisyTable:
         self._keys = {key_field(i): column for i, column in enumerate(keys)}
         self._measures = {measure.measure.name: measure for measure in plan.bounded.measures}
         self._estimates = {name: estimate(plan, m, noisy) for name, m in self._measures.items()}
-        self._connection = duckdb.connect(":memory:")
-
-    def close(self) -> None:
-        self._connection.close()
 
     def answer(self, notes: tuple[str, ...]) -> Released:
         kept, computed = self._computed()
@@ -87,22 +83,27 @@ class _NoisyTable:
     def _computed(self) -> tuple[NDArray[np.int64], dict[str, Column]]:
         """Which groups are left, in order, and the outputs that are more than a key or a measure."""
         derived = [o for o in self._query.outputs if not isinstance(o.expression, Field)]
-        if not derived and self._query.having is None and not self._ordered and self._query.limit is None:
+        if not derived and self._query.having is None and not self._ordered and self._cut is None:
             return np.arange(self._groups), {}
         columns = {"row_number": np.arange(self._groups), **self._estimates, **self._used_keys()}
-        self._connection.register("noisy", columns)
         selected = ", ".join(
-            ["row_number", *(f"{_sql(o.expression)} AS {quote_identifier(o.name)}" for o in derived)]
+            ["row_number", *(f"{_sql(output.expression)} AS o{i}" for i, output in enumerate(derived))]
         )
-        found = self._connection.execute(
-            f"SELECT {selected} FROM noisy{self._having()}{self._order()}{self._limit()}"
-        ).fetchnumpy()
-        return np.asarray(found["row_number"]), {o.name: found[o.name] for o in derived}
+        rest = f"{self._having()}{self._order()}{self._limit()}"
+        found = _queried(columns, f"SELECT {selected} FROM noisy{rest}")
+        return np.asarray(found["row_number"]), {
+            output.name: found[f"o{i}"] for i, output in enumerate(derived)
+        }
 
     @property
     def _ordered(self) -> bool:
         """Whether the order of groups is more than the declared one: private keys are sorted."""
         return bool(self._query.order) or self._query.private_keys
+
+    @property
+    def _cut(self) -> int | None:
+        """How many groups are left at most; of those that were picked, all are."""
+        return None if self._query.picks is not None else self._query.limit
 
     def _used_keys(self) -> dict[str, Column]:
         return {name: _objects(column) for name, column in self._keys.items()}
@@ -121,8 +122,7 @@ class _NoisyTable:
         return f" ORDER BY {', '.join([*parts, 'row_number'])}"
 
     def _limit(self) -> str:
-        limit = None if self._query.picks is not None else self._query.limit
-        return f" LIMIT {MOST_GROUPS if limit is None else limit}"
+        return f" LIMIT {MOST_GROUPS if self._cut is None else self._cut}"
 
     def _presented(self, expression: Expression, raw: Floats) -> Column:
         """Counts are whole and not negative, sums of whole numbers are whole; the raw number stays beside."""
@@ -175,10 +175,8 @@ class _NoisyTable:
         return _quantile_pair(values.reshape(len(kept), draws), miss)
 
     def _evaluated(self, expression: Expression, columns: Mapping[str, Column]) -> Floats:
-        self._connection.register("drawn", dict(columns))
-        found = self._connection.execute(
-            f"SELECT CAST({_sql(expression)} AS DOUBLE) AS x FROM drawn ORDER BY row_number"
-        ).fetchnumpy()["x"]
+        value = f"CAST({_sql(expression)} AS DOUBLE) AS x"
+        found = _queried(columns, f"SELECT {value} FROM noisy ORDER BY row_number")["x"]
         filled: Floats = np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan)
         return filled
 
@@ -191,6 +189,37 @@ def _quantile_pair(values: Floats, miss: float) -> tuple[Floats, Floats]:
     low, high = np.nanquantile(values, [miss, 1 - miss], axis=1)
     low[empty] = high[empty] = np.nan
     return low, high
+
+
+def _queried(columns: Mapping[str, Column], sql: str) -> dict[str, Column]:
+    """The result of a query over these columns as the table noisy."""
+    with _cursor() as cursor:
+        cursor.register("noisy", dict(columns))
+        found: dict[str, Column] = cursor.execute(sql).fetchnumpy()
+        return found
+
+
+@contextmanager
+def _cursor() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection whose tables no other one sees."""
+    database, opening = _database(os.getpid())
+    with opening:
+        cursor = database.cursor()
+    try:
+        yield cursor
+    finally:
+        cursor.close()
+
+
+@cache
+def _database(process: int) -> tuple[duckdb.DuckDBPyConnection, threading.Lock]:  # noqa: ARG001
+    """One for each process, as opening takes 20 ms; after a fork another, as its threads are gone."""
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "python_enable_replacements": False,
+        "enable_external_access": False,
+        "lock_configuration": True,
+    }
+    return duckdb.connect(":memory:", config=settings), threading.Lock()
 
 
 def _sql(expression: Expression) -> str:

@@ -8,12 +8,17 @@ Scores           people or rows of each group, to pick the largest from
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 from typing import TypeAlias, TypeVar
 
+from discreet.compile.grid import EXACT_STEPS
 from discreet.compile.weights import Norm, Unit, Weight, together, too_large
 from discreet.model.expression import Expression
 from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
+
+_LARGEST_VALUE = Fraction(10) ** 280
+"""What one row adds at most, in the units of the question: sums of such are still ordinary doubles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +59,19 @@ class WeightedSum:
         weight = self.weighing
         if self.largest * weight.whole >= 2**62:  # what one row adds must be a 64-bit integer
             raise too_large()
+        if self.most_steps >= EXACT_STEPS or self.scale * self.largest >= _LARGEST_VALUE:
+            raise too_large()
         return together(
             [
                 weight.sensitivity(neighbours, largest=self.largest, signed=self.signed, one_group=one_group)
                 for one_group in self.sets
             ]
         )
+
+    @property
+    def most_steps(self) -> int:
+        """The largest size of a value on the grid, before it is raised to the power."""
+        return self.largest if self.power == 1 else isqrt(self.largest)
 
     @property
     def scale(self) -> Fraction:

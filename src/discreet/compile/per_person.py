@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from discreet.compile.convert import convert
 from discreet.compile.functions import range_of
-from discreet.compile.grid import grid_of
-from discreet.compile.scope import Scope, predicate, row_expression, title
+from discreet.compile.grid import EXACT_STEPS, grid_of, steps
+from discreet.compile.scope import Scope, position_of, predicate, row_expression
 from discreet.compile.weights import too_large
 from discreet.errors import QueryRefused
 from discreet.model.expression import Expression, Field, Range
@@ -73,7 +73,7 @@ class _Reader:
         for node in nodes:
             expression = row_expression(self._selected(node), self.scope)
             if isinstance(expression, Field) and self.scope.is_person(expression):
-                person = Field(name=f"{self.alias}.{title(expression.name)}", type=expression.type)
+                person = Field(name=f"{self.alias}.person", type=expression.type)
                 self.above.persons.add(person.name)
                 continue
             key = Field(
@@ -92,8 +92,9 @@ class _Reader:
     def _selected(self, node: exp.Expression) -> exp.Expression:
         """A GROUP BY item may be a position or an alias of the SELECT list."""
         items = self.select.expressions
-        if isinstance(node, exp.Literal) and node.this.isdigit() and 1 <= int(node.this) <= len(items):
-            node = items[int(node.this) - 1]
+        position = position_of(node)
+        if 1 <= position <= len(items):
+            node = items[position - 1]
         for item in items:
             if (
                 isinstance(item, exp.Alias)
@@ -189,14 +190,15 @@ class _Reader:
                 f"{aggregate.value.upper()} of one person needs a number with bounds.",
                 remedy="Use a column with declared bounds, or clamp it: least(greatest(…, 0), 100).",
             )
-        if max(abs(span.low), abs(span.high)) / _grid(argument) >= 2**53:
+        grid = _grid(argument)
+        if max(steps(span.low, grid), steps(span.high, grid)) >= EXACT_STEPS:
             raise too_large()
         if aggregate is PersonAggregate.AVERAGE:
             return Field(name=name, type=ValueType.NUMBER, range=span)
         self.above.limits[name] = Range(
             low=rows * min(span.low, Fraction(0)), high=rows * max(span.high, Fraction(0))
         )
-        whole = argument.type is ValueType.INTEGER and _grid(argument) == 1
+        whole = argument.type is ValueType.INTEGER and grid == 1
         return Field(name=name, type=ValueType.INTEGER if whole else ValueType.NUMBER)
 
 

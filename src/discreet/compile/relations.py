@@ -6,15 +6,14 @@ each person.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from sqlglot import exp
 
-from discreet.compile.functions import build_call, range_of
+from discreet.compile.functions import build_call
 from discreet.compile.per_person import per_person
 from discreet.compile.scope import (
-    Keys,
     PublicKeys,
     Scope,
     conjuncts,
@@ -23,10 +22,11 @@ from discreet.compile.scope import (
     predicate,
     row_expression,
 )
+from discreet.compile.unions import united
 from discreet.errors import QueryRefused
 from discreet.model.expression import Call, Expression, Field, Range
-from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PublicTable, ValueType
-from discreet.model.query import Branch, Filter, Lookup, Pair, PersonJoin, Relation, Scan, UnionAll
+from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PublicTable
+from discreet.model.query import Filter, Lookup, Pair, PersonJoin, Relation, Scan
 
 _MOST_SOURCES = 32
 
@@ -82,6 +82,8 @@ class Relations:
             return ctes
         if clause.args.get("recursive"):
             raise QueryRefused("WITH RECURSIVE cannot be asked.", remedy="Write plain WITH.")
+        if len(ctes) + len(clause.expressions) > _MOST_SOURCES:
+            raise QueryRefused(f"WITH has more than {_MOST_SOURCES} queries.", remedy="Ask a simpler one.")
         found = dict(ctes)
         for cte in clause.expressions:
             if cte.args["alias"].args.get("columns"):
@@ -96,11 +98,13 @@ class Relations:
         if isinstance(node, exp.Subquery):
             if {name for name, value in node.args.items() if value} - {"this", "alias"}:
                 raise _plain_from()
+            _check_alias(node)
             return self._derived(node.this, node.alias or "subquery", ctes)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise _plain_from()
         if {name for name, value in node.args.items() if value} - {"this", "alias"}:
             raise QueryRefused("A table is named by its name alone.", remedy="Write FROM TABLE.")
+        _check_alias(node)
         known = ctes.get(node.name.casefold())
         if known is not None:
             return self._derived(known.query, node.alias_or_name, known.before)
@@ -159,6 +163,8 @@ class Relations:
             relation: Relation = self._lookup(left, right, pairs, both, outer=outer)
         else:
             relation = _person_join(left, right, pairs, both, outer=outer)
+            if outer:  # where there is no match, the right side's id is NULL, and the row is somebody's still
+                both.persons -= other.persons
         for condition in rest:
             relation = Filter(source=relation, predicate=condition)
         return relation, both
@@ -217,7 +223,15 @@ class Relations:
                     "UNION ALL needs a person column in every table, to know who is the same.",
                     remedy="Ask about each table on its own.",
                 )
-        return _united(parts, name, self._alias())
+        return united(parts, name, self._alias())
+
+
+def _check_alias(node: exp.Expression) -> None:
+    alias = node.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise QueryRefused(
+            "A table's name names no columns.", remedy="Write FROM (SELECT a AS b …) AS t, and t.b."
+        )
 
 
 def _field(alias: str, column: Column) -> Field:
@@ -313,73 +327,6 @@ def _projected(select: exp.Select, scope: Scope) -> dict[str, Expression]:
 
 def _unwrapped(node: exp.Expression) -> exp.Expression:
     return node.this if isinstance(node, exp.Subquery) and not node.alias else node
-
-
-def _united(parts: list[tuple[Relation, Scope]], name: str, alias: str) -> tuple[Relation, Scope]:
-    lists = [list(scope.sources[0].columns.items()) for _, scope in parts]
-    if len({len(columns) for columns in lists}) != 1:
-        raise QueryRefused(
-            "Both sides of UNION ALL need the same columns.", remedy="Select as many on each, in one order."
-        )
-    scope = Scope()
-    fields: list[Field] = []
-    branches: list[list[Expression]] = [[] for _ in parts]
-    for entries in zip(*lists, strict=True):
-        expressions = _one_type([expression for _, expression in entries], entries[0][0])
-        field = _united_field(f"{alias}.{entries[0][0]}", expressions)
-        fields.append(field)
-        if all(part.is_person(e) for (_, part), e in zip(parts, expressions, strict=True)):
-            scope.persons.add(field.name)
-        known = [
-            part.keys.get(e.name) if isinstance(e, Field) else None
-            for (_, part), e in zip(parts, expressions, strict=True)
-        ]
-        listed = [keys for keys in known if keys is not None]
-        if len(listed) == len(known):
-            scope.keys[field.name] = partial(_all_keys, listed)
-        for branch, expression in zip(branches, expressions, strict=True):
-            branch.append(expression)
-    relation = UnionAll(
-        branches=tuple(
-            Branch(source=source, columns=tuple(columns))
-            for (source, _), columns in zip(parts, branches, strict=True)
-        ),
-        fields=tuple(fields),
-    )
-    columns = {column: field for (column, _), field in zip(lists[0], fields, strict=True)}
-    return relation, scope.named(name, columns)
-
-
-def _all_keys(known: list[Keys]) -> tuple[KeyValue, ...] | None:
-    found: dict[KeyValue, None] = {}
-    for keys in known:
-        values = keys()
-        if values is None:
-            return None
-        found |= dict.fromkeys(values)
-    return tuple(found)
-
-
-def _one_type(expressions: list[Expression], name: str) -> list[Expression]:
-    kinds = {expression.type for expression in expressions}
-    if kinds == {ValueType.INTEGER, ValueType.NUMBER}:
-        return [build_call("cast_number", (expression,)) for expression in expressions]
-    if len(kinds) > 1:
-        raise QueryRefused(
-            f"“{name}” has different types on the two sides of UNION ALL.", remedy="Use CAST on one of them."
-        )
-    return expressions
-
-
-def _united_field(name: str, expressions: list[Expression]) -> Field:
-    ranges = [range_of(expression) for expression in expressions]
-    known = [span for span in ranges if span is not None]
-    span = None
-    if len(known) == len(ranges):
-        span = Range(low=min(r.low for r in known), high=max(r.high for r in known))
-    units = {expression.unit if isinstance(expression, Field) else None for expression in expressions}
-    field = Field(name=name, type=expressions[0].type, range=span)
-    return replace(field, unit=units.pop()) if len(units) == 1 else field
 
 
 def _plain_from() -> QueryRefused:

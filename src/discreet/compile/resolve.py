@@ -11,8 +11,9 @@ from discreet.compile.convert import convert
 from discreet.compile.functions import build_call, range_of
 from discreet.compile.grouping import MOST_GROUPS, Sets, group_by, is_name
 from discreet.compile.relations import Relations
-from discreet.compile.scope import PublicKeys, Scope, predicate, row_expression
-from discreet.errors import QueryRefused
+from discreet.compile.scope import PublicKeys, Scope, position_of, predicate, row_expression
+from discreet.errors import InvalidInput, QueryRefused
+from discreet.model.exact import exact_fraction
 from discreet.model.expression import Expression, Field
 from discreet.model.policy import Dataset, ValueType
 from discreet.model.query import (
@@ -112,7 +113,8 @@ class _Resolver:
         for item in items:
             if isinstance(item, exp.Star):
                 raise QueryRefused(
-                    "Rows are never shown, so * stands for nothing.", remedy="Name aggregates."
+                    "Rows are never shown, so * stands for nothing.",
+                    remedy="Ask for aggregates: count(*), sum(…), avg(…).",
                 )
             inner = item.this if isinstance(item, exp.Alias) else item
             named = isinstance(item, exp.Alias | exp.Column)
@@ -155,7 +157,9 @@ class _Resolver:
         if isinstance(node, exp.Column):
             raise QueryRefused(
                 f"“{node.name}” is neither grouped by nor aggregated.",
-                remedy=f"Add GROUP BY {node.name}, or ask for sum({node.name}) or count(*).",
+                remedy=f"Single people are never shown; count them: count(DISTINCT {node.name})."
+                if self.scope.is_person(expression)
+                else f"Add GROUP BY {node.name}, or aggregate it: count({node.name}).",
             )
         return None
 
@@ -175,7 +179,8 @@ class _Resolver:
             if isinstance(node, exp.AggFunc | exp.IgnoreNulls):
                 raise QueryRefused(
                     f"{node.key.upper()} has no private version here.",
-                    remedy="Ask for count, sum, avg, variance, stddev, median or a quantile.",
+                    remedy="Ask for count, sum, avg, variance, stddev, median or a quantile;"
+                    " each takes FILTER (WHERE …).",
                 )
             return None
         argument = self._number(node.this, aggregate.value)
@@ -193,6 +198,8 @@ class _Resolver:
 
     def _count(self, node: exp.Count, condition: Expression | None) -> Field:
         inner = node.this
+        if node.expressions:
+            raise QueryRefused("count(…) takes one thing.", remedy="Count one column, or count(*).")
         if isinstance(inner, exp.Star) or inner is None:
             return self._add(Aggregate.COUNT, None, condition)
         if not isinstance(inner, exp.Distinct):
@@ -238,10 +245,10 @@ class _Resolver:
         public = self.keys and len(self.sets) == 1 and all(key.values is not None for key in self.keys)
         if self.measures or limit is None or len(items) != 1 or not public or limit < 1:
             return None
-        self._output(items[0].this)
+        plain = isinstance(self._output(items[0].this), Field)
         found = list(self.measures)
         self.measures.clear()
-        if len(found) != 1 or found[0].argument is not None:
+        if not plain or len(found) != 1 or found[0].argument is not None:
             return None
         (measure,) = found
         if measure.aggregate not in (Aggregate.COUNT, Aggregate.PEOPLE):
@@ -257,7 +264,7 @@ class _Resolver:
         order = self.select.args.get("order")
         for item in order.expressions if order is not None else ():
             node = item.this
-            position = int(node.this) if isinstance(node, exp.Literal) and node.this.isdigit() else 0
+            position = position_of(node)
             known = 1 <= position <= len(self.outputs)
             expression = self.outputs[position - 1].expression if known else self._output(node)
             yield Order(expression=expression, descending=bool(item.args.get("desc")))
@@ -270,7 +277,7 @@ class _Resolver:
         plain = {name for name, value in limit.args.items() if value} == {"expression"}
         if not plain or not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
             raise QueryRefused("LIMIT needs a whole number.", remedy="Write LIMIT 10.")
-        return min(int(node.this), MOST_GROUPS)
+        return min(int(node.this), MOST_GROUPS) if len(node.this) <= 9 else MOST_GROUPS
 
 
 def _what(measure: Measure) -> tuple[object, ...]:
@@ -314,8 +321,8 @@ def _only(node: exp.Expression) -> exp.Expression:
 def _share(node: exp.Expression | None) -> Fraction:
     try:
         text = node.this if isinstance(node, exp.Literal) and not node.is_string else ""
-        share = Fraction(Decimal(str(text)))
-    except (InvalidOperation, ValueError):
+        share = exact_fraction(Decimal(str(text)), "the share")
+    except (InvalidOperation, InvalidInput):
         share = Fraction(-1)
     if not 0 <= share <= 1:
         raise QueryRefused(

@@ -129,6 +129,12 @@ def row_expression(node: exp.Expression, scope: Scope) -> Expression:
     return convert(node, leaf)
 
 
+def position_of(node: exp.Expression) -> int:
+    """The position that a plain number stands for in GROUP BY or ORDER BY; 0 if it is none."""
+    plain = isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()
+    return int(node.this) if plain and len(node.this) <= 9 else 0
+
+
 def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
     """The conditions that all have to hold."""
     found: list[exp.Expression] = []

@@ -5,7 +5,8 @@ evenly over their bounds, the error of a measure is a sum of cᵢ·sᵢ: a count
 c = 1 for its sum and 1/√3 for its count, which only matters as far as the mean is off the middle; a variance
 has 1 for the squares, 2/√3 for the sum and 1/3 for the count. What is least is Σ aᵢ·sᵢ², with aᵢ the
 sum of the c² of the measures that use part i. Gaussian noise has s² ∝ 1/ρ, so ρᵢ ∝ √aᵢ; Laplace noise
-s² ∝ 1/ε², so εᵢ ∝ ∛aᵢ. Shares are whole 1024ths that add up to 1: what is asked for is what is spent.
+s² ∝ 1/ε², so εᵢ ∝ ∛aᵢ. Shares are whole 1024ths, or finer if there are many, that add up to 1: what is asked
+for is what is spent.
 """
 
 from fractions import Fraction
@@ -31,6 +32,7 @@ def split(bounded: Bounded, *, concentrated: bool) -> list[Fraction]:
     if bounded.selector is not None and not squares[bounded.selector]:
         squares[bounded.selector] = 1.0
     roots = [(square or 1.0) ** (1 / 2 if concentrated else 1 / 3) for square in squares]
-    steps = [max(1, round(_STEPS * root / sum(roots))) for root in roots]
-    steps[steps.index(max(steps))] += _STEPS - sum(steps)
-    return [Fraction(step, _STEPS) for step in steps]
+    total = _STEPS * max(1, len(roots) // 16)
+    steps = [max(1, int(total * root / sum(roots))) for root in roots]
+    steps[steps.index(max(steps))] += total - sum(steps)
+    return [Fraction(step, total) for step in steps]

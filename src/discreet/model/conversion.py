@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 from discreet.model.exact import SMALLEST_DELTA, decimal_context
 
@@ -55,6 +56,7 @@ def _concentrated_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
     return min(Fraction(1), _outwards(_WORK.exp(best), ROUND_CEILING))
 
 
+@lru_cache(maxsize=1024)
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest ρ (rounded down) for which every ρ-zCDP mechanism is (ε, δ)-DP."""
     with localcontext(_WORK):
