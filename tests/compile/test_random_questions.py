@@ -1,8 +1,10 @@
 """Whatever is asked, one person moves no vector further than claimed, and SQL means what it means.
 
-Random questions on random rows, through the real SQL: no noise, no false alarms.
+Random questions on random rows, through the real SQL: no noise, no false alarms. Examples are the same
+every time; with DISCREET_HUNT=5000 in the environment, as many others.
 """
 
+import os
 from collections import Counter
 from dataclasses import replace
 from datetime import date
@@ -28,7 +30,8 @@ SHAPES = {
     *("count", "count people", "count other", "sum", "avg", "variance"),
 }
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-EXAMPLES = 200
+HUNT = int(os.environ.get("DISCREET_HUNT", "0"))
+RANDOM = settings(max_examples=HUNT or 200, derandomize=not HUNT, suppress_health_check=SLOW)
 DATABASE = Database()
 ASKED: Counter[str] = Counter()
 
@@ -68,7 +71,7 @@ def test_no_question_lets_one_person_move_more_than_claimed():
     assert set(+ASKED) >= SHAPES
 
 
-@settings(max_examples=EXAMPLES, suppress_health_check=SLOW)
+@RANDOM
 @given(st.data(), questions(), st.sampled_from(RELATIONS), st.sampled_from(DELTAS))
 def ask_of_neighbours(data, question, relation, delta):
     dataset = clinic(
@@ -125,7 +128,7 @@ def without_noise(patch):
         patch.setattr(law, "release", exact)
 
 
-@settings(max_examples=EXAMPLES, suppress_health_check=SLOW)
+@RANDOM
 @given(questions(), st.sampled_from(DELTAS), fair_people())
 def test_without_noise_and_within_all_limits_answers_are_those_of_plain_sql(question, delta, rows):
     if not question.exact:
@@ -167,5 +170,5 @@ def agree(plan, question, answer, truth):
 
 def rounded(row, keys):
     """Sums of values on the grid agree to far more digits; a sum of nothing is 0 here, and NULL in SQL."""
-    numbers = (0.0 if cell is None or np.isnan(cell) else round(float(cell), 3) for cell in row[keys:])
+    numbers = (0.0 if cell is None or np.isnan(float(cell)) else round(float(cell), 3) for cell in row[keys:])
     return (*row[:keys], *numbers)
