@@ -1,8 +1,8 @@
 """Stage 5: the SQL that yields exact integers, written anew from our own tree.
 
     WITH rows AS (SELECT p, keys, integers FROM the relation WHERE the keys are known),
-         people AS (SELECT p, weight(n) AS w FROM rows GROUP BY p)
-    SELECT keys, sum(w · integer), … FROM rows JOIN people … GROUP BY keys
+         heavy AS (SELECT p, weight(n) AS w FROM rows GROUP BY p HAVING n > L)
+    SELECT keys, sum(coalesce(w, whole) · integer), … FROM rows LEFT JOIN heavy … GROUP BY keys
 
 n is the number of a person's rows (ℓ₁), or the sum of the squares of their counts over groups (ℓ₂). A
 relation with one row a person needs no weights. NULL persons are one person: hence IS NOT DISTINCT FROM. The
@@ -119,11 +119,12 @@ class _Writer:
         if weight is None:
             totals = [f"{'count(*)' if integers[i] is _ONE else f'sum(v{i})'} AS s{i}" for i, _ in parts]
             return f"SELECT {', '.join([*names, *totals])} FROM ({rows}) AS rows{_group_by(names)}"
-        totals = [f"sum({'w' if integers[i] is _ONE else f'w * v{i}'}) AS s{i}" for i, _ in parts]
+        w = _weight_of_row(weight)
+        totals = [f"sum({w if integers[i] is _ONE else f'{w} * v{i}'}) AS s{i}" for i, _ in parts]
         return self._weighed(rows, weight, names, f"SELECT {', '.join([*names, *totals])}", _group_by(names))
 
     def _weighed(self, rows: str, weight: Weight, names: Sequence[str], select: str, rest: str) -> str:
-        """Rows with the weight of their person as w.
+        """Rows with the weight of their person as w, or NULL where the person counts fully.
 
         They are read twice, which is faster than to keep them; but numbers that rows are given on the way
         may be others the second time.
@@ -133,11 +134,7 @@ class _Writer:
         if weight.norm is Norm.L2:
             source = f"(SELECT p, count(*) AS c FROM rows{_group_by(['p', *names])}) AS pairs"
             n = _SQUARES
-        return (
-            f"WITH rows AS {once} ({rows}),"
-            f" people AS (SELECT p, {_weight(weight, n)} AS w FROM {source} GROUP BY p)"
-            f" {select} FROM {_JOINED}{rest}"
-        )
+        return f"WITH rows AS {once} ({rows}), {_heavy(weight, n, source)} {select} FROM {_JOINED}{rest}"
 
     def _bins(self, keys: Sequence[int], part: Histogram, index: int) -> str:
         used = [e for e in (part.value, part.condition) if e is not None]
@@ -146,7 +143,7 @@ class _Writer:
         rest = f" WHERE leaf IS NOT NULL{_group_by(names)}"
         if part.weight is None:
             return f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows{rest}"
-        select = f"SELECT {', '.join(names)}, sum(w) AS s{index}"
+        select = f"SELECT {', '.join(names)}, sum({_weight_of_row(part.weight)}) AS s{index}"
         return self._weighed(rows, part.weight, names, select, rest)
 
     # Sums over people
@@ -157,10 +154,11 @@ class _Writer:
         pairs = f"SELECT DISTINCT {', '.join(['p', *names])} FROM ({rows}) AS rows"
         if not keys:
             return f"SELECT count(*) * {part.weighing.whole} AS s{index} FROM ({pairs}) AS people"
+        w = _weight_of_row(part.weighing)
         return (
             f"WITH rows AS MATERIALIZED ({pairs}),"
-            f" people AS (SELECT p, {_weight(part.weighing, 'count(*)')} AS w FROM rows GROUP BY p)"
-            f" SELECT {', '.join([*names, f'sum(w) AS s{index}'])} FROM {_JOINED}{_group_by(names)}"
+            f" {_heavy(part.weighing, 'count(*)', 'rows')}"
+            f" SELECT {', '.join([*names, f'sum({w}) AS s{index}'])} FROM {_JOINED}{_group_by(names)}"
         )
 
     def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
@@ -227,7 +225,7 @@ _Column = tuple[str, str, str]
 _Piece = tuple[str, tuple[int, ...]]
 """A SELECT, and the parts whose sums it has."""
 
-_JOINED = "rows JOIN people ON rows.p IS NOT DISTINCT FROM people.p"
+_JOINED = "rows LEFT JOIN heavy ON rows.p IS NOT DISTINCT FROM heavy.p"
 _ONE = ("1", "1")
 _EXACT_IN_DOUBLE = 2**52
 """Whole numbers below it are the same in integers and in doubles, also after ½ is added."""
@@ -253,14 +251,22 @@ def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
     )
 
 
+def _heavy(weight: Weight, n: str, source: str) -> str:
+    """The people who do not count fully, and their weights: few, so that joining them costs little."""
+    most = weight.limit if weight.norm is Norm.L1 else weight.square
+    return f"heavy AS (SELECT p, {_weight(weight, n)} AS w FROM {source} GROUP BY p HAVING {n} > {most})"
+
+
 def _weight(weight: Weight, n: str) -> str:
-    """⌊2^s·min(1, L/‖n‖)⌋ in integers: n is ‖n‖ in ℓ₁, its square in ℓ₂."""
+    """⌊2^s·L/‖n‖⌋ in integers, where ‖n‖ > L: n is ‖n‖ in ℓ₁, its square in ℓ₂."""
     if weight.norm is Norm.L1:
-        most = weight.limit
-        return f"CASE WHEN {n} <= {most} THEN {weight.whole} ELSE {most * weight.whole} // {n} END"
+        return f"{weight.limit * weight.whole} // {n}"
     scaled = weight.square * weight.whole**2  # below 2⁵², so that the root of a whole number is rounded right
-    root = f"CAST(floor(sqrt(CAST({scaled} // {n} AS DOUBLE))) AS BIGINT)"
-    return f"CASE WHEN {n} <= {weight.square} THEN {weight.whole} ELSE {root} END"
+    return f"CAST(floor(sqrt(CAST({scaled} // {n} AS DOUBLE))) AS BIGINT)"
+
+
+def _weight_of_row(weight: Weight) -> str:
+    return f"coalesce(w, {weight.whole})"
 
 
 def _integer(part: WeightedSum, name: str) -> tuple[str, str]:
