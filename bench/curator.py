@@ -17,10 +17,11 @@ from time import perf_counter, process_time
 
 import duckdb
 import numpy as np
-from timing import CONSOLE, Figure, at_most, best_of_rounds, for_information, judge, show
+from timing import CONSOLE, Figure, at_least, at_most, best_of_rounds, for_information, judge, show
 
 from discreet.apps.answer_view import answer_csv, json_pieces
 from discreet.apps.config import read_policy
+from discreet.apps.session import open_curator
 from discreet.compile.emit_sql import emit_sql
 from discreet.curator import Curator
 from discreet.engines.duckdb import DuckDBEngine
@@ -38,6 +39,9 @@ SUM_AND_COUNT = "SELECT key, sum(amount) AS s, count(*) AS n FROM t GROUP BY key
 PRIVATE_KEYS = "SELECT name, count(*) AS n FROM t GROUP BY name"
 PLAIN_SUM = 'SELECT key, sum(amount) AS s FROM data."t" GROUP BY key'
 PLAIN_PEOPLE = 'SELECT key, count(DISTINCT person) AS n FROM data."t" GROUP BY key'
+
+PEOPLE_BY_NAME = "SELECT name, count(DISTINCT person) AS n FROM t GROUP BY name"
+NAMED_GROUPS, NAMED_DELTA = 5, 1e-7
 
 OTHERS = {"OpenDP": 16.0, "SmartNoise": 17.0, "Tumult": 72.0, "Qrlew": 91.0, "PipelineDP": 138.0}
 OTHERS_PLAIN = 2.1
@@ -60,6 +64,19 @@ bounds = [0, {last_key}]
 
 [tables.t.columns.amount]
 bounds = [0, 100000]
+"""
+
+NAMED_POLICY = f"""
+[dataset]
+name = "bench"
+neighbours = "add_remove"
+budget = {{{{ epsilon = 1, delta = {NAMED_DELTA} }}}}
+
+[tables.t]
+source = "{{source}}"
+person = "person"
+max_rows = {NAMED_GROUPS}
+max_groups = {NAMED_GROUPS}
 """
 
 
@@ -223,6 +240,41 @@ def private_keys(folder: Path) -> list[Figure]:
     ]
 
 
+def keys_named(folder: Path) -> list[Figure]:
+    """How many of 10,000 keys, of which the k-th has a share of 1/k of the rows, one question names.
+
+    Beside it what the alternatives do at best: five keys of each person drawn at random, Laplace noise of
+    scale 5 on their counts, and the threshold 1 + 5·ln(5/2δ).
+    """
+    rng = np.random.default_rng(1)
+    share = 1 / np.arange(1, 10_001)
+    key = rng.choice(10_000, MILLION, p=share / share.sum())
+    person = rng.integers(0, MILLION // 10, MILLION)
+    pairs = rng.permutation(np.unique(np.stack([person, key], axis=1), axis=0))
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    first = np.searchsorted(pairs[:, 0], pairs[:, 0])
+    kept = pairs[np.arange(len(pairs)) - first < NAMED_GROUPS, 1]
+    noisy = np.unique(kept, return_counts=True)[1] + rng.laplace(
+        scale=NAMED_GROUPS, size=len(np.unique(kept))
+    )
+    laplace = int((noisy > 1 + NAMED_GROUPS * np.log(NAMED_GROUPS / (2 * NAMED_DELTA))).sum())
+
+    file = folder / "zipf.parquet"
+    with duckdb.connect() as connection:
+        connection.register("rows", {"person": person, "key": key})
+        connection.execute(f"COPY (SELECT person, 'key ' || key AS name FROM rows) TO '{file}'")  # noqa: S608
+    named = []
+    for _ in range(3):
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            policy = Path(place, "bench.toml")
+            policy.write_text(NAMED_POLICY.format(source=file))
+            with open_curator(policy) as curator:
+                named.append(len(curator.ask(PEOPLE_BY_NAME, epsilon=1)))
+    name = "keys named of 10,000, ε = 1, δ = 10⁻⁷: ours / Laplace and sampling"
+    CONSOLE.print(f"{name}: {named} and {laplace}")
+    return [at_least(name, float(np.median(named)) / laplace, 1.6, "×")]
+
+
 def small_memory(file: Path, *, keys: int) -> list[Figure]:
     """Person-level questions where the engine has to spill to disk."""
     found = []
@@ -243,6 +295,7 @@ def figures(*, large: bool = False) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as name:
         folder = Path(name)
         found += overhead(folder)
+        found += keys_named(folder)
         for rows, keys in ((MILLION, 10_000), (10 * MILLION, 100), (10 * MILLION, 10_000)):
             file = folder / "rows.parquet"
             write_rows(file, rows=rows, people=rows // 10, keys=keys)

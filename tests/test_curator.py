@@ -94,6 +94,25 @@ def test_ten_questions_at_a_tenth_fit_and_an_eleventh_does_not(folder):
         curator_of(folder).ask("SELECT count(*) FROM visits WHERE cost > 10", epsilon=0.1)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        BY_WARD,
+        "SELECT patient % 9 AS rest, count(*) FROM visits GROUP BY rest",
+        "SELECT median(cost) FROM visits",
+    ],
+)
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [("1", "1e-7"), ("0.7", "3.3e-9"), ("0.1234567890123456789", "0")]
+)
+def test_the_whole_budget_can_be_asked_for_at_once(folder, question, epsilon, delta):
+    if delta == "0" and "rest" in question:
+        pytest.skip("private keys need a δ")
+    curator = curator_of(folder, epsilon=epsilon, delta=delta)
+    answer = curator.ask(question, epsilon=curator.dataset.epsilon)
+    assert max(answer.left.epsilon if delta == "0" else answer.left.rho, 0) < 1e-9
+
+
 def test_explaining_spends_nothing(folder):
     curator = curator_of(folder)
     found = curator.explain(BY_WARD, epsilon=0.1)

@@ -43,9 +43,9 @@ def test_bounds_hold_nearly_all_values_and_not_those_of_one_person(policy):
     """Bins have thousands of rows. For that of 1e9 to stand out, its noise has to exceed 19 scales: 10⁻⁸."""
     curator = open_curator(policy)
     found = learn_bounds(curator, "cost", epsilon=20)
-    assert (found.low, found.high) == (2, 1024)
+    assert found.ends == (2, 1024)
     found = learn_bounds(curator, "visits.balance", epsilon=20)
-    assert (found.low, found.high) == (-8, -1)
+    assert found.ends == (-8, -1)
 
 
 def test_the_command_says_what_to_write(policy):
@@ -73,7 +73,14 @@ def test_columns_without_bounds_to_learn_are_refused_for_free(policy, column, pr
     assert sum(entry.kind == "charged" for entry in curator._ledger.entries("clinic")) == 0
 
 
-def test_where_nothing_stands_out_the_owner_is_told(policy):
+def test_nothing_that_stands_out_is_an_answer_and_costs_its_price(policy):
+    """At ε = 0.01 one row of 2.0 would need noise that is less likely than 10⁻² to stand out."""
     duckdb.sql(f"COPY (SELECT 1 AS patient, 2.0 AS cost, 40 AS age) TO '{policy.parent}/visits.parquet'")
-    with pytest.raises(QueryRefused, match="stand out"):
-        learn_bounds(open_curator(policy), "cost", epsilon=0.01)
+    command = ["bounds", "cost", "--epsilon", "0.01", "--policy", str(policy)]
+    run = CliRunner().invoke(main, command)
+    assert run.exit_code == 0
+    words = " ".join(run.output.split())
+    assert "No values of cost stand out" in words
+    assert "Receipt 2" in words
+    found = json.loads(CliRunner().invoke(main, [*command, "--format", "json"]).output)
+    assert found["bounds"] is None

@@ -9,7 +9,8 @@ import pytest
 from discreet.apps.budget_view import readable
 from discreet.apps.burn_down import forecast, spent_by
 from discreet.ledger.ledger import Entry, Kind
-from discreet.ledger.units import AMOUNT_UNITS, Currency, Units
+from discreet.ledger.units import Currency, Units
+from discreet.model.privacy import AMOUNT_UNITS
 from tests.apps.clinic import ask, make_clinic, run
 
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)

@@ -8,8 +8,8 @@ import pytest
 from discreet.errors import LedgerClosed
 from discreet.ledger.chain import BEFORE_THE_FIRST, Replay, declaration, sealed
 from discreet.ledger.ledger import Entry, Kind
-from discreet.ledger.units import AMOUNT_UNITS, Currency, Units
-from discreet.model.privacy import PureLoss
+from discreet.ledger.units import Currency, Units
+from discreet.model.privacy import AMOUNT_UNITS, PureLoss
 
 from .places import account
 

@@ -30,8 +30,8 @@ class LearntBounds:
 
     table: str
     column: str
-    low: Fraction
-    high: Fraction
+    ends: tuple[Fraction, Fraction] | None
+    """None if nothing stands out from the noise."""
     answer: Answer
 
 
@@ -45,29 +45,32 @@ def learn_bounds(curator: Curator, column: str, *, epsilon: Number) -> LearntBou
     threshold = noise + plan.bounded.query.source.max_rows  # beyond noise, and beyond one person
     answer = curator.ask(question, epsilon=epsilon, confidence=_CONFIDENCE)
     standing_out = answer["bin"][answer.raw("rows") > threshold]
-    if not len(standing_out):
-        raise QueryRefused(
-            f"No values of “{name}” stand out from the noise; the price was paid.",
-            remedy="Ask at a larger epsilon, or declare bounds from what you know of the column.",
-        )
-    low, high = edges[int(np.min(standing_out))], edges[int(np.max(standing_out)) + 1]
-    return LearntBounds(table=table.name, column=name, low=low, high=high, answer=answer)
+    ends = None
+    if len(standing_out):
+        ends = edges[int(np.min(standing_out))], edges[int(np.max(standing_out)) + 1]
+    return LearntBounds(table=table.name, column=name, ends=ends, answer=answer)
 
 
 def show_bounds(found: LearntBounds, output: str) -> None:
     """What to write into the policy."""
-    low, high = (_shown(end) for end in (found.low, found.high))
     if output == "json":
         told = {
             "table": found.table,
             "column": found.column,
-            "bounds": [float(found.low), float(found.high)],
+            "bounds": None if found.ends is None else [float(end) for end in found.ends],
             "charged": loss_json(found.answer.charged),
             "left": loss_json(found.answer.left),
         }
         sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
         return
     console = Console(highlight=False, markup=False)
+    if found.ends is None:
+        console.print(
+            f"No values of {found.column} stand out from the noise. Ask at a larger epsilon, or declare"
+            f" bounds from what you know of the column. {found.answer.price()}"
+        )
+        return
+    low, high = map(_shown, found.ends)
     console.print(f"Nearly all values of {found.column} lie in {low} … {high}. In the policy:\n")
     console.print(f"[tables.{found.table}.columns.{found.column}]\nbounds = [{low}, {high}]\n")
     console.print(

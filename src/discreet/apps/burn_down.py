@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from discreet.ledger.ledger import Entry, Kind
-from discreet.ledger.units import AMOUNT_UNITS
+from discreet.model.privacy import AMOUNT_UNITS
 
 RECENT = timedelta(days=7)
 _SHORTEST = timedelta(days=1)

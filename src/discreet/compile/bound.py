@@ -13,7 +13,7 @@ from discreet.compile.functions import range_of
 from discreet.compile.grid import grid_of, steps
 from discreet.compile.parts import DistinctCount, Histogram, Part, Scores, WeightedSum
 from discreet.compile.scope import title
-from discreet.compile.weights import FEW_BITS, MOST_BITS, Norm, Weight
+from discreet.compile.weights import Norm, Unit, Weight
 from discreet.errors import QueryRefused
 from discreet.model.expression import Expression, Field, Range
 from discreet.model.neighbours import Neighbours
@@ -120,10 +120,10 @@ class _Bounder:
         several = bool(self._query.keys) and len(self._query.sets) == 1
         return Norm.L2 if self._gaussian and several else Norm.L1
 
-    def _row_weight(self, norm: Norm, bits: int = MOST_BITS) -> Weight | None:
+    def _row_weight(self, norm: Norm, *, names_keys: bool = False) -> Weight | None:
         if self._source.one_row_a_person:
             return None
-        return Weight.for_rows(self._source.max_rows, norm, bits=bits)
+        return Weight.for_rows(self._source.max_rows, norm, names_keys=names_keys)
 
     # Parts
 
@@ -136,15 +136,16 @@ class _Bounder:
 
     def _count(self, measure: Measure) -> WeightedSum:
         selects = measure is self._selecting
-        weight = self._row_weight(Norm.L1, FEW_BITS) if selects else self._row_weight(self._norm())
+        weight = self._row_weight(Norm.L1 if selects else self._norm(), names_keys=selects)
         return self._ones(weight, measure.condition, measure.argument)
 
     def _people(self, condition: Expression | None) -> WeightedSum:
         if self._source.one_row_a_person:
             return self._ones(None, condition, None)
-        groups = self._source.max_groups if self._query.keys else 1
-        bits = FEW_BITS if self._query.private_keys and condition is None else MOST_BITS
-        weight = Weight.for_people(groups, self._norm(), bits=bits if self._query.keys else 0)
+        if not self._query.keys:
+            return self._ones(Weight.one(Unit.PEOPLE), condition, None)
+        names_keys = self._query.private_keys and condition is None
+        weight = Weight.for_people(self._source.max_groups, self._norm(), names_keys=names_keys)
         return self._ones(weight, condition, None)
 
     def _ones(

@@ -23,7 +23,7 @@ from discreet.errors import QueryRefused
 from discreet.model.interval import Interval
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Dataset
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import AMOUNT_UNITS, DELTA_UNITS, ConcentratedLoss, PureLoss
 from discreet.model.query import Aggregate
 from discreet.model.request import ByEpsilon, ByRho, Request, Within
 from discreet.model.sensitivity import Sensitivity
@@ -134,11 +134,17 @@ def calibrate(bounded: Bounded, request: Request, dataset: Dataset) -> Plan:
 
 
 def charge_for(dataset: Dataset, epsilon: Fraction) -> Charge:
-    """An ε in the dataset's own currency."""
+    """An ε in the dataset's own currency, in whole units: then the whole budget can be asked for at once."""
     if dataset.delta == 0:
-        return PureLoss(epsilon=epsilon)
+        return PureLoss(epsilon=_whole_units(epsilon, AMOUNT_UNITS))
     spending = ConcentratedFilter.for_budget(epsilon, dataset.delta, threshold_share=THRESHOLD_SHARE)
-    return ConcentratedLoss(rho=spending.rho, delta=spending.delta)
+    return ConcentratedLoss(
+        rho=_whole_units(spending.rho, AMOUNT_UNITS), delta=_whole_units(spending.delta, DELTA_UNITS)
+    )
+
+
+def _whole_units(amount: Fraction, units: int) -> Fraction:
+    return Fraction(floor(amount * units), units)
 
 
 def _loss(mechanism: Mechanism, part: Part, bounded: Bounded) -> PureLoss | ConcentratedLoss:

@@ -260,9 +260,11 @@ def _heavy(weight: Weight, n: str, source: str) -> str:
 def _weight(weight: Weight, n: str) -> str:
     """⌊2^s·L/‖n‖⌋ in integers, where ‖n‖ > L: n is ‖n‖ in ℓ₁, its square in ℓ₂."""
     if weight.norm is Norm.L1:
-        return f"{weight.limit * weight.whole} // {n}"
-    scaled = weight.square * weight.whole**2  # below 2⁵², so that the root of a whole number is rounded right
-    return f"CAST(floor(sqrt(CAST({scaled} // {n} AS DOUBLE))) AS BIGINT)"
+        share = f"{weight.limit * weight.whole} // {n}"
+    else:
+        scaled = weight.square * weight.whole**2  # below 2⁵²: the root of a whole number is rounded right
+        share = f"CAST(floor(sqrt(CAST({scaled} // {n} AS DOUBLE))) AS BIGINT)"
+    return share if weight.least == 1 else f"CASE WHEN {n} <= {weight.most} THEN {share} ELSE 0 END"
 
 
 def _weight_of_row(weight: Weight) -> str:

@@ -12,7 +12,7 @@ from math import isqrt
 from typing import TypeAlias, TypeVar
 
 from discreet.compile.grid import EXACT_STEPS
-from discreet.compile.weights import Norm, Unit, Weight, together, too_large
+from discreet.compile.weights import Unit, Weight, together, too_large
 from discreet.model.expression import Expression
 from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
@@ -52,7 +52,7 @@ class WeightedSum:
     @property
     def weighing(self) -> Weight:
         """The weight of each person, or of each row if that is the same."""
-        return self.weight or Weight(norm=Norm.L1, unit=Unit.ROWS, square=1, bits=0)
+        return self.weight or Weight.one(Unit.ROWS)
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """The move of the whole vector, over all groups and grouping sets."""

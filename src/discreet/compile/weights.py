@@ -6,6 +6,7 @@ counted), and L the largest norm of it that counts fully. All rows of the person
     w = ⌊2^s · min(1, L/‖n‖)⌋        in ℓ₁: ‖n‖ = Σn, the number of rows;  in ℓ₂: ‖n‖² = Σn²
 
 so that w·‖n‖ ≤ L·2^s. Under ℓ₂ it is the largest integer with w²·Σn² ≤ L²·4^s, computed in integers.
+Where the sums name private keys, a w below a quarter of 2^s is 0.
 ℓ₁ bounds what Laplace noise needs, and both norms, also after groups are merged. ℓ₂ is what Gaussian noise
 needs: the same noise, and a person whose rows are in several groups keeps more of their weight.
 """
@@ -21,9 +22,10 @@ from discreet.model.sensitivity import Sensitivity
 
 MOST_BITS = 20
 """Weights are on a grid of at best 2⁻²⁰."""
-FEW_BITS = 3
-"""Where a count selects private keys: each group that a weight can reach costs δ, so they are few."""
-
+NAMING_BITS = 8
+NAMING_QUARTER = 2
+"""Where a count names private keys, weights below 2⁻² are zero: each group that a person can reach costs δ,
+and would raise the threshold for all."""
 
 _MOST_REACHED = LARGEST_COUNT // 2**8
 """The groups that one person can reach at most; so many times as many can still be counted."""
@@ -53,19 +55,27 @@ class Weight:
     square: int
     """L²."""
     bits: int
+    least: int = 1
+    """Who would have a smaller weight has none."""
 
     @classmethod
-    def for_rows(cls, rows: int, norm: Norm, *, bits: int = MOST_BITS) -> "Weight":
+    def one(cls, unit: Unit) -> "Weight":
+        """Everybody has one row, or is counted once."""
+        return cls(norm=Norm.L1, unit=unit, square=1, bits=0)
+
+    @classmethod
+    def for_rows(cls, rows: int, norm: Norm, *, names_keys: bool = False) -> "Weight":
         """A person with this many rows counts fully, wherever they are."""
-        return cls._fitting(norm, Unit.ROWS, rows**2, bits)
+        return cls._fitting(norm, Unit.ROWS, rows**2, names_keys=names_keys)
 
     @classmethod
-    def for_people(cls, groups: int, norm: Norm, *, bits: int = MOST_BITS) -> "Weight":
+    def for_people(cls, groups: int, norm: Norm, *, names_keys: bool = False) -> "Weight":
         """A person in this many groups counts fully in each."""
-        return cls._fitting(norm, Unit.PEOPLE, groups if norm is Norm.L2 else groups**2, bits)
+        square = groups if norm is Norm.L2 else groups**2
+        return cls._fitting(norm, Unit.PEOPLE, square, names_keys=names_keys)
 
     @classmethod
-    def _fitting(cls, norm: Norm, unit: Unit, square: int, bits: int) -> "Weight":
+    def _fitting(cls, norm: Norm, unit: Unit, square: int, *, names_keys: bool) -> "Weight":
         """As many bits as the groups that can be reached allow to count."""
         room = (_MOST_REACHED // (square if norm is Norm.L2 else isqrt(square))).bit_length() - 1
         if room < 0:
@@ -73,9 +83,9 @@ class Weight:
                 "One person could have too many rows in this question.",
                 remedy="The owner can declare a smaller max_rows or max_groups.",
             )
-        return cls(
-            norm=norm, unit=unit, square=square, bits=min(bits, room // 2 if norm is Norm.L2 else room)
-        )
+        bits = min(NAMING_BITS if names_keys else MOST_BITS, room // 2 if norm is Norm.L2 else room)
+        least = 1 << max(0, bits - NAMING_QUARTER) if names_keys else 1
+        return cls(norm=norm, unit=unit, square=square, bits=bits, least=least)
 
     @property
     def whole(self) -> int:
@@ -86,6 +96,12 @@ class Weight:
     def limit(self) -> int:
         """⌊L⌋, which is L but where people are counted in ℓ₂."""
         return isqrt(self.square)
+
+    @property
+    def most(self) -> int:
+        """The largest Σn (ℓ₁) or Σn² (ℓ₂) with a weight above zero."""
+        scaled = self.square * self.whole**2
+        return isqrt(scaled) // self.least if self.norm is Norm.L1 else scaled // self.least**2
 
     def sensitivity(
         self, neighbours: Neighbours, *, largest: int, signed: bool, one_group: bool
@@ -100,10 +116,11 @@ class Weight:
         if one_group:
             groups, l1, l2_squared = 1, in_one, in_one**2
         elif self.norm is Norm.L1:
-            groups = l1 = isqrt(scaled)
+            l1 = isqrt(scaled)
+            groups = l1 // self.least
             l2_squared = self.whole**2 * self.limit if self.unit is Unit.PEOPLE else scaled
         else:
-            groups = l1 = l2_squared = scaled
+            groups, l1, l2_squared = scaled // self.least**2, scaled // self.least, scaled
         if in_one * largest >= 2**110 or l1 * largest > LARGEST_SENSITIVITY // 4:
             raise too_large()
         if neighbours is Neighbours.ADD_REMOVE:
@@ -121,7 +138,7 @@ class Weight:
     def profiles(self) -> list[tuple[int, int]]:
         """Where people are counted in ℓ₂: for each weight, the most groups that a person who has it is in."""
         scaled = self.square * self.whole**2
-        return [(scaled // weight**2, weight) for weight in range(1, self.whole + 1)]
+        return [(scaled // weight**2, weight) for weight in range(self.least, self.whole + 1)]
 
 
 def too_large() -> QueryRefused:

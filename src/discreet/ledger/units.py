@@ -11,15 +11,11 @@ from typing import NamedTuple, TypeAlias
 
 from discreet.accounting.filters import ConcentratedFilter, PureFilter
 from discreet.errors import InvalidInput, NotComposable
-from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, PureLoss
+from discreet.model.privacy import AMOUNT_UNITS, DELTA_UNITS, ApproximateLoss, ConcentratedLoss, PureLoss
 
 KeptLoss: TypeAlias = PureLoss | ConcentratedLoss
 """A loss in a currency that accounts are kept in."""
 
-AMOUNT_UNITS = 10**15
-"""Units in an ε or a ρ of 1."""
-DELTA_UNITS = 10**18
-"""Units in a δ of 1."""
 LARGEST = 10**18
 """The most units in a budget. Twice that is below 2⁶³, so that no sum of spent and asked overflows."""
 

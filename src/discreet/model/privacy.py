@@ -21,6 +21,10 @@ from discreet.model.exact import (
     within,
 )
 
+AMOUNT_UNITS = 10**15
+"""Units in an ε or a ρ of 1: accounts are kept in whole ones, see `ledger.units`."""
+DELTA_UNITS = 10**18
+"""Units in a δ of 1."""
 _LARGEST_LOSS = Fraction(10**12)
 
 
