@@ -34,7 +34,7 @@ def test_what_is_asked_for_is_what_is_spent(delta):
         whole = budget_of(dataset)
         if delta:
             rho = ConcentratedFilter.for_budget(1, dataset.delta, threshold_share=Fraction(1, 2)).rho
-            assert found.loss == ConcentratedLoss(rho=rho, delta=Fraction(0))
+            assert found.loss == ConcentratedLoss(rho=Fraction(int(rho * 10**15), 10**15), delta=Fraction(0))
             assert found.questions_left == int(whole.rho / rho)
         else:
             assert found.loss == PureLoss(epsilon=Fraction(1))
