@@ -9,9 +9,8 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import duckdb
 
@@ -26,13 +25,12 @@ from discreet.engines.duckdb_types import (
     value_type,
 )
 from discreet.engines.engine import Rows
+from discreet.engines.running import Watch, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
-from discreet.errors import EngineFailed, PolicyError, QueryRefused
+from discreet.errors import PolicyError, QueryRefused
 from discreet.model.declaration import Source
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
-
-T = TypeVar("T")
 
 _SCHEMA = "data"
 """Tables live in a schema of their own, so that none of their names can mean something to DuckDB."""
@@ -73,6 +71,7 @@ class DuckDBEngine:
         self._allow_only_sources()
         for name, source in sources.items():
             self._create_view(name, source, databases)
+        self._watched, self._watching = _watched(self._connection.cursor()), threading.Lock()
         self._connection.execute("SET lock_configuration = true")
 
     @property
@@ -88,31 +87,37 @@ class DuckDBEngine:
 
     def prepare(self, sql: str) -> None:
         self._check_unchanged()
-        accepted = _silently(lambda: self._accepts(sql))
+        accepted = silently(lambda: self._accepts(sql))
         if not accepted:
             raise QueryRefused(
                 "The database does not accept this question. No data was read and nothing was spent.",
                 remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
             )
 
-    def run(self, sql: str) -> Secret[Rows]:
-        with self._cursors:
-            cursor = self._connection.cursor()
-        outcome = _interruptible(lambda: _silently(lambda: _fetch(cursor, sql)), cursor.interrupt)
-        if outcome is None:
-            raise EngineFailed(
-                "The database failed while it computed the answer. What was charged stays charged.",
-                remedy="Ask the owner of the data to run “discreet check” and to look at memory and disk.",
+    def run(self, sql: str, watch: Watch | None = None) -> Secret[Rows]:
+        watched = watch is not None and self._watching.acquire(blocking=False)
+        try:
+            cursor = self._watched if watched else self._cursor()
+            return run_to_end(
+                lambda: _fetch(cursor, sql),
+                interrupt=cursor.interrupt,
+                watch=watch,
+                progress=lambda: _share_done(cursor),
             )
-        return outcome
+        finally:
+            if watched:
+                self._watching.release()
 
     def close(self) -> None:
         self._connection.close()
         self._remove_spill()
 
-    def _accepts(self, sql: str) -> bool:
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._cursors:
-            cursor = self._connection.cursor()
+            return self._connection.cursor()
+
+    def _accepts(self, sql: str) -> bool:
+        cursor = self._cursor()
         columns = _result_columns(cursor, sql)
         cursor.execute(f"EXPLAIN (FORMAT yaml) {returning(sql, columns)}")  # drawn as a tree it takes longer
         return True
@@ -219,7 +224,7 @@ class DuckDBEngine:
 
     def _owner_execute(self, statement: str, name: str, kind: str) -> list[tuple[object, ...]]:
         """For the owner's mistakes, while opening. Even here DuckDB's words stay unsaid: they quote cells."""
-        rows = _silently(lambda: self._connection.execute(statement).fetchall())
+        rows = silently(lambda: self._connection.execute(statement).fetchall())
         if rows is None:
             raise PolicyError(
                 f"The source “{name}” cannot be read as {kind}.",
@@ -253,7 +258,7 @@ def _connect(spill: str, *, memory_limit: str | None, threads: int | None) -> du
         settings["memory_limit"] = memory_limit
     if threads is not None:
         settings["threads"] = threads
-    connection = _silently(lambda: duckdb.connect(":memory:", config=settings))
+    connection = silently(lambda: duckdb.connect(":memory:", config=settings))
     if connection is None:
         raise PolicyError(
             "The database does not start with these limits.",
@@ -316,35 +321,13 @@ def _fetch(cursor: duckdb.DuckDBPyConnection, sql: str) -> Secret[Rows]:
     return Secret(joined(cursor.execute(returning(sql, columns)).fetchnumpy(), columns))
 
 
-def _silently(action: Callable[[], T]) -> T | None:
-    """The result, or None. The error is dropped here, so that nothing can be chained to, logged with or read
-    from the frames of what is raised instead: DuckDB's errors quote cells.
-    """
-    try:
-        return action()
-    except Exception:
-        return None
+def _watched(cursor: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """A cursor that can tell its progress: a setting of each cursor, not to be made after the lock."""
+    cursor.execute("SET enable_progress_bar = true")
+    cursor.execute("SET enable_progress_bar_print = false")
+    return cursor
 
 
-def _interruptible(action: Callable[[], T], interrupt: Callable[[], None]) -> T | None:
-    """Runs in a thread of its own, as DuckDB can go for long without looking whether Ctrl-C was pressed."""
-    results: list[T] = []
-    finished = threading.Event()
-
-    def work() -> None:
-        try:
-            results.append(action())
-        finally:
-            finished.set()
-
-    worker = threading.Thread(target=work, daemon=True)
-    worker.start()
-    try:
-        finished.wait()  # not join, which takes a thread for ended when it is interrupted (CPython 3.11)
-    except BaseException:
-        interrupt()
-        finished.wait()
-        raise
-    finally:
-        worker.join()
-    return results[0] if results else None
+def _share_done(cursor: duckdb.DuckDBPyConnection) -> float | None:
+    percent = cursor.query_progress()
+    return percent / 100 if 0 <= percent <= 100 else None

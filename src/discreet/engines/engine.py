@@ -5,6 +5,7 @@ from typing import Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+from discreet.engines.running import Watch
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
 
@@ -24,7 +25,7 @@ class Engine(Protocol):
 
     @property
     def relations(self) -> Mapping[str, str]:
-        """How each table of the policy is named in this database's SQL, quoted."""
+        """What stands after FROM for each table of the policy, in this database's SQL."""
         ...
 
     def schema(self, table: str) -> dict[str, ValueType]:
@@ -35,7 +36,7 @@ class Engine(Protocol):
         """Make sure that the database accepts the statement. No row is read; QueryRefused if it does not."""
         ...
 
-    def run(self, sql: str) -> Secret[Rows]:
+    def run(self, sql: str, watch: Watch | None = None) -> Secret[Rows]:
         """Read the data. Any failure is an EngineFailed that says nothing about it."""
         ...
 

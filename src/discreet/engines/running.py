@@ -1,0 +1,68 @@
+"""How every engine runs a statement: silent about errors, stopped by Ctrl-C, and with a sign of life."""
+
+import threading
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
+
+from discreet.errors import EngineFailed
+
+T = TypeVar("T")
+
+Watch: TypeAlias = Callable[[float | None], None]
+"""Told now and then how much of a statement is done, from 0 to 1; None where the engine cannot tell."""
+
+_SECONDS_BETWEEN_SIGNS = 0.2
+
+
+def silently(action: Callable[[], T]) -> T | None:
+    """The result, or None. The error is dropped here, so that nothing can be chained to, logged with or read
+    from the frames of what is raised instead: an engine's errors quote cells.
+    """
+    try:
+        return action()
+    except Exception:
+        return None
+
+
+def run_to_end(
+    action: Callable[[], T],
+    *,
+    interrupt: Callable[[], object],
+    watch: Watch | None = None,
+    progress: Callable[[], float | None] = lambda: None,
+) -> T:
+    """The result of an action that reads data; one fixed error if it fails.
+
+    It runs in a thread of its own, as an engine can go for long without looking whether Ctrl-C was pressed.
+    Then it is interrupted, and waited for: no statement goes on after its caller has left.
+    """
+    results: list[T] = []
+    finished = threading.Event()
+
+    def work() -> None:
+        try:
+            outcome = silently(action)
+            if outcome is not None:
+                results.append(outcome)
+        finally:
+            finished.set()
+
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    try:
+        # wait, not join, which takes a thread for ended when it is interrupted (CPython 3.11)
+        while not finished.wait(None if watch is None else _SECONDS_BETWEEN_SIGNS):
+            if watch is not None:
+                watch(silently(progress))
+    except BaseException:
+        silently(interrupt)
+        finished.wait()
+        raise
+    finally:
+        worker.join()
+    if not results:
+        raise EngineFailed(
+            "The database failed while it computed the answer. What was charged stays charged.",
+            remedy="Ask the owner of the data to run “discreet check” and to look at memory and disk.",
+        )
+    return results[0]
