@@ -19,6 +19,7 @@ from discreet.answers.answer import Answer
 from discreet.answers.released import Released
 from discreet.compile.bound import bound
 from discreet.compile.calibrate import Plan, analyst_cap_of, budget_of, calibrate
+from discreet.compile.dialects import DIALECTS
 from discreet.compile.emit_sql import Statement, emit_public_keys, emit_sql
 from discreet.compile.explain import Explanation, explain
 from discreet.compile.frame import Frame
@@ -50,6 +51,7 @@ class Curator:
         self.dataset = dataset
         self.analyst = analyst
         self._engine = engine
+        self._dialect = DIALECTS[engine.dialect]
         self._ledger = ledger
         self._public_keys: dict[tuple[str, str], tuple[KeyValue, ...] | None] = {}
         ledger.open_account(
@@ -90,7 +92,7 @@ class Curator:
         stored = self._ledger.stored_answer(self.dataset.name, key)
         if stored is not None:
             return self._answer(*stored, repeated=True)
-        statements = emit_sql(plan, self._engine.relations)
+        statements = emit_sql(plan, self._engine.relations, self._dialect)
         for statement in statements:
             self._engine.prepare(statement.sql)
         receipt = self._ledger.charge(
@@ -153,7 +155,9 @@ class Curator:
             kind = self.dataset.tables[table].columns[column].type
             self._public_keys[table, column] = None
             if kind is not ValueType.NUMBER:
-                sql = emit_public_keys(self._engine.relations[table], column, kind, _MOST_PUBLIC_KEYS)
+                sql = emit_public_keys(
+                    self._engine.relations[table], column, kind, _MOST_PUBLIC_KEYS, self._dialect
+                )
                 values = np.ma.asarray(self._engine.run(sql).reveal()["v"]).tolist()
                 if len(values) <= _MOST_PUBLIC_KEYS:
                     self._public_keys[table, column] = tuple(values)
