@@ -28,6 +28,7 @@ from discreet.compile.release import release
 from discreet.compile.resolve import resolve
 from discreet.compile.scope import nearest
 from discreet.engines.engine import Engine
+from discreet.engines.running import Watch
 from discreet.errors import InvalidInput
 from discreet.ledger.ledger import Account, Balance, Ledger
 from discreet.model.exact import (
@@ -50,6 +51,8 @@ class Curator:
     def __init__(self, dataset: Dataset, engine: Engine, ledger: Ledger, *, analyst: str) -> None:
         self.dataset = dataset
         self.analyst = analyst
+        self.watch: Watch | None = None
+        """Told how much of a long question is done; for the owner's eyes, as time may tell of the data."""
         self._engine = engine
         self._dialect = DIALECTS[engine.dialect]
         self._ledger = ledger
@@ -112,6 +115,7 @@ class Curator:
     ) -> Explanation:
         """Price and error, from the policy and the text alone. Reads no data and costs nothing."""
         plan = self.plan(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
+        emit_sql(plan, self._engine.relations, self._dialect)  # refuses what this engine cannot do
         balance = self.budget()
         return explain(plan, self.dataset, budget=balance.account.budget, left=balance.left)
 
@@ -146,8 +150,18 @@ class Curator:
 
     def _released(self, plan: Plan, statements: Sequence[Statement]) -> bytes:
         """Run and add noise. Exact numbers live in this call alone, whatever fails after it."""
-        exact = [(statement, self._engine.run(statement.sql).reveal()) for statement in statements]
+        exact = [
+            (each, self._engine.run(each.sql, self._progress(i, len(statements))).reveal())
+            for i, each in enumerate(statements)
+        ]
         return release(plan, exact).encode()
+
+    def _progress(self, statement: int, statements: int) -> Watch | None:
+        """Of all statements together, where each is taken to be as long as the others."""
+        watch = self.watch
+        if watch is None:
+            return None
+        return lambda share: watch(None if share is None else (statement + share) / statements)
 
     def _keys_of_public_table(self, table: str, column: str) -> tuple[KeyValue, ...] | None:
         """The values of a column that anybody may see; None if they are too many, or no keys."""

@@ -167,10 +167,9 @@ class Dialect(ABC):
         """To a whole double, half away from zero."""
         return f"round({sql})"
 
+    @abstractmethod
     def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
         """To so many decimals: x·10^digits, a double, is rounded, and divided again."""
-        power = self.double(10.0**digits)
-        return scope.finite(f"({self.rounded(f'({x.sql} * {power})', scope)} / {power})", result)
 
     def steps(self, sql: str, offset: float, grid: float, half: float, scope: Scope) -> str:  # noqa: ARG002
         """⌊(x − offset)/grid + half⌋, where x is a number with a range."""

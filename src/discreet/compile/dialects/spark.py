@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from discreet.compile.dialects.dialect import Dialect, Scope
+from discreet.compile.dialects.dialect import Dialect, Operand, Scope
+from discreet.compile.intervals import Interval
 from discreet.compile.quoting import check_text
 from discreet.errors import QueryRefused
 from discreet.model.policy import ValueType
 
 _CHECKED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _NAMES = {"starts_with": "startswith", "ends_with": "endswith"}
-_PARTS = {"isodow": "weekday"}
 _ESCAPES = "!~^|\x01\x02"
 _MOST_WILDCARDS = 3
+_SHIFTABLE = 1e290
 _LIMB = 20
 """Bits of a sum that are added up apart: 2⁴³ rows fit 64 bits, which a DECIMAL would hold far slower."""
 
@@ -65,6 +66,18 @@ class _Spark(Dialect):
         if function == "round":
             return super().to_integer(function, sql, scope)
         return scope.let(sql, lambda value: f"(CASE WHEN {self._fits(value)} THEN {function}({value}) END)")
+
+    def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
+        """Its own rounds decimals, not doubles. What is too large to be shifted has no decimals."""
+        power = self.double(10.0**digits)
+
+        def shifted(value: str) -> str:
+            return (
+                f"(CASE WHEN abs({value}) < {self.double(_SHIFTABLE)}"
+                f" THEN round({value} * {power}) / {power} ELSE {value} END)"
+            )
+
+        return scope.finite(scope.let(x.sql, shifted), result)
 
     def parsed(self, sql: str, kind: ValueType, shape: str, scope: Scope) -> str:
         def plain(value: str) -> str:
