@@ -1,10 +1,14 @@
 """A small clinic as files of every kind, with one cell that must never be seen."""
 
+from functools import cache
+
 import duckdb
 import pytest
 
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.model.declaration import Source
+from tests.engines.expressions import PostgresRows, SparkRows
+from tests.servers.spark import running_spark
 
 CANARY = "canary-5e1f"
 
@@ -42,3 +46,25 @@ def open_engine(folder):
     yield opening
     for engine in opened:
         engine.close()
+
+
+@pytest.fixture(scope="session")
+def spark_session(tmp_path_factory):
+    """A Spark of one core on this machine, for all tests of one worker."""
+    with running_spark(tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def rows_of(request, tmp_path_factory):
+    """The nasty rows in a plain session of an engine."""
+
+    @cache
+    def opened(name):
+        if name == "postgres":
+            rows = PostgresRows(request.getfixturevalue("postgres_server").url)
+            request.addfinalizer(rows.close)
+            return rows
+        return SparkRows(request.getfixturevalue("spark_session"), tmp_path_factory.mktemp("rows"))
+
+    return opened

@@ -1,4 +1,4 @@
-"""Expressions on the rows of `tests.compile.nasty`, on every engine: in plain sessions, as doubles come back too."""
+"""Expressions on the rows of `tests.compile.nasty`, on every engine, in plain sessions that give doubles."""
 
 import math
 from datetime import date, datetime
@@ -10,15 +10,13 @@ from discreet.model.expression import Call
 from discreet.model.policy import ValueType
 from tests.compile import nasty
 
-_COLUMNS = {"i": "INTEGER", "j": "INTEGER", "n": "NUMBER", "m": "NUMBER", "s": "TEXT", "u": "TEXT", "b": "BOOLEAN",
-            "d": "DATE", "t": "TIMESTAMP"}  # fmt: skip
-KINDS = {name: ValueType[kind] for name, kind in _COLUMNS.items()}
+KINDS = {name: field.type for name, field in nasty.FIELDS.items()}
 
 CANONICAL = (
     "SELECT row, i, j, n, m, CASE WHEN NOT contains(s, chr(0)) THEN s END AS s,"
     " CASE WHEN NOT contains(u, chr(0)) THEN u END AS u, b,"
     " CASE WHEN d BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN d END AS d,"
-    " CASE WHEN t BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN t END AS t"
+    " CASE WHEN t BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN t END AS t"
     " FROM nasty ORDER BY row"
 )
 """What every engine can store: no NUL in a text, and the years that Python knows."""
@@ -52,6 +50,9 @@ class PostgresRows:
         with self._connection.cursor() as cursor:
             marks = ", ".join(["%s"] * (len(KINDS) + 1))
             cursor.executemany(f"INSERT INTO pg_temp.canonical VALUES ({marks})", rows())
+
+    def close(self):
+        self._connection.close()
 
     def run(self, expressions):
         selected = ", ".join(emit(each, DIALECTS["postgres"]) for each in expressions)
