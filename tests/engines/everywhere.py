@@ -1,7 +1,4 @@
-"""The clinic of `tests.compile.clinic` on every engine: the same rows in files, in PostgreSQL and in Spark."""
-
-import math
-from fractions import Fraction
+"""The clinic of `tests.compile.clinic` with the same rows in files, in PostgreSQL and in Spark."""
 
 import duckdb
 import numpy as np
@@ -20,9 +17,10 @@ TABLES = {
 _VISITS = """
 SELECT CASE WHEN h % 97 = 0 THEN NULL WHEN h % 89 = 0 THEN 7 WHEN h % 83 = 0 THEN -9223372036854775808
             ELSE (h // 13) % {people} END::BIGINT AS patient,
-       CASE h % 11 WHEN 0 THEN NULL WHEN 1 THEN 'south' WHEN 2 THEN 'Süd 👩‍🔬' WHEN 3 THEN 'NORTH' ELSE 'north' END AS ward,
-       CASE h % 23 WHEN 0 THEN NULL WHEN 1 THEN 'nan'::DOUBLE WHEN 2 THEN 'inf'::DOUBLE WHEN 3 THEN '-inf'::DOUBLE
-            WHEN 4 THEN 1e308 WHEN 5 THEN -1e308 WHEN 6 THEN 5e-324 WHEN 7 THEN -0.0
+       CASE h % 11 WHEN 0 THEN NULL WHEN 1 THEN 'south' WHEN 2 THEN 'Süd 👩‍🔬'
+            WHEN 3 THEN 'NORTH' ELSE 'north' END AS ward,
+       CASE h % 23 WHEN 0 THEN NULL WHEN 1 THEN 'nan'::DOUBLE WHEN 2 THEN 'inf'::DOUBLE
+            WHEN 3 THEN '-inf'::DOUBLE WHEN 4 THEN 1e308 WHEN 5 THEN -1e308 WHEN 6 THEN 5e-324 WHEN 7 THEN -0.0
             ELSE ((h // 7) % 60000) / 10000 - 2 END AS cost,
        CASE h % 29 WHEN 0 THEN NULL WHEN 1 THEN 9223372036854775807 WHEN 2 THEN -9223372036854775808
             ELSE (h // 3) % 120 END::BIGINT AS age,
@@ -54,7 +52,6 @@ def write_files(folder, *, rows, people):
 def fill_postgres(url, schema, folder):
     import psycopg
 
-    types = DIALECTS["postgres"]
     with psycopg.connect(url) as connection, duckdb.connect() as files:
         connection.execute(f"CREATE SCHEMA {schema}")
         for name, columns in TABLES.items():
@@ -64,7 +61,6 @@ def fill_postgres(url, schema, folder):
             with connection.cursor().copy(f"COPY {schema}.{name} FROM STDIN") as copy:
                 for row in found:
                     copy.write_row(row)
-    assert types.name == "postgres"
 
 
 def sources(place):
@@ -109,7 +105,3 @@ def exact(engine, plan):
 def size_of(found):
     """How much there is to compare: sums that are not zero."""
     return sum(bool(value) for rows in found for values in rows.values() for value in values)
-
-
-def is_close(one, other):
-    return math.isclose(one, other, rel_tol=Fraction(1, 10**12))

@@ -41,7 +41,8 @@ QUESTIONS = {
     "filter": "SELECT ward, count(*) FILTER (WHERE note LIKE 'n1%'), sum(cost) FILTER (WHERE age > 50)"
     " FROM visits WHERE born >= '1960-01-01' GROUP BY ward",
     "public table": "SELECT region, count(*), sum(cost) FROM visits JOIN wards USING (ward) GROUP BY region",
-    "two tables": "SELECT v.ward, count(*), sum(l.level) FROM visits v JOIN labs l USING (patient) GROUP BY v.ward",
+    "two tables": "SELECT v.ward, count(*), sum(l.level) FROM visits v JOIN labs l USING (patient)"
+    " GROUP BY v.ward",
     "each person": "SELECT avg(n), median(n), avg(s) FROM"
     " (SELECT patient, count(*) AS n, sum(cost) AS s, max(age) AS a FROM visits GROUP BY patient)",
     "union": "SELECT k, count(*), sum(x) FROM (SELECT patient, ward AS k, cost AS x FROM visits"

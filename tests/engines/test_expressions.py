@@ -20,7 +20,7 @@ from tests.engines.expressions import DuckDBRows, functions, moderate, of_kind, 
 
 IN_THE_LIBRARY = {"ln", "log10", "exp"}
 IN_ICU = {"lower", "upper"}
-TEXTS = ["${spark.app.name}", "${env:PATH}", "\\", "\\'", "a\\nb", "''", "%s", "$1", "\\u0041", "é\u200d👩", "-- x"]
+TEXTS = ["${spark.app.name}", "${env:PATH}", "\\", "\\'", "a\\nb", "''", "%s", "$1", "\\u0041", "é👩", "-- x"]
 AT_ONCE = 12
 EXAMPLES = {"postgres": 60, "spark": 25}
 ENGINES = [
@@ -103,8 +103,6 @@ def test_functions_of_the_library_agree_to_fifteen_digits(name, function, rows_o
 def test_upper_and_lower_case_agree_on_common_letters(name, rows_of, duckdb_rows):
     ranges = (range(32, 0xDF), range(0xE0, 0xFF), range(0x391, 0x3A2), range(0x410, 0x450))
     letters = "".join(chr(each) for letters in ranges for each in letters)
-        map(chr, [*range(32, 0xDF), *range(0xE0, 0xFF), *range(0x391, 0x3A2), *range(0x410, 0x450)])
-    )
     calls = [build_call(function, (build_literal(letters),)) for function in sorted(IN_ICU)]
     assert rows_of(name).run(calls)[0] == duckdb_rows.run(calls)[0]
 
