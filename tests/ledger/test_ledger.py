@@ -396,3 +396,18 @@ def test_handles_on_one_ledger_see_each_other(place, ledger):
         assert ledger.balance("staff").spent == TENTH
         charge(ledger, "k2")
         assert other.balance("staff").spent == PureLoss(epsilon=0.2)
+
+
+@pytest.mark.parametrize(("cap", "more"), [(1, 0.06), (0.95, 0.01)], ids=["budget", "cap"])
+def test_the_sums_refuse_even_if_the_code_does_not(place, monkeypatch, cap, more):
+    """The conditional update is a wall of its own: take the filter away."""
+    monkeypatch.setattr(
+        "discreet.ledger.turns._admitted", lambda balance, _, cost: balance.spent_units.plus(cost)
+    )
+    with place.open() as ledger:
+        ledger.open_account(account(cap=PureLoss(epsilon=cap)))
+        charge(ledger, "k", loss=PureLoss(epsilon=0.95))
+        with pytest.raises(LedgerClosed, match="refuse"):
+            charge(ledger, "k2", loss=PureLoss(epsilon=more))
+        assert ledger.balance("staff").spent == PureLoss(epsilon=0.95)
+        ledger.verify()

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent.parent
 def forks(place):
     def run(command, count):
         done = subprocess.run(
-            [sys.executable, "-m", "tests.ledger.forks", command, place.address, str(count)],
+            [sys.executable, "-m", "tests.ledger.forks", command, place.address, place.anchor, str(count)],
             capture_output=True,
             text=True,
             timeout=120,

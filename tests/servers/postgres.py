@@ -48,7 +48,6 @@ class PostgresServer:
     """A server that runs; `url` is its superuser's."""
 
     port: int
-    programs: Path
     folder: Path
 
     @property
@@ -57,12 +56,6 @@ class PostgresServer:
 
     def url_of(self, database, *, role="postgres"):
         return f"postgresql://{role}@127.0.0.1:{self.port}/{database}"
-
-    def program(self, name, *arguments, **options):
-        """Run one of PostgreSQL's own programs, such as pg_dump."""
-        return subprocess.run(
-            [self.programs / name, *arguments], check=True, capture_output=True, text=True, **options
-        ).stdout
 
 
 @contextmanager
@@ -78,9 +71,18 @@ def running_postgres():
         _initdb(programs, cluster)
         (cluster / "pg_hba.conf").write_text(_ACCESS)
         with _serving(programs, folder) as port:
-            yield PostgresServer(port=port, programs=programs, folder=folder)
+            yield PostgresServer(port=port, folder=folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_program(name, *arguments, **options):
+    """Run one of PostgreSQL's own programs, such as pg_dump; what it writes."""
+    done = subprocess.run(
+        [_programs() / name, *arguments], capture_output=True, text=True, check=False, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def _programs():
