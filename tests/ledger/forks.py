@@ -153,6 +153,15 @@ class Countdown:
 
         return counted
 
+    def before(self, function):
+        """After it is before the next."""
+
+        def counted(*args, **kwargs):
+            self.step()
+            return function(*args, **kwargs)
+
+        return counted
+
     def step(self):
         if self.steps == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -165,8 +174,8 @@ class Countdown:
 
         connect = sqlite3.connect
         sqlite3.connect = lambda *args, **kwargs: connect(*args, **{**kwargs, "factory": Connection})
-        psycopg.connect = self.around(psycopg.connect)
-        psycopg.Cursor.execute = self.around(psycopg.Cursor.execute)
+        psycopg.connect = self.before(psycopg.connect)
+        psycopg.Cursor.execute = self.before(psycopg.Cursor.execute)
         os.fsync = self.around(os.fsync)
         pathlib.Path.replace = self.around(pathlib.Path.replace)
 

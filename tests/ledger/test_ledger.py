@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -335,6 +336,19 @@ def test_names_and_questions_may_be_in_any_script(ledger):
     assert ledger.balance(name).analysts == {"Zoë \u202e": TENTH}
     assert ledger.charge(name, analyst="x", question="?", key="ключ", loss=TENTH) == receipt
     ledger.verify()
+
+
+def test_the_longest_names_fit(place):
+    """Random, so that no database can make them shorter."""
+    longest = [os.urandom(500).hex() for _ in range(4)]
+    with place.open() as ledger:
+        ledger.open_account(account(longest[0], fingerprint=longest[1]))
+        receipt = charge(ledger, longest[2], dataset=longest[0], analyst=longest[3])
+        ledger.store_answer(receipt, b"42")
+        ledger.rebase(write_off="everything", reason="to be sure")
+        ledger.verify()
+        with pytest.raises(InvalidInput, match="bytes in UTF-8"):
+            charge(ledger, "é" * 501, dataset=longest[0])
 
 
 def test_threads_share_one_budget(ledger):

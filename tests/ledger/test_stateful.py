@@ -154,6 +154,9 @@ def test_any_sequence(kind, request):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=30, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=30 if server is None else 15,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
     )

@@ -15,11 +15,14 @@ _LOOK = "Look at the server; nothing was spent by this call."
 _LOST = ("has lost the connection to its server.", _AGAIN)
 _RIGHTS = "Let its owner give this role the rights that the reference of the ledger lists."
 
+_READ_ONLY = (
+    "is on a server that can only be read, such as a standby.",
+    "Name the primary, or add ?target_session_attrs=read-write to the address.",
+)
+
 _BY_STATE = {
-    "25006": (
-        "is on a server that can only be read, such as a standby.",
-        "Name the primary, or add ?target_session_attrs=read-write to the address.",
-    ),
+    "0A000": _READ_ONLY,  # a standby knows no transactions that write
+    "25006": _READ_ONLY,
     "40001": ("was changed by another program at the same moment.", _AGAIN),
     "40P01": ("was changed by another program at the same moment.", _AGAIN),
     "42501": ("does not let this role in.", _RIGHTS),

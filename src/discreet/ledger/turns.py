@@ -54,6 +54,11 @@ class DatabaseLedger:
     def close(self) -> None:
         self._database.close()
 
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return self._database.name
+
     def exists(self) -> bool:
         """Whether there is a ledger already: looking at one must not make one."""
         return self._database.exists()
