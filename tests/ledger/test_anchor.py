@@ -1,10 +1,12 @@
 """What the anchor notices, and what happens between a commit and its anchor."""
 
 import pathlib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from discreet.errors import InvalidInput, LedgerClosed
+from discreet.ledger.anchor import AnchorFile
 from discreet.model.privacy import PureLoss
 
 from .places import TENTH, account, charge, closed_at_every_call
@@ -128,3 +130,23 @@ def test_a_crash_before_the_first_anchor_is_no_harm(place, anchor):
         anchor.unlink()
         ledger.open_account(account())
         ledger.verify()
+
+
+def test_nobody_is_let_in_between_a_commit_and_its_anchor(place, ledger, monkeypatch):
+    """Two processes of a machine share the file: the second would publish what the first one prepared."""
+    with place.open() as other, ThreadPoolExecutor(1) as thread:
+        other.balance("staff")
+        waiting = []
+
+        def publish(self):
+            if not waiting:
+                waiting.append(thread.submit(charge, other, "second"))
+                with pytest.raises(TimeoutError):
+                    waiting[0].result(timeout=0.2)
+            honest(self)
+
+        honest = AnchorFile.publish
+        monkeypatch.setattr(AnchorFile, "publish", publish)
+        charge(ledger, "first")
+        assert waiting[0].result().number == 3
+    ledger.verify()

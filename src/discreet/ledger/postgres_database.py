@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import DiscreetError, InvalidInput, LedgerClosed, MissingExtra
 from discreet.ledger.database import Database, Row
 from discreet.ledger.postgres_address import PostgresAddress
-from discreet.ledger.postgres_errors import commit_unknown, is_lost, refused, told
-from discreet.ledger.postgres_schema import DEFINITION, MARK, check_schema, found_in
+from discreet.ledger.postgres_errors import commit_unknown, is_lost, no_rights, not_makeable, refused, told
+from discreet.ledger.postgres_schema import DEFINITION, MARK, check_schema, found_in, is_usable
 
 if TYPE_CHECKING:
     import psycopg
@@ -69,7 +69,7 @@ class PostgresTransaction:
             self._connection.execute(b"SET LOCAL statement_timeout TO 0; COMMIT")
         except psycopg.Error as error:
             if is_lost(error):
-                raise commit_unknown(self._address.name) from None
+                raise commit_unknown(self._address) from None
             raise
 
 
@@ -118,7 +118,7 @@ class PostgresDatabase(Database):
             BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE;
             {self._settings()}
             SET LOCAL idle_in_transaction_session_timeout TO {PATIENCE_MILLISECONDS};
-            LOCK TABLE accounts IN EXCLUSIVE MODE;
+            LOCK TABLE {self._address.schema}.accounts IN EXCLUSIVE MODE;
             SHOW synchronous_commit
         """.encode()
 
@@ -153,7 +153,7 @@ class PostgresDatabase(Database):
                 **self._options, autocommit=True, prepare_threshold=None, row_factory=dict_row
             )
         except psycopg.Error as error:
-            raise refused(self.name, error) from None
+            raise refused(self._address, error) from None
         connection.read_only = False
         return connection
 
@@ -162,6 +162,8 @@ class PostgresDatabase(Database):
             self._check_server(connection)
             self._create_if_missing(connection)
             with self._pinned(connection):
+                if not is_usable(connection, self._address.schema):
+                    raise no_rights(self._address)
                 check_schema(connection, self._address.schema)
         except BaseException:
             connection.close()
@@ -207,17 +209,16 @@ class PostgresDatabase(Database):
                     )
                 if not found.schema:
                     connection.execute(f"CREATE SCHEMA {schema}".encode())
+                if not is_usable(connection, schema):
+                    raise not_makeable(self._address)
                 connection.execute(DEFINITION.encode())
         except psycopg.errors.InsufficientPrivilege:
-            raise LedgerClosed(
-                f"The ledger {self.name} is not there yet, and this role may not make it.",
-                remedy=f"Let an administrator run: CREATE SCHEMA {schema} AUTHORIZATION …, with this role.",
-            ) from None
+            raise not_makeable(self._address) from None
 
     def _told(self, error: Exception) -> DiscreetError | None:
         import psycopg
 
-        return told(self.name, error) if isinstance(error, psycopg.Error) else None
+        return told(self._address, error) if isinstance(error, psycopg.Error) else None
 
 
 def _options(address: PostgresAddress) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from discreet.errors import DiscreetError, LedgerClosed
 from discreet.ledger.chain import RESTORE
 from discreet.ledger.database import not_holdable
+from discreet.ledger.postgres_address import PostgresAddress
 
 if TYPE_CHECKING:
     import psycopg
@@ -80,25 +81,25 @@ _REFUSALS = (
 """A connection that fails has no code, only words; in another language they are told as one."""
 
 
-def refused(name: str, error: "psycopg.Error") -> LedgerClosed:
+def refused(address: PostgresAddress, error: "psycopg.Error") -> LedgerClosed:
     """Why there is no connection."""
     words = str(error).casefold()
     for pattern, (problem, remedy) in _REFUSALS:
         if re.search(pattern, words):
-            return _closed(name, problem, remedy)
-    return _closed(name, "cannot be reached.", "Check the address, and whether psql can connect to it.")
+            return _closed(address, problem, remedy)
+    return _closed(address, "cannot be reached.", "Check the address, and whether psql can connect to it.")
 
 
-def told(name: str, error: "psycopg.Error") -> DiscreetError:
+def told(address: PostgresAddress, error: "psycopg.Error") -> DiscreetError:
     """What went wrong on a connection that was there."""
     import psycopg
 
     if isinstance(error, psycopg.DataError):
         return not_holdable()
     if is_lost(error):
-        return _closed(name, *_LOST)
+        return _closed(address, *_LOST)
     state = error.sqlstate or ""
-    return _closed(name, *_BY_STATE.get(state, (f"cannot be used ({state}).", _LOOK)))
+    return _closed(address, *_BY_STATE.get(state, (f"cannot be used ({state}).", _LOOK)))
 
 
 def is_lost(error: "psycopg.Error") -> bool:
@@ -106,14 +107,27 @@ def is_lost(error: "psycopg.Error") -> bool:
     return error.diag.severity_nonlocalized != "ERROR"
 
 
-def commit_unknown(name: str) -> LedgerClosed:
+def commit_unknown(address: PostgresAddress) -> LedgerClosed:
     """Nobody but the server knows whether the commit came through."""
     return _closed(
-        name,
+        address,
         "has lost the connection while the charge was written, so that it may have been made or not.",
         "Ask the same again: a charge that was made is found, and none is made twice.",
     )
 
 
-def _closed(name: str, problem: str, remedy: str) -> LedgerClosed:
-    return LedgerClosed(f"The ledger {name} {problem}", remedy=remedy)
+def no_rights(address: PostgresAddress) -> LedgerClosed:
+    return _closed(address, *_BY_STATE["42501"])
+
+
+def not_makeable(address: PostgresAddress) -> LedgerClosed:
+    """Neither the schema nor its tables are there, and the role may not create them."""
+    return _closed(
+        address,
+        "is not there yet, and this role may not make it.",
+        f"Let an administrator run: CREATE SCHEMA {address.schema} AUTHORIZATION …, with this role.",
+    )
+
+
+def _closed(address: PostgresAddress, problem: str, remedy: str) -> LedgerClosed:
+    return LedgerClosed(f"The ledger {address.name} {problem}", remedy=remedy)

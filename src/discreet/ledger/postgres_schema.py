@@ -177,6 +177,12 @@ def found_in(connection: "Connection", schema: str) -> Found:
     return Found(**rows[0])
 
 
+def is_usable(connection: "Connection", schema: str) -> bool:
+    """Whether the role may use the schema: else PostgreSQL goes on with the next on the path, in silence."""
+    rows = connection.execute("SELECT current_schema() AS schema").fetchall()
+    return bool(rows[0]["schema"] == schema)
+
+
 def described(connection: "Connection", schema: str) -> list[tuple[str, str, str]]:
     """Everything in the schema that decides what its tables hold and refuse. It must be on the path."""
     rows = connection.execute(_DESCRIPTION, {"schema": schema}).fetchall()
