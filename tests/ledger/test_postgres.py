@@ -94,7 +94,7 @@ def test_a_turn_has_its_own_settings_whatever_the_role_or_the_address_say(place,
         "transaction_read_only": "off",
         "lock_timeout": "1min",
         "statement_timeout": "1min",
-        "idle_in_transaction_session_timeout": "1min",
+        "idle_in_transaction_session_timeout": "30s",
     }
 
 
@@ -144,6 +144,18 @@ def test_a_program_that_keeps_the_tables_locked_is_told(place, ledger, monkeypat
             charge(ledger, "k")
     charge(ledger, "k")
     ledger.verify()
+
+
+def test_others_outwait_a_machine_that_falls_silent_in_its_turn(place, ledger, monkeypatch):
+    monkeypatch.setattr(postgres_database, "IDLE_MILLISECONDS", 300)
+    with place.on_another_machine("b").open() as other, ThreadPoolExecutor(1) as thread:
+        with ledger._database.transaction() as turn:
+            turn.change("UPDATE accounts SET spent = 1")
+            assert thread.submit(charge, other, "k").result().number == 2
+            with pytest.raises(LedgerClosed, match="lost the connection"):
+                turn.commit()
+        assert other.balance("staff").spent == TENTH
+        other.verify()
 
 
 def test_a_copy_can_be_made_while_a_turn_is_taken(place, ledger):

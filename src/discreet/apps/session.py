@@ -17,4 +17,8 @@ def open_curator(policy: str | Path, *, analyst: str | None = None) -> Curator:
     engine = DuckDBEngine(declared.sources, path.parent)
     dataset = complete_with_schema(declared, {name: engine.schema(name) for name in declared.sources})
     ledger = open_ledger(place_of(path, declared.ledger))
-    return Curator(dataset, engine, ledger, analyst=analyst or getpass.getuser())
+    try:
+        return Curator(dataset, engine, ledger, analyst=analyst or getpass.getuser())
+    except BaseException:
+        ledger.close()
+        raise

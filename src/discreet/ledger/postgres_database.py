@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[dict[str, Any]]
 
 PATIENCE_MILLISECONDS = 60_000
-"""How long to wait for a turn, for a statement, and for a process that keeps its turn and does nothing."""
+"""How long to wait for a turn, and for a statement."""
+IDLE_MILLISECONDS = 30_000
+"""How long a turn may do nothing until the server ends it; less, so that others outwait it."""
 OLDEST_SERVER = 14
 
 _CREATING = 0x64697363
@@ -117,7 +119,7 @@ class PostgresDatabase(Database):
         return f"""
             BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE;
             {self._settings()}
-            SET LOCAL idle_in_transaction_session_timeout TO {PATIENCE_MILLISECONDS};
+            SET LOCAL idle_in_transaction_session_timeout TO {IDLE_MILLISECONDS};
             LOCK TABLE {self._address.schema}.accounts IN EXCLUSIVE MODE;
             SHOW synchronous_commit
         """.encode()
