@@ -175,8 +175,11 @@ def test_a_server_that_can_only_be_read_is_told(ledger, monkeypatch):
 # The schema.
 
 
-def test_several_processes_may_make_the_tables_at_once(place):
-    handles = [replace(place, anchor=place.anchor.with_name(f"anchor {i}")).open() for i in range(8)]
+def test_several_processes_may_make_the_tables_at_once(place, role):
+    """Also where a transaction would see, after it has waited, what was there before."""
+    place.run(f"ALTER ROLE {role} SET default_transaction_isolation TO 'serializable'")
+    own = seen_by(place, role)
+    handles = [replace(own, anchor=place.anchor.with_name(f"anchor {i}")).open() for i in range(8)]
     with ThreadPoolExecutor(8) as threads:
         done = list(threads.map(lambda handle: handle.verify(), handles))
     for handle in handles:

@@ -154,7 +154,7 @@ def test_any_sequence(kind, request):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=30 if server is None else 15,
+            max_examples=30 if server is None else 10,
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -156,14 +156,15 @@ class PostgresDatabase(Database):
             )
         except psycopg.Error as error:
             raise refused(self._address, error) from None
-        connection.read_only = False
+        connection.read_only, connection.isolation_level = False, psycopg.IsolationLevel.READ_COMMITTED
         return connection
 
     def _prepared(self, connection: "Connection") -> "Connection":
+        """Make the tables if they are not there; refuse what is not a ledger, or was changed."""
         try:
             self._check_server(connection)
-            self._create_if_missing(connection)
             with self._pinned(connection):
+                self._create_if_missing(connection)
                 if not is_usable(connection, self._address.schema):
                     raise no_rights(self._address)
                 check_schema(connection, self._address.schema)
@@ -192,28 +193,31 @@ class PostgresDatabase(Database):
             )
 
     def _create_if_missing(self, connection: "Connection") -> None:
-        """Make the tables in a schema that is empty or not there; refuse one that holds something else."""
+        """One process at a time; what it sees after the lock is what another has made before."""
+        schema = self._address.schema
+        if found_in(connection, schema).mark == MARK:
+            return
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [_CREATING])
+        found = found_in(connection, schema)
+        if found.mark == MARK:
+            return
+        if found.relations:
+            raise LedgerClosed(
+                f"The schema {schema} holds something, but not a ledger that this version can read.",
+                remedy="Name a schema of the ledger's own, or use the version that made it.",
+            )
+        self._create(connection, new_schema=not found.schema)
+
+    def _create(self, connection: "Connection", *, new_schema: bool) -> None:
         import psycopg
 
         schema = self._address.schema
         try:
-            with self._pinned(connection):
-                if found_in(connection, schema).mark == MARK:
-                    return
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", [_CREATING])
-                found = found_in(connection, schema)
-                if found.mark == MARK:  # another process was first
-                    return
-                if found.relations:
-                    raise LedgerClosed(
-                        f"The schema {schema} holds something, but not a ledger that this version can read.",
-                        remedy="Name a schema of the ledger's own, or use the version that made it.",
-                    )
-                if not found.schema:
-                    connection.execute(f"CREATE SCHEMA {schema}".encode())
-                if not is_usable(connection, schema):
-                    raise not_makeable(self._address)
-                connection.execute(DEFINITION.encode())
+            if new_schema:
+                connection.execute(f"CREATE SCHEMA {schema}".encode())
+            if not is_usable(connection, schema):
+                raise not_makeable(self._address)
+            connection.execute(DEFINITION.encode())
         except psycopg.errors.InsufficientPrivilege:
             raise not_makeable(self._address) from None
 
