@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import DiscreetError, InvalidInput, LedgerClosed, MissingExtra
 from discreet.ledger.database import Database, Row
 from discreet.ledger.postgres_address import PostgresAddress
-from discreet.ledger.postgres_errors import commit_unknown, is_lost, no_rights, not_makeable, refused, told
+from discreet.ledger.postgres_errors import (
+    commit_unknown,
+    is_lost,
+    no_rights,
+    not_makeable,
+    not_taken,
+    refused,
+    told,
+)
 from discreet.ledger.postgres_schema import DEFINITION, MARK, check_schema, found_in, is_usable
 
 if TYPE_CHECKING:
@@ -61,18 +69,16 @@ class PostgresTransaction:
         check_schema(self._connection, self._address.schema)
 
     def commit(self) -> None:
-        """Wait as long as it takes: told to stop waiting for its standby, a server says that all is done.
-
-        Where something failed before, COMMIT alone would roll back and say nothing; the setting fails too.
-        """
         import psycopg
 
         try:
-            self._connection.execute(b"SET LOCAL statement_timeout TO 0; COMMIT")
+            done = self._connection.execute("COMMIT")
         except psycopg.Error as error:
             if is_lost(error):
                 raise commit_unknown(self._address) from None
             raise
+        if done.statusmessage != "COMMIT":  # so PostgreSQL ends a transaction in which something failed
+            raise not_taken(self._address)
 
 
 class PostgresDatabase(Database):

@@ -116,6 +116,10 @@ def commit_unknown(address: PostgresAddress) -> LedgerClosed:
     )
 
 
+def not_taken(address: PostgresAddress) -> LedgerClosed:
+    return _closed(address, "did not take what was added.", _AGAIN)
+
+
 def no_rights(address: PostgresAddress) -> LedgerClosed:
     return _closed(address, *_BY_STATE["42501"])
 
