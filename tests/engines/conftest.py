@@ -1,16 +1,29 @@
-"""A small clinic as files of every kind, with one cell that must never be seen."""
+"""A small clinic as files of every kind and in PostgreSQL, with one cell that must never be seen."""
+
+import traceback
 
 import duckdb
 import pytest
 
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.model.declaration import Source
+from tests.engines import databases
 
 CANARY = "canary-5e1f"
 
 
 def source(location, *, public=False, person=None, **types):
     return Source(location=location, public=public, person=person, types=types, implied_types=types)
+
+
+def everything_in(error):
+    """All that a log, a debugger or a curious caller could find on an error."""
+    seen = [str(error), repr(error), repr(error.args), repr(vars(error)), error.problem, error.remedy]
+    captured = traceback.TracebackException.from_exception(error, capture_locals=True)
+    seen.append("".join(captured.format()))
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    return "\n".join(seen)
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +55,23 @@ def open_engine(folder):
     yield opening
     for engine in opened:
         engine.close()
+
+
+@pytest.fixture(scope="module")
+def clinic(postgres_server):
+    """The address of the superuser in a database of PostgreSQL."""
+    return databases.create_clinic(postgres_server, CANARY)
+
+
+@pytest.fixture
+def open_postgres(clinic):
+    engines = databases.Engines()
+    both = {name: source(f"{clinic}#{name}") for name in ("visits", "wards")}
+    yield lambda sources=None, **options: engines(sources or both, **options)
+    engines.close()
+
+
+@pytest.fixture
+def changes(clinic):
+    """Statements of the superuser in the database of the tests."""
+    return lambda *statements: databases.execute(clinic, *statements)
