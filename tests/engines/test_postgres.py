@@ -9,6 +9,7 @@ import pytest
 
 from discreet.engines import postgres_session
 from discreet.engines.postgres import PostgresEngine, schema_of
+from discreet.engines.postgres_errors import unreachable
 from discreet.errors import EngineFailed, MissingExtra, PolicyError, QueryRefused
 from discreet.model.policy import ValueType
 from tests.engines.conftest import source
@@ -104,6 +105,7 @@ def opening(location):
         ("postgresql://127.0.0.1:1/clinic#visits", "does not answer"),
         ("postgresql://nowhere.invalid/clinic#visits", "nobody knows"),
         ("postgresql://postgres@127.0.0.1:{port}/none#visits", "none is not there"),
+        ("postgresql://postgres@127.0.0.1:{port}/ssl%20passwords#visits", "ssl%20passwords is not there"),
         ("postgresql://nobody@127.0.0.1:{port}/clinic#visits", "does not know this role"),
         (f"postgresql://{UNTRUSTED}@127.0.0.1:{{port}}/clinic#visits", "another password"),
         ("postgresql://postgres@127.0.0.1:{port}/clinic?sslmode=require#visits", "no encrypted connection"),
@@ -135,6 +137,23 @@ def test_sources_that_cannot_be_opened_say_why(postgres_server, location, hint, 
     assert error.remedy
     told = f"{error.problem} {error.remedy}"
     assert not any(word in told for word in ("hunter2", "@", "FATAL", "reader", UNTRUSTED))
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ('FATAL:  no pg_hba.conf entry for host "10.0.0.1", user "a", database "b", SSL off', "from here"),
+        ('connection to server at "tls.example", port 5432 failed: Connection refused', "does not answer"),
+        ("SSL error: certificate verify failed", "no encrypted connection"),
+        ('FATAL:  permission denied for database "password"', "does not let this role in"),
+        ("FATAL:  sorry, too many clients already", "no connection left"),
+        ("FATAL:  the database system is starting up", "starts or stops"),
+        ("connection timeout expired", "in time"),
+        ("FATAL:  Passwort-Authentifizierung fehlgeschlagen", "cannot be reached"),
+    ],
+)
+def test_refusals_that_the_tests_cannot_bring_about(words, hint):
+    assert hint in unreachable("postgresql://h/d", words).problem
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import psycopg
@@ -124,8 +125,11 @@ def test_c2_postgresql_itself_refuses_them_too(shared_engine, sql):
 
 def test_c2_what_a_superuser_can_do_all_the_same_is_undone(open_postgres, clinic):
     before = contents(clinic)
-    with open_postgres()._sessions.transaction() as connection:
-        connection.execute("SELECT lo_create(0)")
+    with (
+        open_postgres()._sessions.transaction() as connection,
+        suppress(psycopg.errors.ReadOnlySqlTransaction),
+    ):
+        connection.execute("SELECT lo_create(0)")  # PostgreSQL 16 and later refuse it
     assert contents(clinic) == before
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fitting_type
 from discreet.engines.postgres_address import PostgresAddress, read_address
-from discreet.engines.postgres_catalogue import RelationInCatalogue, look_up, open_relation
+from discreet.engines.postgres_catalogue import RelationInCatalogue, look_up, readable
 from discreet.engines.postgres_errors import changed, locked, lost
 from discreet.engines.postgres_session import Sessions
 from discreet.engines.postgres_statement import fetch, plan, volatile_functions
@@ -54,9 +54,13 @@ class PostgresEngine:
         self._sessions = Sessions(_only_database(self._addresses), statement_timeout=statement_timeout)
         try:
             with self._sessions.transaction() as connection:
-                self._forbidden = volatile_functions(connection)
-                for name, source in sources.items():
-                    self._open(connection, name, source)
+                found = self._look_up(connection)
+                forbidden = silently(lambda: volatile_functions(connection))
+            if forbidden is None:
+                raise lost(self._database)
+            self._forbidden = forbidden
+            for name, source in sources.items():
+                self._open(name, source, found[name])
         except BaseException:
             self._sessions.close()
             raise
@@ -103,15 +107,24 @@ class PostgresEngine:
     def _database(self) -> str:
         return next(iter(self._addresses.values())).database
 
-    def _open(self, connection: "Connection", name: str, source: Source) -> None:
+    def _look_up(self, connection: "Connection") -> dict[str, RelationInCatalogue | None]:
+        """What the catalogue says of all tables now."""
+        found = silently(
+            lambda: {name: look_up(connection, address) for name, address in self._addresses.items()}
+        )
+        if found is None:
+            raise lost(self._database) if connection.closed else locked(self._database)
+        return found
+
+    def _open(self, name: str, source: Source, found: RelationInCatalogue | None) -> None:
         address = self._addresses[name]
-        relation = open_relation(connection, address)
+        relation = readable(address, found)
         kinds: dict[str, ValueType] = {}
         reads: list[str] = []
         for column in relation.columns:
-            found = column.native.value_type
-            if column.is_readable and found is not None:
-                kind = fitting_type(name, column.name, found, source.types)
+            native = column.native.value_type
+            if column.is_readable and native is not None:
+                kind = fitting_type(name, column.name, native, source.types)
                 is_person = column.name == source.person
                 reads.append(reading(column.name, kind, column.native, is_person=is_person))
                 kinds[column.name] = kind
@@ -127,12 +140,9 @@ class PostgresEngine:
         self._opened[name] = relation
 
     def _check_unchanged(self, connection: "Connection") -> None:
-        for name, address in self._addresses.items():
-            if not self._is_unchanged(connection, name):
-                raise lost(address.database) if connection.closed else changed(address.name)
-
-    def _is_unchanged(self, connection: "Connection", name: str) -> bool:
-        return silently(lambda: look_up(connection, self._addresses[name])) == self._opened[name]
+        for name, relation in self._look_up(connection).items():
+            if relation != self._opened[name]:
+                raise changed(self._addresses[name].name)
 
 
 def schema_of(location: str) -> dict[str, ValueType]:

@@ -93,9 +93,8 @@ def look_up(connection: "Connection", address: PostgresAddress) -> RelationInCat
     )
 
 
-def open_relation(connection: "Connection", address: PostgresAddress) -> RelationInCatalogue:
-    """A table that this role may read; a PolicyError that says why not."""
-    relation = look_up(connection, address)
+def readable(address: PostgresAddress, relation: RelationInCatalogue | None) -> RelationInCatalogue:
+    """The table, if this role may read it; a PolicyError that says why not."""
     if relation is None:
         raise missing_table(address.name)
     if relation.kind not in _READABLE:

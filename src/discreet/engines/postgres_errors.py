@@ -12,19 +12,8 @@ _REFUSALS = (
         ("is on a host that nobody knows by this name.", "Check the host in the source."),
     ),
     (
-        "certificate|ssl|tls",
-        (
-            "is on a server with which no encrypted connection can be made as asked for.",
-            "Check sslmode and sslrootcert in the source, and the server's certificate.",
-        ),
-    ),
-    (
-        "timeout|timed out",
-        ("is on a server that does not answer in time.", "Check the host and the port in the source."),
-    ),
-    (
-        "connection refused|no route to host|network is unreachable|no such file",
-        ("is on a server that does not answer.", "Check the host and the port, and that PostgreSQL runs."),
+        "pg_hba",
+        ("is on a server that does not let this role in from here.", "Look at the server's pg_hba.conf."),
     ),
     (
         "password",
@@ -34,14 +23,29 @@ _REFUSALS = (
         ),
     ),
     (
-        "role .* does not exist",
+        "role .*does not exist",
         ("is on a server that does not know this role.", "Check the user in the source, or PGUSER."),
     ),
-    ("database .* does not exist", ("is not there.", "Check its name in the source, or PGDATABASE.")),
-    ("permission denied", ("does not let this role in.", _RIGHTS)),
+    ("database .*does not exist", ("is not there.", "Check its name in the source, or PGDATABASE.")),
+    ("permission denied for", ("does not let this role in.", _RIGHTS)),
     (
-        "pg_hba|authentication",
+        "certificate|ssl|tls",
+        (
+            "is on a server with which no encrypted connection can be made as asked for.",
+            "Check sslmode and sslrootcert in the source, and the server's certificate.",
+        ),
+    ),
+    (
+        "authentication",
         ("is on a server that does not let this role in from here.", "Look at the server's pg_hba.conf."),
+    ),
+    (
+        "timeout|timed out",
+        ("is on a server that does not answer in time.", "Check the host and the port in the source."),
+    ),
+    (
+        "connection refused|no route to host|network is unreachable|no such file",
+        ("is on a server that does not answer.", "Check the host and the port, and that PostgreSQL runs."),
     ),
     (
         "too many|connection slots",
@@ -53,12 +57,17 @@ _REFUSALS = (
     ),
 )
 """A connection that fails has no code, only words; in another language they are all told as one."""
+_NAMES = re.compile(r"""".*?"|'.*?'""")
 
 
 def unreachable(database: str, words: str) -> PolicyError:
-    """Why there is no connection, by the driver's words, of which none is passed on."""
+    """Why there is no connection, by the driver's words, of which none is passed on.
+
+    Names in them are not looked at: a database may be called “password”.
+    """
+    said = _NAMES.sub("", words)
     for pattern, (problem, remedy) in _REFUSALS:
-        if re.search(pattern, words, re.IGNORECASE):
+        if re.search(pattern, said, re.IGNORECASE):
             return _cannot_open(database, problem, remedy)
     return _cannot_open(
         database, "cannot be reached.", "Check the source, and whether psql can connect to it."

@@ -26,12 +26,16 @@ OLDEST_SERVER = 14
 MOST_CONNECTIONS = 8
 """Further statements wait for one of these to end."""
 
+_LONGEST_TIMEOUT = 24 * 24 * 3600
+"""In seconds, the most that PostgreSQL takes, in whole days."""
+
 _CONNECT = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
+    "application_name": "discreet",
 }
 """Unless the address says otherwise."""
 
@@ -64,7 +68,7 @@ class Sessions:
         self._options = {**_CONNECT, **connection_options(address), "client_encoding": "UTF8"}
         self._expected = {
             **_SETTINGS,
-            "statement_timeout": str(max(1, round(statement_timeout * 1000))),
+            "statement_timeout": str(round(min(max(0.001, statement_timeout), _LONGEST_TIMEOUT) * 1000)),
             "transaction_read_only": "on",
             "transaction_isolation": "repeatable read",
         }

@@ -20,6 +20,7 @@ _VALUE_TYPES = {
     "date": ValueType.DATE,
     **dict.fromkeys(("timestamp", "timestamptz"), ValueType.TIMESTAMP),
 }
+_YEARS = ("0001-01-01", "10000-01-01")
 _LARGEST_DOUBLE = "1.7976931348623157e308"
 _DIGITS_IN_64_BITS = 18
 _DIGITS_IN_DOUBLE = 150
@@ -114,10 +115,11 @@ def _digits_before_point(native: NativeType) -> int:
 
 def _moment(column: str, kind: ValueType, native: NativeType) -> str:
     """The years are looked at before a date becomes a timestamp, as dates reach further."""
-    value = f"({column} AT TIME ZONE 'UTC')" if native.name == "timestamptz" else column
-    inside = f"{value} >= DATE '0001-01-01' AND {value} < DATE '10000-01-01'"
+    has_zone = native.name == "timestamptz"
+    value = f"({column} AT TIME ZONE 'UTC')" if has_zone else column
+    start, end = (f"{native.name} '{day}{' 00:00+00' if has_zone else ''}'" for day in _YEARS)
     target = "date" if kind is ValueType.DATE else "timestamp"
-    return f"CASE WHEN {inside} THEN {value}::{target} END"
+    return f"CASE WHEN {column} >= {start} AND {column} < {end} THEN {value}::{target} END"
 
 
 class Result(Enum):
