@@ -1,5 +1,6 @@
-"""A small clinic as files of every kind, with one cell that must never be seen."""
+"""A small clinic as files of every kind and in PostgreSQL, with one cell that must never be seen."""
 
+import traceback
 from functools import cache
 
 import duckdb
@@ -7,14 +8,24 @@ import pytest
 
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.model.declaration import Source
+from tests.engines import databases
 from tests.engines.expressions import PostgresRows, SparkRows
-from tests.servers.spark import running_spark
 
 CANARY = "canary-5e1f"
 
 
 def source(location, *, public=False, person=None, **types):
     return Source(location=location, public=public, person=person, types=types, implied_types=types)
+
+
+def everything_in(error):
+    """All that a log, a debugger or a curious caller could find on an error."""
+    seen = [str(error), repr(error), repr(error.args), repr(vars(error)), error.problem, error.remedy]
+    captured = traceback.TracebackException.from_exception(error, capture_locals=True)
+    seen.append("".join(captured.format()))
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    return "\n".join(seen)
 
 
 @pytest.fixture(scope="session")
@@ -49,13 +60,6 @@ def open_engine(folder):
 
 
 @pytest.fixture(scope="session")
-def spark_session(tmp_path_factory):
-    """A Spark of one core on this machine, for all tests of one worker."""
-    with running_spark(tmp_path_factory.mktemp("spark")) as session:
-        yield session
-
-
-@pytest.fixture(scope="session")
 def rows_of(request, tmp_path_factory):
     """The nasty rows in a plain session of an engine."""
 
@@ -65,6 +69,26 @@ def rows_of(request, tmp_path_factory):
             rows = PostgresRows(request.getfixturevalue("postgres_server").url)
             request.addfinalizer(rows.close)
             return rows
-        return SparkRows(request.getfixturevalue("spark_session"), tmp_path_factory.mktemp("rows"))
+        return SparkRows(request.getfixturevalue("spark"), tmp_path_factory.mktemp("rows"))
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def clinic(postgres_server):
+    """The address of the superuser in a database of PostgreSQL."""
+    return databases.create_clinic(postgres_server, CANARY)
+
+
+@pytest.fixture
+def open_postgres(clinic):
+    engines = databases.Engines()
+    both = {name: source(f"{clinic}#{name}") for name in ("visits", "wards")}
+    yield lambda sources=None, **options: engines(sources or both, **options)
+    engines.close()
+
+
+@pytest.fixture
+def changes(clinic):
+    """Statements of the superuser in the database of the tests."""
+    return lambda *statements: databases.execute(clinic, *statements)

@@ -76,7 +76,7 @@ def opened(request, tmp_path_factory):
                 fill_postgres(url, f"{size}_clinic", folder)
                 engine = open_postgres(url, f"{size}_clinic")
             else:
-                engine = open_spark(request.getfixturevalue("spark_session"), folder)
+                engine = open_spark(request.getfixturevalue("spark"), folder)
             request.addfinalizer(engine.close)
             engines[name, size] = engine
         return engines[name, size]

@@ -15,7 +15,6 @@ from pathlib import Path
 import duckdb
 
 from discreet.engines.duckdb_types import (
-    fits,
     joined,
     literal,
     quoted,
@@ -25,6 +24,7 @@ from discreet.engines.duckdb_types import (
     value_type,
 )
 from discreet.engines.engine import Rows
+from discreet.engines.fitting import fits, misfit
 from discreet.engines.running import Watch, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
 from discreet.errors import PolicyError, QueryRefused
@@ -193,10 +193,7 @@ class DuckDBEngine:
         kind = declared.get(column, found)
         from_text = located.format is Format.CSV and (not public or found is ValueType.TEXT)
         if not from_text and not fits(found, kind):
-            raise PolicyError(
-                f"Column “{column}” of table “{table}” is {found.value} in its source, not {kind.value}.",
-                remedy=f"Declare [tables.{table}.columns.{column}] as the source has it.",
-            )
+            raise misfit(table, column, found, kind)
         return kind
 
     def _relation(self, located: Located, source: Source, databases: Mapping[Path, str]) -> str:
