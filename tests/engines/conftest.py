@@ -1,10 +1,17 @@
 """A small clinic as files of every kind, with one cell that must never be seen."""
 
+import importlib.util
+import os
+import shutil
+
 import duckdb
 import pytest
 
 from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.spark import SparkEngine
+from discreet.engines.spark_session import local_session
 from discreet.model.declaration import Source
+from tests.servers import missing
 
 CANARY = "canary-5e1f"
 
@@ -36,6 +43,45 @@ def open_engine(folder):
 
     def opening(sources=None, base_dir=folder, **limits):
         engine = DuckDBEngine(sources or {"visits": source("visits.parquet")}, base_dir, threads=1, **limits)
+        opened.append(engine)
+        return engine
+
+    yield opening
+    for engine in opened:
+        engine.close()
+
+
+JAVA = "apt-get install openjdk-17-jre-headless"
+SPARK = 'pip install "discreet[spark]"'
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """One Spark for all tests of a process, as an engine starts it; this is a session of its owner."""
+    if importlib.util.find_spec("pyspark") is None:
+        missing("Spark", SPARK)
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        missing("Java", JAVA)
+    settings = tmp_path_factory.mktemp("spark-conf")
+    (settings / "spark-defaults.conf").write_text(
+        "spark.driver.memory 2g\nspark.sql.shuffle.partitions 2\nspark.connect.grpc.binding.port 0\n"
+        "spark.connect.grpc.binding.address 127.0.0.1\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_CONF_DIR", str(settings))
+        session = local_session()
+    yield session.frames.newSession()
+    session.close()
+
+
+@pytest.fixture
+def open_spark(spark, folder):
+    """Opens engines, and closes them at the end; the one Spark stays."""
+    opened = []
+
+    def opening(sources=None, base_dir=folder, **options):
+        sources = {"visits": source("spark://local#visits.parquet")} if sources is None else sources
+        engine = SparkEngine(sources, base_dir, **options)
         opened.append(engine)
         return engine
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import duckdb
 
+from discreet.engines.declared import declared_type
 from discreet.engines.duckdb_types import (
-    fits,
     joined,
     literal,
     quoted,
@@ -190,14 +190,9 @@ class DuckDBEngine:
         *,
         public: bool,
     ) -> ValueType:
-        kind = declared.get(column, found)
-        from_text = located.format is Format.CSV and (not public or found is ValueType.TEXT)
-        if not from_text and not fits(found, kind):
-            raise PolicyError(
-                f"Column “{column}” of table “{table}” is {found.value} in its source, not {kind.value}.",
-                remedy=f"Declare [tables.{table}.columns.{column}] as the source has it.",
-            )
-        return kind
+        if located.format is Format.CSV and (not public or found is ValueType.TEXT):
+            return declared.get(column, found)
+        return declared_type(table, column, found, declared)
 
     def _relation(self, located: Located, source: Source, databases: Mapping[Path, str]) -> str:
         match located.format:

@@ -29,13 +29,6 @@ _CANONICAL = {
     ValueType.DATE: "DATE",
     ValueType.TIMESTAMP: "TIMESTAMP",
 }
-_FITS = {
-    (ValueType.INTEGER, ValueType.NUMBER),
-    (ValueType.NUMBER, ValueType.INTEGER),
-    (ValueType.INTEGER, ValueType.TEXT),
-    (ValueType.DATE, ValueType.TIMESTAMP),
-    (ValueType.TIMESTAMP, ValueType.DATE),
-}
 _LIMB = 2**62
 
 
@@ -47,11 +40,6 @@ def value_type(native: str) -> ValueType | None:
     if decimal:
         return ValueType.INTEGER if decimal[1] == "0" else ValueType.NUMBER
     return _VALUE_TYPES.get(native)
-
-
-def fits(source: ValueType, declared: ValueType) -> bool:
-    """Whether a column can be read as the declared type without losing what it means."""
-    return source is declared or (source, declared) in _FITS
 
 
 def quoted(name: str) -> str:
