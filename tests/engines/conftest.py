@@ -9,6 +9,7 @@ import pytest
 
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.spark import SparkEngine
+from discreet.engines.spark_quiet import load_pyspark
 from discreet.engines.spark_session import local_session
 from discreet.model.declaration import Source
 from tests.servers import missing
@@ -62,6 +63,7 @@ def spark(tmp_path_factory):
         missing("Spark", SPARK)
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         missing("Java", JAVA)
+    load_pyspark()
     settings = tmp_path_factory.mktemp("spark-conf")
     (settings / "spark-defaults.conf").write_text(
         "spark.driver.memory 2g\nspark.sql.shuffle.partitions 2\nspark.connect.grpc.binding.port 0\n"
@@ -75,7 +77,7 @@ def spark(tmp_path_factory):
 
 
 @pytest.fixture
-def open_spark(spark, folder):
+def open_spark(spark, folder):  # noqa: ARG001
     """Opens engines, and closes them at the end; the one Spark stays."""
     opened = []
 
@@ -88,3 +90,13 @@ def open_spark(spark, folder):
     yield opening
     for engine in opened:
         engine.close()
+
+
+@pytest.fixture(scope="session")
+def clinic(spark, folder):
+    """A table of the owner, and a table that no policy names."""
+    spark.sql("CREATE DATABASE IF NOT EXISTS hospital")
+    spark.read.parquet(str(folder / "visits.parquet")).write.saveAsTable("hospital.visits")
+    spark.sql("CREATE TABLE hospital.other USING parquet AS SELECT 1 AS a")
+    yield spark
+    spark.sql("DROP DATABASE hospital CASCADE")

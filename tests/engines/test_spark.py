@@ -19,23 +19,13 @@ import pytest
 from pyarrow import parquet
 
 from discreet.engines.spark_local import local_spark
-from discreet.errors import EngineFailed, PolicyError, QueryRefused
+from discreet.errors import EngineFailed, QueryRefused
 from discreet.model.policy import ValueType
 from tests.engines.conftest import CANARY, source
 from tests.engines.test_duckdb import everything_in
 
 pytestmark = pytest.mark.xdist_group("spark")
 INTEGER, NUMBER, TEXT, DATE = ValueType.INTEGER, ValueType.NUMBER, ValueType.TEXT, ValueType.DATE
-
-
-@pytest.fixture(scope="session")
-def clinic(spark, folder):
-    """A table of the owner, and a table that no policy names."""
-    spark.sql("CREATE DATABASE IF NOT EXISTS hospital")
-    spark.read.parquet(str(folder / "visits.parquet")).write.saveAsTable("hospital.visits")
-    spark.sql("CREATE TABLE hospital.other USING parquet AS SELECT 1 AS a")
-    yield spark
-    spark.sql("DROP DATABASE hospital CASCADE")
 
 
 def rows(engine, sql, **tables):
@@ -72,10 +62,11 @@ def odd(tmp_path):
     return tmp_path
 
 
-def read(engine, column, function=""):
-    """A column as text, in the order of the file."""
-    sql = f"SELECT CAST({function}({column}) AS STRING) AS v FROM {{odd}}"
-    return np.ma.asarray(rows(engine, sql)["v"]).tolist()
+def read(engine):
+    """All columns as text, in the order of the file."""
+    texts = ", ".join(f"CAST({name} AS STRING) AS {name}" for name in ODD)
+    found = rows(engine, f"SELECT {texts} FROM {{odd}}")
+    return {name: np.ma.asarray(column).tolist() for name, column in found.items()}
 
 
 def test_every_cell_is_read_as_one_canonical_type_or_null(open_spark, odd):
@@ -89,36 +80,42 @@ def test_every_cell_is_read_as_one_canonical_type_or_null(open_spark, odd):
     assert {name: set(found) for name, found in types.items()} == {
         name: {kind} for name, kind in (canonical | dict.fromkeys("tz", "timestamp_ntz")).items()
     }
-    assert read(engine, "i") == [str(2**63 - 1), str(-(2**63)), "0", None]
-    assert read(engine, "b") == ["127", "-128", "0", None]
-    assert read(engine, "u") == [str(2**32 - 1), "0", "1", None]
-    assert read(engine, "big") == [None, None, str(-(2**63)), None]
-    assert read(engine, "d") == ["2.5", "-2.5", "1.25", None]
-    assert read(engine, "f") == [None, None, "-1.5", None]
-    assert read(engine, "x") == [None, None, "1.7976931348623157E308", None]
-    assert read(engine, "o") == ["true", "false", "true", None]
-    assert read(engine, "day") == ["0001-01-01", "9999-12-31", None, None]
-    assert read(engine, "far") == [None, None, "1970-01-01", None]
-    assert read(engine, "t") == [None, None, "9999-12-31 23:59:59.999999", None]
-    assert read(engine, "z") == [None, "0001-01-01 00:00:00", "1970-01-01 00:00:00", None]
-    assert read(engine, "s") == [None, "ä\U0001f600", "", None]
+    assert read(engine) == {
+        "i": [str(2**63 - 1), str(-(2**63)), "0", None],
+        "b": ["127", "-128", "0", None],
+        "u": [str(2**32 - 1), "0", "1", None],
+        "big": [None, None, str(-(2**63)), None],
+        "d": ["2.5", "-2.5", "1.25", None],
+        "f": [None, None, "-1.5", None],
+        "y": ["2.5", "-3.5", "9.223372036854776E18", None],
+        "x": [None, None, "1.7976931348623157E308", None],
+        "o": ["true", "false", "true", None],
+        "day": ["0001-01-01", "9999-12-31", None, None],
+        "far": [None, None, "1970-01-01", None],
+        "t": [None, None, "9999-12-31 23:59:59.999999", None],
+        "z": [None, "0001-01-01 00:00:00", "1970-01-01 00:00:00", None],
+        "s": [None, "ä\U0001f600", "", None],
+    }
 
 
 def test_declared_types_cannot_fail_either(open_spark, odd):
     types = {"i": NUMBER, "b": TEXT, "big": TEXT, "d": INTEGER, "f": INTEGER, "x": INTEGER, "y": INTEGER}
     types |= {"day": ValueType.TIMESTAMP, "far": ValueType.TIMESTAMP, "t": DATE, "z": DATE}
     engine = open_spark({"odd": source("spark://local#odd.parquet", **types)}, odd)
-    assert read(engine, "i") == ["9.223372036854775807E18", "-9.223372036854775808E18", "0.0", None]
-    assert read(engine, "b") == ["127", "-128", "0", None]
-    assert read(engine, "big") == [str(10**38 - 1), str(2**63), str(-(2**63)), None]
-    assert read(engine, "d") == ["3", "-3", "1", None]
-    assert read(engine, "f") == [None, None, "-2", None]
-    assert read(engine, "x") == [None, None, None, None]
-    assert read(engine, "y") == ["2", "-4", None, None]
-    assert read(engine, "day") == ["0001-01-01 00:00:00", "9999-12-31 00:00:00", None, None]
-    assert read(engine, "far") == [None, None, "1970-01-01 00:00:00", None]
-    assert read(engine, "t") == [None, None, "9999-12-31", None]
-    assert read(engine, "z") == [None, "0001-01-01", "1970-01-01", None]
+    found = read(engine)
+    assert {name: found[name] for name in types} == {
+        "i": ["9.223372036854776E18", "-9.223372036854776E18", "0.0", None],
+        "b": ["127", "-128", "0", None],
+        "big": [str(10**38 - 1), str(2**63), str(-(2**63)), None],
+        "d": ["3", "-3", "1", None],
+        "f": [None, None, "-2", None],
+        "x": [None, None, None, None],
+        "y": ["2", "-4", None, None],
+        "day": ["0001-01-01 00:00:00", "9999-12-31 00:00:00", None, None],
+        "far": [None, None, "1970-01-01 00:00:00", None],
+        "t": [None, None, "9999-12-31", None],
+        "z": [None, "0001-01-01", "1970-01-01", None],
+    }
 
 
 def test_ids_stay_apart_however_wide_or_odd_they_are(open_spark, odd, spark):
@@ -128,7 +125,9 @@ def test_ids_stay_apart_however_wide_or_odd_they_are(open_spark, odd, spark):
         engine = open_spark({"odd": source("spark://local#odd.parquet", person=column, **types)}, odd)
         found = rows(engine, sql.format(column=column))
         assert (found["n"][0], found["id"][0]) == (3, last), column
-    spark.sql("SELECT * FROM VALUES ('a' COLLATE UTF8_LCASE), ('A') AS v(id)").createTempView("collated")
+    spark.sql(
+        "SELECT * FROM VALUES ('a' COLLATE UTF8_LCASE), ('A' COLLATE UTF8_LCASE) AS v(id)"
+    ).createTempView("collated")
     for person in ("id", None):
         engine = open_spark({"odd": source("spark://session#collated", person=person)}, session=spark)
         assert rows(engine, "SELECT count(DISTINCT id) AS n FROM {odd}")["n"] == [2]
@@ -241,7 +240,7 @@ def test_a_million_rows_without_a_loop(open_spark):
         "",
         ";",
         "\0",
-        "SELECT " + "(" * 5_000 + "1" + ")" * 5_000,
+        "SELECT " + "(" * 2_000 + "1" + ")" * 2_000,
     ],
 )
 def test_statements_that_cannot_be_answered_are_refused_before_the_charge(open_spark, sql):
@@ -402,7 +401,9 @@ def test_b6_a_cell_never_appears(open_spark, sql, caplog, capfd):
     statement = statement.replace("AS BIGINT", "AS DECIMAL(38,0)")
     with pytest.raises(Exception, match=CANARY):
         engine._session.frames.sql(statement).collect()
-    assert CANARY in capfd.readouterr().err  # so pyspark does it, were it not for us
+    assert (CANARY in caplog.text) == ("CAST" in sql or "timestamp" in sql)  # so pyspark does it by itself
+    capfd.readouterr()
+    caplog.clear()
     caplog.set_level(logging.DEBUG)
     with pytest.raises(EngineFailed) as caught:
         engine.run(statement)

@@ -5,11 +5,12 @@ answer of the JVM for whoever listens. In a thread that is quiet they say nothin
 """
 
 import importlib
+import io
 import logging
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, suppress
 from enum import Enum
 from typing import TypeVar
 
@@ -53,12 +54,18 @@ def _import() -> bool:
     import pyspark.sql  # noqa: F401
     from pyspark.logger import PySparkLogger
 
-    silently(lambda: importlib.import_module("pyspark.sql.connect.session"))  # only servers need it
+    _import_connect()
     for name in _LOUD:
         PySparkLogger.getLogger(name).addFilter(_SILENT_HERE)  # made by pyspark: it needs a class of its own
     for name in _LOUD_TO_LISTENERS:
         logging.getLogger(name).addFilter(_SILENT_HERE)
     return True
+
+
+def _import_connect() -> None:
+    """Only servers need it. pyspark ends the process where it takes it for one of its own tests."""
+    with suppress(Exception, SystemExit), redirect_stderr(io.StringIO()):
+        importlib.import_module("pyspark.sql.connect.session")
 
 
 @contextmanager

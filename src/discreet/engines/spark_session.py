@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -242,7 +243,11 @@ def _pin(frames: Any) -> None:
 
 
 def _set(frames: Any, name: str, value: str) -> bool:
-    frames.conf.set(name, value)
+    """Where it is set already, it is left alone: Spark warns about some settings, whatever their value."""
+    if frames.conf.get(name) != value:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            frames.conf.set(name, value)
     return bool(frames.conf.get(name) == value)
 
 
