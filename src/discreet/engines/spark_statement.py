@@ -1,0 +1,49 @@
+"""What may be run in Spark: one SELECT over views of ours.
+
+Spark runs CREATE, INSERT or SET as soon as it is given one. Hence every statement is put in parentheses after
+a FROM of ours, where its grammar takes a query and nothing else.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+_RUNS_CODE = {"reflect", "try_reflect", "java_method", "raise_error", "assert_true"}
+
+
+def as_query(sql: str) -> str:
+    """The same rows, by a statement that can only be a query. Raises if the text begins like another one."""
+    if not re.match(r"\s*(SELECT|WITH)\b", sql, re.IGNORECASE):
+        raise ValueError("not a SELECT")
+    return f"SELECT * FROM ({sql}\n) AS result"  # noqa: S608  the compiler's own SQL
+
+
+def check_parsed(parsed: Any, views: Sequence[str]) -> None:
+    """Raise if a parsed statement reads anything but views and its own WITH, or calls what runs code.
+
+    `parsed` is Spark's own tree as JSON, before any name in it was looked up.
+    """
+    nodes = list(_nodes(parsed))
+    ctes = {str(node["_1"]) for node in nodes if str(node.get("product-class")).startswith("scala.Tuple")}
+    readable = {f"[{name}]" for name in (*views, *ctes) if re.fullmatch(r"\w+", name)}
+    for node in nodes:
+        name = str(node.get("class", "")).rpartition(".")[2]
+        if name == "UnresolvedRelation" and node["multipartIdentifier"] not in readable:
+            raise ValueError("another table")
+        if name == "ScriptTransformation" or name.endswith("WithUnresolvedIdentifier"):
+            raise ValueError("a script, or a name that is computed")
+        if name == "UnresolvedFunction" and _last(node["nameParts"]) in _RUNS_CODE:
+            raise ValueError("a function that runs code")
+
+
+def _nodes(parsed: Any) -> Iterator[dict[str, Any]]:
+    waiting = [parsed]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            yield node
+        waiting.extend(node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
+
+
+def _last(parts: str) -> str:
+    return parts.strip("[]").rpartition(", ")[2].lower()
