@@ -34,7 +34,7 @@ QUESTIONS = {
     "people": "SELECT ward, count(DISTINCT patient) FROM visits GROUP BY ward",
     "private keys": "SELECT note, count(*), sum(cost) FROM visits GROUP BY note",
     "private people": "SELECT note, count(DISTINCT patient), avg(cost) FROM visits GROUP BY note",
-    "several keys": "SELECT ward, age // 10 AS decade, count(*) FROM visits GROUP BY ward, decade",
+    "several keys": "SELECT ward, floor(age / 10) AS decade, count(*) FROM visits GROUP BY ward, decade",
     "quantiles": "SELECT ward, median(cost), quantile(age, 0.9) FROM visits GROUP BY ward",
     "other values": "SELECT ward, count(DISTINCT note) FROM visits GROUP BY ward",
     "selection": "SELECT ward FROM visits GROUP BY ward ORDER BY count(*) DESC LIMIT 1",
@@ -47,7 +47,7 @@ QUESTIONS = {
     " (SELECT patient, count(*) AS n, sum(cost) AS s, max(age) AS a FROM visits GROUP BY patient)",
     "union": "SELECT k, count(*), sum(x) FROM (SELECT patient, ward AS k, cost AS x FROM visits"
     " UNION ALL SELECT patient, test AS k, level AS x FROM labs) GROUP BY k",
-    "rollup": "SELECT ward, age // 50 AS old, count(*) FROM visits GROUP BY ROLLUP (ward, old)",
+    "rollup": "SELECT ward, floor(age / 50) AS old, count(*) FROM visits GROUP BY ROLLUP (ward, old)",
     "dates": "SELECT quarter(born) AS q, count(*), avg(date_diff('day', '2000-01-01', born)) FROM visits"
     " WHERE year(born) BETWEEN 1950 AND 2000 GROUP BY q",
     "case": "SELECT CASE WHEN age < 18 THEN 'child' WHEN age < 65 THEN 'adult' ELSE 'old' END AS who,"

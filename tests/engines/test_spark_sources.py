@@ -17,8 +17,7 @@ from discreet.engines.spark_local import LocalSpark
 from discreet.engines.spark_sources import Home, find
 from discreet.errors import MissingExtra, PolicyError
 from discreet.model.policy import ValueType
-from tests.engines.conftest import CANARY, source
-from tests.engines.test_duckdb import everything_in
+from tests.engines.conftest import CANARY, everything_in, source
 
 pytestmark = pytest.mark.xdist_group("spark")
 INTEGER, NUMBER, TEXT, DATE = ValueType.INTEGER, ValueType.NUMBER, ValueType.TEXT, ValueType.DATE
@@ -28,7 +27,7 @@ VISITS = {"patient_id": INTEGER, "cost": NUMBER, "ward": TEXT, "note": TEXT, "da
 @pytest.mark.parametrize(
     ("location", "home", "server", "table", "paths"),
     [
-        ("spark://local#spark_clinic.visits", Home.LOCAL, "", ("clinic", "visits"), ()),
+        ("spark://local#clinic.visits", Home.LOCAL, "", ("clinic", "visits"), ()),
         ("spark://local#s3a://bucket/visits/", Home.LOCAL, "", (), ("s3a://bucket/visits/",)),
         ("sc://host:15002#c.s.t", Home.SERVER, "sc://host:15002", ("c", "s", "t"), ()),
         ("spark://host#t", Home.SERVER, "sc://host:15002", ("t",), ()),
@@ -195,11 +194,11 @@ def test_troubles_are_told_apart(error, trouble):
 @pytest.fixture
 def tables(spark):
     spark.sql("CREATE DATABASE IF NOT EXISTS clinic")
-    spark.sql("CREATE TABLE spark_clinic.visits USING parquet AS SELECT id, id % 3 AS Ward FROM range(10)")
+    spark.sql("CREATE TABLE clinic.visits USING parquet AS SELECT id, id % 3 AS Ward FROM range(10)")
     spark.sql("CREATE TEMPORARY VIEW own AS SELECT id, id % 3 AS Ward FROM range(10)")
     spark.sql("CREATE GLOBAL TEMPORARY VIEW `all of us` AS SELECT id, id % 3 AS Ward FROM range(10)")
     yield
-    spark.sql("DROP TABLE IF EXISTS spark_clinic.visits")
+    spark.sql("DROP TABLE IF EXISTS clinic.visits")
     spark.sql("DROP VIEW IF EXISTS own")
     spark.sql("DROP VIEW IF EXISTS global_temp.`all of us`")
 
@@ -216,14 +215,14 @@ def test_every_kind_of_source(open_spark, spark, tables, tmp_path):  # noqa: ARG
         duckdb.execute(f"COPY (SELECT i AS id FROM range(10) AS r(i)) TO '{tmp_path / name}'")
     locations = {"a/b/1.parquet": 10, "a/*/*.parquet": 30, "a/b/": 20, f"{tmp_path}/a/b/": 20}
     sources = {path: source(f"spark://local#{path}") for path in locations}
-    sources["table"] = source("spark://local#spark_clinic.visits")
+    sources["table"] = source("spark://local#clinic.visits")
     sources["spelt"] = source("spark://local#Clinic.VISITS")
     sources["global"] = source("spark://local#global_temp.`all of us`")
     engine = open_spark(sources, tmp_path)
     assert {name: count(engine, name) for name in locations} == locations
     assert [count(engine, name) for name in ("table", "spelt", "global")] == [10, 10, 10]
     assert engine.schema("table") == {"id": INTEGER, "Ward": INTEGER}
-    handed = {"own": source("spark://session#own"), "Table": source("spark://session#spark_clinic.visits")}
+    handed = {"own": source("spark://session#own"), "Table": source("spark://session#clinic.visits")}
     engine = open_spark(handed, tmp_path, session=spark)
     assert [count(engine, name) for name in handed] == [10, 10]
 
@@ -240,9 +239,9 @@ def test_a_folder_with_partitions_has_them_as_text(open_spark, spark, tmp_path):
 @pytest.mark.parametrize(
     ("location", "hint"),
     [
-        ("spark://local#spark_clinic.none", "There is no"),
+        ("spark://local#clinic.none", "There is no"),
         ("spark://local#nowhere.visits", "There is no"),
-        ("spark://local#nowhere.spark_clinic.visits", "There is no"),
+        ("spark://local#nowhere.clinic.visits", "There is no"),
         ("spark://local#own", "There is no"),
         ("spark://local#file:/nowhere/visits.parquet", "There is no"),
         ("spark://local#nowhere://bucket/visits/", "cannot be read"),
@@ -251,7 +250,8 @@ def test_a_folder_with_partitions_has_them_as_text(open_spark, spark, tmp_path):
 def test_sources_that_are_not_there(open_spark, tables, location, hint):  # noqa: ARG001
     with pytest.raises(PolicyError, match=hint) as caught:
         open_spark({"v": source(location)})
-    assert "org.apache" not in everything_in(caught.value)
+    said = everything_in(caught.value)
+    assert "org.apache" not in said
 
 
 def test_names_with_signs_of_every_kind(open_spark, tmp_path):
@@ -334,9 +334,9 @@ def test_a_file_that_changed_is_noticed_before_anything_is_charged(open_spark, t
 
 
 CHANGES = {
-    "spark_clinic.visits": [
-        "ALTER TABLE spark_clinic.visits ADD COLUMN more INT",
-        "DROP TABLE spark_clinic.visits",
+    "clinic.visits": [
+        "ALTER TABLE clinic.visits ADD COLUMN more INT",
+        "DROP TABLE clinic.visits",
     ],
     "own": [
         "DROP VIEW own",
@@ -360,12 +360,9 @@ def test_rows_that_came_since_are_read(open_spark, spark, tables, tmp_path):  # 
     folder = tmp_path / "visits"
     spark.range(10).write.parquet(str(folder))
     engine = open_spark(
-        {
-            "table": source("spark://local#spark_clinic.visits"),
-            "files": source(f"spark://local#file:{folder}/"),
-        }
+        {"table": source("spark://local#clinic.visits"), "files": source(f"spark://local#file:{folder}/")}
     )
     assert [count(engine, name) for name in ("table", "files")] == [10, 10]
-    spark.sql("INSERT OVERWRITE spark_clinic.visits SELECT id, id % 3 FROM range(20)")
+    spark.sql("INSERT OVERWRITE clinic.visits SELECT id, id % 3 FROM range(20)")
     spark.range(30).write.mode("overwrite").parquet(str(folder))
     assert [count(engine, name) for name in ("table", "files")] == [20, 30]
