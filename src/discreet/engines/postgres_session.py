@@ -153,7 +153,7 @@ class Sessions:
         return connection
 
     def _connected(self) -> "Connection | PolicyError":
-        """A connection, or why there is none: raised elsewhere, as the driver's words are not to be chained."""
+        """A connection, or why there is none: raised elsewhere, so that nothing is chained to it."""
         import psycopg
 
         try:
