@@ -12,7 +12,7 @@ from discreet.engines.postgres import PostgresEngine, schema_of
 from discreet.engines.postgres_errors import unreachable
 from discreet.errors import EngineFailed, MissingExtra, PolicyError, QueryRefused
 from discreet.model.policy import ValueType
-from tests.engines.conftest import source
+from tests.engines.conftest import everything_in, source
 from tests.engines.databases import READER, create_database, execute, rows
 from tests.servers.postgres import UNTRUSTED
 
@@ -135,6 +135,7 @@ def test_sources_that_cannot_be_opened_say_why(postgres_server, location, hint, 
     error = opening(location.format(port=postgres_server.port))
     assert re.search(hint, str(error))
     assert error.remedy
+    assert "FATAL" not in everything_in(error)
     told = f"{error.problem} {error.remedy}"
     assert not any(word in told for word in ("hunter2", "@", "FATAL", "reader", UNTRUSTED))
 

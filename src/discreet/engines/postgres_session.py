@@ -144,22 +144,22 @@ class Sessions:
 
     def _connect(self) -> "Connection":
         connection = self._connected()
-        if isinstance(connection, str):
-            raise unreachable(self._database, connection)
+        if isinstance(connection, PolicyError):
+            raise connection
         problem = self._unfit(connection)
         if problem is not None:
             silently(connection.close)
             raise problem
         return connection
 
-    def _connected(self) -> "Connection | str":
-        """A connection, or the driver's words: raised outside of here, so that nothing is chained to them."""
+    def _connected(self) -> "Connection | PolicyError":
+        """A connection, or why there is none: raised elsewhere, so that nothing is chained to it."""
         import psycopg
 
         try:
             connection = psycopg.connect(**self._options, prepare_threshold=None)
         except psycopg.Error as error:
-            return str(error)
+            return unreachable(self._database, str(error))
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         return connection
