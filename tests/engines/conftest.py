@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import traceback
 
 import duckdb
 import pytest
@@ -19,6 +20,16 @@ CANARY = "canary-5e1f"
 
 def source(location, *, public=False, person=None, **types):
     return Source(location=location, public=public, person=person, types=types, implied_types=types)
+
+
+def everything_in(error):
+    """All that a log, a debugger or a curious caller could find on an error."""
+    seen = [str(error), repr(error), repr(error.args), repr(vars(error)), error.problem, error.remedy]
+    captured = traceback.TracebackException.from_exception(error, capture_locals=True)
+    seen.append("".join(captured.format()))
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    return "\n".join(seen)
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +104,7 @@ def open_spark(spark, folder):  # noqa: ARG001
 
 
 @pytest.fixture(scope="session")
-def clinic(spark, folder):
+def hospital(spark, folder):
     """A table of the owner, and a table that no policy names."""
     spark.sql("CREATE DATABASE IF NOT EXISTS hospital")
     spark.read.parquet(str(folder / "visits.parquet")).write.saveAsTable("hospital.visits")

@@ -12,7 +12,6 @@ import sys
 import textwrap
 import threading
 import time
-import traceback
 from pathlib import Path
 
 import duckdb
@@ -22,7 +21,7 @@ import pytest
 from discreet.errors import EngineFailed, PolicyError, QueryRefused
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
-from tests.engines.conftest import CANARY, source
+from tests.engines.conftest import CANARY, everything_in, source
 
 INTEGER, NUMBER, TEXT, DATE = ValueType.INTEGER, ValueType.NUMBER, ValueType.TEXT, ValueType.DATE
 VISITS = {"patient_id": INTEGER, "cost": NUMBER, "ward": TEXT, "note": TEXT, "day": DATE}
@@ -451,16 +450,6 @@ def test_c2_every_wall_of_duckdb_is_up(open_engine):
 
 
 # Nothing is said
-
-
-def everything_in(error):
-    """All that a log, a debugger or a curious caller could find on an error."""
-    seen = [str(error), repr(error), repr(error.args), repr(vars(error)), error.problem, error.remedy]
-    captured = traceback.TracebackException.from_exception(error, capture_locals=True)
-    seen.append("".join(captured.format()))
-    assert error.__cause__ is None
-    assert error.__context__ is None
-    return "\n".join(seen)
 
 
 FAILING = [

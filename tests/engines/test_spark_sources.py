@@ -17,8 +17,7 @@ from discreet.engines.spark_local import LocalSpark
 from discreet.engines.spark_sources import Home, find
 from discreet.errors import MissingExtra, PolicyError
 from discreet.model.policy import ValueType
-from tests.engines.conftest import CANARY, source
-from tests.engines.test_duckdb import everything_in
+from tests.engines.conftest import CANARY, everything_in, source
 
 pytestmark = pytest.mark.xdist_group("spark")
 INTEGER, NUMBER, TEXT, DATE = ValueType.INTEGER, ValueType.NUMBER, ValueType.TEXT, ValueType.DATE
@@ -251,7 +250,8 @@ def test_a_folder_with_partitions_has_them_as_text(open_spark, spark, tmp_path):
 def test_sources_that_are_not_there(open_spark, tables, location, hint):  # noqa: ARG001
     with pytest.raises(PolicyError, match=hint) as caught:
         open_spark({"v": source(location)})
-    assert "org.apache" not in everything_in(caught.value)
+    said = everything_in(caught.value)
+    assert "org.apache" not in said
 
 
 def test_names_with_signs_of_every_kind(open_spark, tmp_path):
