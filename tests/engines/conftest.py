@@ -142,7 +142,7 @@ def open_spark(spark, folder):  # noqa: ARG001
 
 
 @pytest.fixture(scope="session")
-def spark_clinic(spark, folder):
+def hospital(spark, folder):
     """A table of the owner, and a table that no policy names."""
     spark.sql("CREATE DATABASE IF NOT EXISTS hospital")
     spark.read.parquet(str(folder / "visits.parquet")).write.saveAsTable("hospital.visits")

@@ -8,9 +8,8 @@ import pytest
 from discreet.engines.spark_session import server_session
 from discreet.errors import EngineFailed, PolicyError, QueryRefused
 from discreet.model.policy import ValueType
-from tests.engines.conftest import CANARY, source
-from tests.engines.test_duckdb import everything_in
-from tests.engines.test_spark import ENDLESS, FAILING, FORBIDDEN, rows
+from tests.engines.conftest import CANARY, everything_in, source
+from tests.engines.test_spark import ENDLESS, FAILING, FORBIDDEN, rows, tables_of
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -47,7 +46,7 @@ def test_tables_and_files_of_a_server(open_spark, server, folder, engine):
 
 
 @pytest.mark.parametrize("sql", FORBIDDEN)
-def test_c2_nothing_can_be_done(engine, folder, sql, spark_clinic):
+def test_c2_nothing_can_be_done(engine, folder, sql, hospital):
     before = sorted(folder.iterdir())
     statement = sql.format(folder=folder, **engine.relations)
     with pytest.raises(QueryRefused):
@@ -55,11 +54,8 @@ def test_c2_nothing_can_be_done(engine, folder, sql, spark_clinic):
     with pytest.raises(EngineFailed):
         engine.run(statement)
     assert sorted(folder.iterdir()) == before
-    assert {row.tableName for row in spark_clinic.sql("SHOW TABLES IN hospital").collect()} == {
-        "visits",
-        "other",
-    }
-    assert not spark_clinic.catalog.databaseExists("stolen")
+    assert tables_of(hospital) == {"visits", "other"}
+    assert not hospital.catalog.databaseExists("stolen")
     assert engine._session.frames.conf.get("spark.sql.ansi.enabled") == "true"
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import duckdb
 
-from discreet.engines.declared import declared_type
 from discreet.engines.duckdb_types import (
     joined,
     literal,
@@ -25,6 +24,7 @@ from discreet.engines.duckdb_types import (
     value_type,
 )
 from discreet.engines.engine import Rows
+from discreet.engines.fitting import fits, misfit
 from discreet.engines.running import Watch, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
 from discreet.errors import PolicyError, QueryRefused
@@ -190,9 +190,11 @@ class DuckDBEngine:
         *,
         public: bool,
     ) -> ValueType:
-        if located.format is Format.CSV and (not public or found is ValueType.TEXT):
-            return declared.get(column, found)
-        return declared_type(table, column, found, declared)
+        kind = declared.get(column, found)
+        from_text = located.format is Format.CSV and (not public or found is ValueType.TEXT)
+        if not from_text and not fits(found, kind):
+            raise misfit(table, column, found, kind)
+        return kind
 
     def _relation(self, located: Located, source: Source, databases: Mapping[Path, str]) -> str:
         match located.format:

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from discreet.engines.declared import declared_type
 from discreet.engines.engine import Rows
+from discreet.engines.fitting import fitting_type
 from discreet.engines.running import Watch, run_to_end, silently
 from discreet.engines.spark_quiet import Trouble, attempt, load_pyspark, quiet
 from discreet.engines.spark_session import Session, child_of, local_session, server_session
@@ -128,7 +128,7 @@ class SparkEngine:
     def _opened(self, name: str, declared: Source, source: SparkSource, *, view: str) -> _Opened:
         source, columns = self._look_up(source, view, declared.location)
         kinds = {
-            column: declared_type(name, column, kind, declared.types)
+            column: fitting_type(name, column, kind, declared.types)
             for column, native in columns.items()
             if (kind := value_type(native)) is not None
         }

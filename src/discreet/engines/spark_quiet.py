@@ -89,8 +89,8 @@ def attempt(action: Callable[[], T]) -> T | Trouble:
 
 def _trouble(error: Exception) -> Trouble:
     condition = silently(lambda: error.getCondition()) or ""  # type: ignore[attr-defined]
-    if condition.endswith("_NOT_FOUND") or ".NOT_FOUND" in condition:
-        return Trouble.MISSING
+    if condition.endswith("_NOT_FOUND") or condition == "REQUIRES_SINGLE_PART_NAMESPACE":
+        return Trouble.MISSING  # the second is said of catalogues that are not there
     words = f"{condition} {error}"
     if any(word in words for word in ("PERMISSION", "UNAUTHENTICATED", "AccessControl", "ermission denied")):
         return Trouble.FORBIDDEN

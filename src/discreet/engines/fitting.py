@@ -1,0 +1,34 @@
+"""Which declared types a column of a source can be read as, the same on every engine."""
+
+from collections.abc import Mapping
+
+from discreet.errors import PolicyError
+from discreet.model.policy import ValueType
+
+_FITS = {
+    (ValueType.INTEGER, ValueType.NUMBER),
+    (ValueType.NUMBER, ValueType.INTEGER),
+    (ValueType.INTEGER, ValueType.TEXT),
+    (ValueType.DATE, ValueType.TIMESTAMP),
+    (ValueType.TIMESTAMP, ValueType.DATE),
+}
+
+
+def fits(source: ValueType, declared: ValueType) -> bool:
+    """Whether a column can be read as the declared type without losing what it means."""
+    return source is declared or (source, declared) in _FITS
+
+
+def fitting_type(table: str, column: str, found: ValueType, declared: Mapping[str, ValueType]) -> ValueType:
+    """The type to read a column as: the declared one, or else the one that its source has."""
+    kind = declared.get(column, found)
+    if not fits(found, kind):
+        raise misfit(table, column, found, kind)
+    return kind
+
+
+def misfit(table: str, column: str, found: ValueType, declared: ValueType) -> PolicyError:
+    return PolicyError(
+        f"Column “{column}” of table “{table}” is {found.value} in its source, not {declared.value}.",
+        remedy=f"Declare [tables.{table}.columns.{column}] as the source has it.",
+    )
