@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.engines.declared import declared_type
+from discreet.engines.fitting import fitting_type
 from discreet.engines.engine import Rows
 from discreet.engines.postgres_address import PostgresAddress, read_address
 from discreet.engines.postgres_catalogue import RelationInCatalogue, look_up, readable
@@ -124,7 +124,7 @@ class PostgresEngine:
         for column in relation.columns:
             native = column.native.value_type
             if column.is_readable and native is not None:
-                kind = declared_type(name, column.name, native, source.types)
+                kind = fitting_type(name, column.name, native, source.types)
                 is_person = column.name == source.person
                 reads.append(reading(column.name, kind, column.native, is_person=is_person))
                 kinds[column.name] = kind
