@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench docs lock clean
+.PHONY: help setup demo test servers lint bench docs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -21,8 +21,11 @@ setup: .venv/ready  ## install everything, from the lock file, into .venv
 demo: setup  ## a guided tour: see an attack work on exact counts and fail on private ones
 	@$(BIN)/discreet demo demo-runs/$$(date +%Y%m%d-%H%M%S)
 
-test: setup lint  ## lint, types, import rule, then all tests
+test: setup lint servers  ## lint, types, import rule, then all tests
 	$(BIN)/pytest
+
+servers:
+	@tests/servers/install.sh
 
 lint: setup  ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -22,6 +22,7 @@ from timing import CONSOLE, Figure, at_least, at_most, best_of_rounds, for_infor
 from discreet.apps.answer_view import answer_csv, json_pieces
 from discreet.apps.config import read_policy
 from discreet.apps.session import open_curator
+from discreet.compile.dialects.duckdb import DUCKDB
 from discreet.compile.emit_sql import emit_sql
 from discreet.curator import Curator
 from discreet.engines.duckdb import DuckDBEngine
@@ -152,7 +153,7 @@ def ratios(file: Path, *, rows: int, keys: int, judged: bool, rounds: int = ROUN
     found, shown = [], []
     for kind in KINDS:
         with opened(file, person=kind.person, delta=kind.delta, keys=keys) as (curator, engine):
-            (statement,) = emit_sql(curator.plan(kind.question, epsilon=1), engine.relations)
+            (statement,) = emit_sql(curator.plan(kind.question, epsilon=1), engine.relations, DUCKDB)
             prices = (1 + i / 1000 for i in count())  # another price is another question
             calls = {
                 "plain": lambda engine=engine, kind=kind: engine.run(kind.plain),

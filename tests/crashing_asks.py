@@ -15,10 +15,10 @@ from pathlib import Path
 
 from discreet import BudgetExceeded
 from discreet.apps import session
+from discreet.apps.ledgers import open_ledger, place_named_by
 from discreet.apps.session import open_curator
 from discreet.compile.parse_sql import parse_sql
 from discreet.ledger.ledger import Kind
-from discreet.ledger.sqlite import SqliteLedger
 from discreet.noise.laplace import DiscreteLaplace
 from tests.attacks.ask import stored_bytes
 from tests.ledger.forks import Countdown, in_child, outcome
@@ -47,7 +47,7 @@ def all_at_once(policy, works):
     os.close(start_reading)
     os.close(start_writing)
     results = [outcome(child) for child in children]
-    with SqliteLedger(session.ledger_path(policy)) as ledger:
+    with open_ledger(place_named_by(policy)) as ledger:
         ledger.verify()
         return {
             "ended": sorted({status for _, status in results}),
@@ -112,7 +112,7 @@ def install(step):
     if call == "sqlite":
         Countdown(when).install()
         return
-    for name in ("DuckDBEngine", "SqliteLedger"):
+    for name in ("DuckDBEngine", "open_ledger"):
         honest = getattr(session, name)
         setattr(session, name, lambda *args, honest=honest: Killing(honest(*args), call, when))
 
@@ -172,7 +172,7 @@ def in_a_process(policy, number, step):
 
 def books(policy):
     """What a fresh connection finds, once it has verified the whole chain."""
-    with SqliteLedger(session.ledger_path(policy)) as ledger:
+    with open_ledger(place_named_by(policy)) as ledger:
         ledger.verify()
         charged = [e.question for e in ledger.entries("clinic") if e.kind is Kind.CHARGED]
         assert len(charged) == len(set(charged)), "charged twice"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.apps.session import ledger_path
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.apps.ledgers import open_ledger, place_named_by
 from discreet.model.privacy import PureLoss
 from tests.attacks.ask import Clinic
 
@@ -88,13 +87,13 @@ def test_a_repeated_question_is_the_same_in_another_process_until_the_data_is_re
     assert (first["charged"], again["charged"]) == ({"epsilon": 0.25}, {"epsilon": 0.0})
     assert clinic.spent() == PureLoss(epsilon=Fraction(1, 4))
 
-    with SqliteLedger(ledger_path(clinic.policy)) as ledger:
+    with open_ledger(place_named_by(clinic.policy)) as ledger:
         ledger.refresh("clinic")
     renewed = command_line(clinic, "ask", QUESTION, "--epsilon", "0.25")
     assert renewed["rows"] != first["rows"]
     assert renewed["charged"] == {"epsilon": 0.25}
     assert clinic.spent() == PureLoss(epsilon=Fraction(1, 2))
-    with SqliteLedger(ledger_path(clinic.policy)) as ledger:
+    with open_ledger(place_named_by(clinic.policy)) as ledger:
         ledger.verify()
 
 
@@ -120,7 +119,7 @@ def test_data_is_read_after_the_charge_only_and_shown_after_it_is_stored_only(fo
     from discreet.apps import session
 
     calls = []
-    for name in ("DuckDBEngine", "SqliteLedger"):
+    for name in ("DuckDBEngine", "open_ledger"):
         honest = getattr(session, name)
         monkeypatch.setattr(session, name, lambda *args, honest=honest: Recording(honest(*args), calls))
     curator = Clinic(folder).open()

@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from discreet.apps.session import open_curator
+from discreet.compile.dialects.duckdb import DUCKDB
 from discreet.compile.emit_sql import emit_sql
 from discreet.compile.estimate import Noisy, estimate, reach
 from discreet.compile.exact import exact_vectors
@@ -154,7 +155,7 @@ def test_intervals_of_quantiles_hold_as_often_as_they_say(tmp_path, delta, share
     curator = open_curator(policy)
     plan = curator.plan(f"SELECT quantile(cost, {share}) AS x FROM visits", epsilon=2)
     (part,), (measure,), (mechanism,) = plan.bounded.parts, plan.bounded.measures, plan.mechanisms
-    (statement,) = emit_sql(plan, curator._engine.relations)
+    (statement,) = emit_sql(plan, curator._engine.relations, DUCKDB)
     exact = exact_vectors(plan, [(statement, curator._engine.run(statement.sql).reveal())])
     histogram = exact.histogram(0, 0, part.leaves)
     edges = np.concatenate([[0], np.cumsum(histogram)])

@@ -128,14 +128,14 @@ def test_asking_by_accuracy_gives_that_accuracy(folder):
 
 def test_a_failure_after_the_charge_says_nothing_and_keeps_the_charge(folder, monkeypatch):
     curator = curator_of(folder)
-    honest = emission._integer
+    honest = emission._Writer._integer
     monkeypatch.setattr(
-        emission,
+        emission._Writer,
         "_integer",
-        lambda part, name: (
+        lambda writer, part, name: (
             f"""CASE WHEN "t0.cost" = 13 THEN CAST('canary' || "t0.cost" AS BIGINT)"""
-            f" ELSE {honest(part, name)[0]} END",
-            honest(part, name)[1],
+            f" ELSE {honest(writer, part, name)[0]} END",
+            honest(writer, part, name)[1],
         ),
     )
     with pytest.raises(EngineFailed) as failure:

@@ -19,6 +19,7 @@ from discreet.answers.answer import Answer
 from discreet.answers.released import Released
 from discreet.compile.bound import bound
 from discreet.compile.calibrate import Plan, analyst_cap_of, budget_of, calibrate
+from discreet.compile.dialects import DIALECTS
 from discreet.compile.emit_sql import Statement, emit_public_keys, emit_sql
 from discreet.compile.explain import Explanation, explain
 from discreet.compile.frame import Frame
@@ -27,6 +28,7 @@ from discreet.compile.release import release
 from discreet.compile.resolve import resolve
 from discreet.compile.scope import nearest
 from discreet.engines.engine import Engine
+from discreet.engines.running import Watch
 from discreet.errors import InvalidInput
 from discreet.ledger.ledger import Account, Balance, Ledger
 from discreet.model.exact import (
@@ -49,7 +51,10 @@ class Curator:
     def __init__(self, dataset: Dataset, engine: Engine, ledger: Ledger, *, analyst: str) -> None:
         self.dataset = dataset
         self.analyst = analyst
+        self.watch: Watch | None = None
+        """Told how much of a long question is done; for the owner's eyes, as time may tell of the data."""
         self._engine = engine
+        self._dialect = DIALECTS[engine.dialect]
         self._ledger = ledger
         self._public_keys: dict[tuple[str, str], tuple[KeyValue, ...] | None] = {}
         ledger.open_account(
@@ -90,7 +95,7 @@ class Curator:
         stored = self._ledger.stored_answer(self.dataset.name, key)
         if stored is not None:
             return self._answer(*stored, repeated=True)
-        statements = emit_sql(plan, self._engine.relations)
+        statements = emit_sql(plan, self._engine.relations, self._dialect)
         for statement in statements:
             self._engine.prepare(statement.sql)
         receipt = self._ledger.charge(
@@ -110,6 +115,7 @@ class Curator:
     ) -> Explanation:
         """Price and error, from the policy and the text alone. Reads no data and costs nothing."""
         plan = self.plan(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
+        emit_sql(plan, self._engine.relations, self._dialect)  # refuses what this engine cannot do
         balance = self.budget()
         return explain(plan, self.dataset, budget=balance.account.budget, left=balance.left)
 
@@ -144,8 +150,18 @@ class Curator:
 
     def _released(self, plan: Plan, statements: Sequence[Statement]) -> bytes:
         """Run and add noise. Exact numbers live in this call alone, whatever fails after it."""
-        exact = [(statement, self._engine.run(statement.sql).reveal()) for statement in statements]
+        exact = [
+            (each, self._engine.run(each.sql, self._progress(i, len(statements))).reveal())
+            for i, each in enumerate(statements)
+        ]
         return release(plan, exact).encode()
+
+    def _progress(self, statement: int, statements: int) -> Watch | None:
+        """Of all statements together, where each is taken to be as long as the others."""
+        watch = self.watch
+        if watch is None:
+            return None
+        return lambda share: watch(None if share is None else (statement + share) / statements)
 
     def _keys_of_public_table(self, table: str, column: str) -> tuple[KeyValue, ...] | None:
         """The values of a column that anybody may see; None if they are too many, or no keys."""
@@ -153,7 +169,9 @@ class Curator:
             kind = self.dataset.tables[table].columns[column].type
             self._public_keys[table, column] = None
             if kind is not ValueType.NUMBER:
-                sql = emit_public_keys(self._engine.relations[table], column, kind, _MOST_PUBLIC_KEYS)
+                sql = emit_public_keys(
+                    self._engine.relations[table], column, kind, _MOST_PUBLIC_KEYS, self._dialect
+                )
                 values = np.ma.asarray(self._engine.run(sql).reveal()["v"]).tolist()
                 if len(values) <= _MOST_PUBLIC_KEYS:
                     self._public_keys[table, column] = tuple(values)

@@ -6,7 +6,7 @@
     ├── PolicyError               the policy, or what it points at, is not as it must be
     ├── QueryRefused              a question that has no private answer as it stands; no data was read
     ├── EngineFailed              the database failed after the charge; the charge stays
-    ├── LedgerClosed              the ledger does not add up, or is not the one it was; nothing was spent
+    ├── LedgerClosed              the ledger does not add up, is not the one it was, or is out of reach
     ├── NotComposable             two losses, or a loss and a group, that no theorem here covers
     ├── MissingExtra              an optional dependency is not installed
     └── SelfTestFailed            the noise did not pass its known-answer test; nothing is released

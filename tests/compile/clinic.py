@@ -7,6 +7,7 @@ import numpy as np
 
 from discreet.compile.bound import bound
 from discreet.compile.calibrate import calibrate
+from discreet.compile.dialects.duckdb import DUCKDB
 from discreet.compile.emit_sql import emit_sql
 from discreet.compile.exact import exact_vectors
 from discreet.compile.parse_sql import parse_sql
@@ -144,7 +145,7 @@ class Database:
         """What the engine would return for each statement of the plan."""
         tables = {"visits": "visits", "labs": "labs", "wards": "wards"}
         found = []
-        for statement in emit_sql(plan, tables):
+        for statement in emit_sql(plan, tables, DUCKDB):
             rows = self.connection.execute(statement.sql)
             names = [column[0] for column in rows.description]
             columns = list(zip(*rows.fetchall(), strict=True)) or [()] * len(names)

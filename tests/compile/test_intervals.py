@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.compile import intervals
-from discreet.compile.definition import Scope
+from discreet.compile.dialects.dialect import Scope
+from discreet.compile.dialects.duckdb import DUCKDB
 from discreet.compile.fields import field_sql
 from discreet.compile.intervals import UNKNOWN, Interval, double_above, double_below, interval, point
 from discreet.model.expression import Field, Range
@@ -88,7 +89,7 @@ def test_nothing_is_wider_than_it_must_be():
 def test_a_column_is_clamped_to_doubles_inside_of_its_bounds(tenths):
     """The double nearest to a tenth lies above it, and would be out of bounds as an upper bound."""
     bounds = Range(low=Fraction(-tenths, 10), high=Fraction(tenths, 10))
-    sql = field_sql(Field(name="x", type=ValueType.NUMBER, range=bounds), "x", Scope(prefix="let"))
+    sql = field_sql(Field(name="x", type=ValueType.NUMBER, range=bounds), "x", Scope(DUCKDB, prefix="let"))
     rows = connection().execute(f"SELECT {sql} FROM (VALUES (1e9), (-1e9)) AS v(x)").fetchall()
     for (value,) in rows:
         assert bounds.low <= value <= bounds.high

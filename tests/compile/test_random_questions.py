@@ -139,6 +139,8 @@ def test_without_noise_and_within_all_limits_answers_are_those_of_plain_sql(ques
     except QueryRefused:  # too many joins: a person could have 12 to that number of rows
         return
     if plan.threshold is not None:
+        if plan.bounded.parts[plan.bounded.selector].weighing.whole < 2:
+            return  # one person alone is never named
         plan = replace(plan, threshold=replace(plan.threshold, threshold=2))
     DATABASE.fill(*rows)
     with pytest.MonkeyPatch.context() as patch:

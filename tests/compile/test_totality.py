@@ -5,9 +5,9 @@ from datetime import date, datetime
 
 from hypothesis import HealthCheck, given, settings
 
+from discreet.compile.dialects.duckdb import DUCKDB
 from discreet.compile.functions import FUNCTIONS, range_of
 from discreet.compile.keys import integer_values
-from discreet.compile.quoting import SQL_TYPES
 from discreet.model.policy import ValueType
 from tests.compile import reference
 from tests.compile.generate import CALLS, expressions
@@ -34,7 +34,7 @@ ALL_ROWS = [dict(zip(columns(), row, strict=True)) for row in zip(*columns().val
 @many
 @given(expressions())
 def test_nothing_raises_and_every_value_is_of_its_type_and_in_its_range(expression):
-    assert sql_type(expression) == SQL_TYPES[expression.type]
+    assert sql_type(expression) == DUCKDB.types[expression.type]
     known = range_of(expression)
     values = [value for value in run(expression) if value is not None]
     assert all(type(value) is KINDS[expression.type] for value in values)

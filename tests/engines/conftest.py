@@ -1,9 +1,10 @@
-"""A small clinic as files of every kind, with one cell that must never be seen."""
+"""A small clinic as files of every kind and in PostgreSQL, with one cell that must never be seen."""
 
 import importlib.util
 import os
 import shutil
 import traceback
+from functools import cache
 
 import duckdb
 import pytest
@@ -13,6 +14,8 @@ from discreet.engines.spark import SparkEngine
 from discreet.engines.spark_quiet import load_pyspark
 from discreet.engines.spark_session import local_session
 from discreet.model.declaration import Source
+from tests.engines import databases
+from tests.engines.expressions import PostgresRows, SparkRows
 from tests.servers import missing
 
 CANARY = "canary-5e1f"
@@ -61,6 +64,41 @@ def open_engine(folder):
     yield opening
     for engine in opened:
         engine.close()
+
+
+@pytest.fixture(scope="session")
+def rows_of(request, tmp_path_factory):
+    """The nasty rows in a plain session of an engine."""
+
+    @cache
+    def opened(name):
+        if name == "postgres":
+            rows = PostgresRows(request.getfixturevalue("postgres_server").url)
+            request.addfinalizer(rows.close)
+            return rows
+        return SparkRows(request.getfixturevalue("spark"), tmp_path_factory.mktemp("rows"))
+
+    return opened
+
+
+@pytest.fixture(scope="module")
+def clinic(postgres_server):
+    """The address of the superuser in a database of PostgreSQL."""
+    return databases.create_clinic(postgres_server, CANARY)
+
+
+@pytest.fixture
+def open_postgres(clinic):
+    engines = databases.Engines()
+    both = {name: source(f"{clinic}#{name}") for name in ("visits", "wards")}
+    yield lambda sources=None, **options: engines(sources or both, **options)
+    engines.close()
+
+
+@pytest.fixture
+def changes(clinic):
+    """Statements of the superuser in the database of the tests."""
+    return lambda *statements: databases.execute(clinic, *statements)
 
 
 JAVA = "apt-get install openjdk-17-jre-headless"

@@ -2,13 +2,20 @@ from pathlib import Path
 
 import pytest
 
-from .places import account, charge, new_places
+from .places import KINDS, account, charge, new_places
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    """Which database keeps the ledger: a module that is about one of them says so."""
+    return request.param
 
 
 @pytest.fixture
-def place():
+def place(kind, request):
     """A place where no ledger is yet."""
-    with new_places() as new_place:
+    server = request.getfixturevalue("postgres_server") if kind == "postgres" else None
+    with new_places(server) as new_place:
         yield new_place()
 
 
@@ -26,8 +33,8 @@ def path(place):
 
 
 @pytest.fixture
-def anchor(path):
-    return path.with_name(path.name + ".anchor")
+def anchor(place):
+    return place.anchor
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """Run as a program: many processes on one ledger, and processes that are killed at every step.
 
 It forks from a program that has no threads, which is the only clean way to. Nothing in discreet can be told
-to crash; the children replace what the ledger calls (os.fsync, Path.replace, sqlite3) by versions that kill.
+to crash; the children replace what the ledger calls (os.fsync, Path.replace, sqlite3, psycopg) by versions
+that kill.
 """
 
 import json
@@ -12,10 +13,12 @@ import sqlite3
 import sys
 import traceback
 
+import psycopg
+
 from discreet.errors import BudgetExceeded
 from discreet.ledger.ledger import Kind
 from discreet.model.privacy import PureLoss
-from tests.ledger.places import Place, account, charge
+from tests.ledger.places import account, charge, place_at
 
 
 def in_child(work):
@@ -46,19 +49,32 @@ def outcome(child):
 
 def race(place, processes):
     """Each process tries one charge of its own, all at once; the parent keeps its handle open."""
+    return race_on(place, processes, lambda inherited, _: inherited)
+
+
+def race_of_machines(place, processes):
+    """The same with a handle and an anchor for each process, as if each were on a machine of its own."""
+    return race_on(place, processes, lambda _, number: place.on_another_machine(number).open())
+
+
+def race_on(place, processes, handle_of):
     start_reading, start_writing = os.pipe()
     with place.open() as inherited:
         inherited.open_account(account())
 
-        def work(report):
-            os.close(start_writing)
-            os.read(start_reading, 1)  # returns when the parent closes its end
-            try:
-                report(charge(inherited, f"by {os.getpid()}").number)
-            except BudgetExceeded:
-                report("refused")
+        def working(number):
+            def work(report):
+                ledger = handle_of(inherited, number)
+                os.close(start_writing)
+                os.read(start_reading, 1)  # returns when the parent closes its end
+                try:
+                    report(charge(ledger, f"by {os.getpid()}").number)
+                except BudgetExceeded:
+                    report("refused")
 
-        children = [in_child(work) for _ in range(processes)]
+            return work
+
+        children = [in_child(working(number)) for number in range(processes)]
         os.close(start_writing)
         results = [outcome(child) for child in children]
         inherited.verify()
@@ -137,6 +153,15 @@ class Countdown:
 
         return counted
 
+    def before(self, function):
+        """After it is before the next."""
+
+        def counted(*args, **kwargs):
+            self.step()
+            return function(*args, **kwargs)
+
+        return counted
+
     def step(self):
         if self.steps == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -149,6 +174,8 @@ class Countdown:
 
         connect = sqlite3.connect
         sqlite3.connect = lambda *args, **kwargs: connect(*args, **{**kwargs, "factory": Connection})
+        psycopg.connect = self.before(psycopg.connect)
+        psycopg.Cursor.execute = self.before(psycopg.Cursor.execute)
         os.fsync = self.around(os.fsync)
         pathlib.Path.replace = self.around(pathlib.Path.replace)
 
@@ -169,7 +196,7 @@ def ask(ledger, key):
 
 def crash_in_new(place, least):
     """Kill at step 0, 1, 2, … of the first question to a ledger, a new one each time, until it lives."""
-    return crash_until_alive(lambda steps: Place(address=f"{place.address} {steps}"), least)
+    return crash_until_alive(place.other, least)
 
 
 def crash_in_old(place, least):
@@ -210,6 +237,6 @@ def crash_once(place, steps, key):
 
 
 if __name__ == "__main__":
-    _, command, address, count = sys.argv
-    result = globals()[command](Place(address=address), int(count))
+    _, command, address, anchor, count = sys.argv
+    result = globals()[command](place_at(address, anchor), int(count))
     json.dump(result, sys.stdout)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -337,6 +338,19 @@ def test_names_and_questions_may_be_in_any_script(ledger):
     ledger.verify()
 
 
+def test_the_longest_names_fit(place):
+    """Random, so that no database can make them shorter."""
+    longest = [os.urandom(500).hex() for _ in range(4)]
+    with place.open() as ledger:
+        ledger.open_account(account(longest[0], fingerprint=longest[1]))
+        receipt = charge(ledger, longest[2], dataset=longest[0], analyst=longest[3])
+        ledger.store_answer(receipt, b"42")
+        ledger.rebase(write_off="everything", reason="to be sure")
+        ledger.verify()
+        with pytest.raises(InvalidInput, match="bytes in UTF-8"):
+            charge(ledger, "é" * 501, dataset=longest[0])
+
+
 def test_threads_share_one_budget(ledger):
     def attempt(i):
         try:
@@ -396,3 +410,18 @@ def test_handles_on_one_ledger_see_each_other(place, ledger):
         assert ledger.balance("staff").spent == TENTH
         charge(ledger, "k2")
         assert other.balance("staff").spent == PureLoss(epsilon=0.2)
+
+
+@pytest.mark.parametrize(("cap", "more"), [(1, 0.06), (0.95, 0.01)], ids=["budget", "cap"])
+def test_the_sums_refuse_even_if_the_code_does_not(place, monkeypatch, cap, more):
+    """The conditional update is a wall of its own: take the filter away."""
+    monkeypatch.setattr(
+        "discreet.ledger.turns._admitted", lambda balance, _, cost: balance.spent_units.plus(cost)
+    )
+    with place.open() as ledger:
+        ledger.open_account(account(cap=PureLoss(epsilon=cap)))
+        charge(ledger, "k", loss=PureLoss(epsilon=0.95))
+        with pytest.raises(LedgerClosed, match="refuse"):
+            charge(ledger, "k2", loss=PureLoss(epsilon=more))
+        assert ledger.balance("staff").spent == PureLoss(epsilon=0.95)
+        ledger.verify()

@@ -13,9 +13,13 @@ import pytest
 from discreet.errors import InvalidInput, LedgerClosed
 from discreet.ledger import sqlite_file
 from discreet.ledger.sqlite import SqliteLedger
-from discreet.model.privacy import PureLoss
 
 from .places import TENTH, account, charge, closed_at_every_call
+
+
+@pytest.fixture
+def kind():
+    return "sqlite"
 
 
 def raw(path, *statements):
@@ -122,21 +126,6 @@ def test_a_trigger_that_was_removed_is_missed(used, path):
     closed_at_every_call(used, "triggers were changed")
 
 
-@pytest.mark.parametrize(("cap", "more"), [(1, 0.06), (0.95, 0.01)], ids=["budget", "cap"])
-def test_the_sums_refuse_even_if_the_code_does_not(place, monkeypatch, cap, more):
-    """The conditional update is a wall of its own: take the filter away."""
-    monkeypatch.setattr(
-        "discreet.ledger.sqlite._admitted", lambda balance, _, cost: balance.spent_units.plus(cost)
-    )
-    with place.open() as ledger:
-        ledger.open_account(account(cap=PureLoss(epsilon=cap)))
-        charge(ledger, "k", loss=PureLoss(epsilon=0.95))
-        with pytest.raises(LedgerClosed, match="refuse"):
-            charge(ledger, "k2", loss=PureLoss(epsilon=more))
-        assert ledger.balance("staff").spent == PureLoss(epsilon=0.95)
-        ledger.verify()
-
-
 # Damage, rights, space, other programs.
 
 
@@ -204,7 +193,7 @@ def test_anchors_that_cannot_be_are_refused(bad, tmp_path):
 
 def test_a_program_that_keeps_the_database_locked_is_told(ledger, path, monkeypatch):
     monkeypatch.setattr(sqlite_file, "PATIENCE_MILLISECONDS", 50)
-    ledger._file.disconnect()
+    ledger._database.disconnect()
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerClosed, match="locked by another program"):

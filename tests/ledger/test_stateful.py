@@ -6,7 +6,13 @@ from math import ceil
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.ledger.ledger import Kind
@@ -27,9 +33,11 @@ amounts = st.one_of(
 class LedgerMachine(RuleBasedStateMachine):
     """The model: a dict for each thing that a ledger remembers."""
 
+    server = None
+
     @initialize(cap=st.sampled_from([Fraction(1, 2), Fraction(2)]))
     def start(self, cap):
-        self.places = new_places()
+        self.places = new_places(self.server)
         self.place = self.places.__enter__()()
         self.handles = [self.place.open(), self.place.open()]
         self.budget = dict.fromkeys(DATASETS, Fraction(2))
@@ -140,7 +148,15 @@ class LedgerMachine(RuleBasedStateMachine):
         self.places.__exit__(None, None, None)
 
 
-TestAnySequence = LedgerMachine.TestCase
-TestAnySequence.settings = settings(
-    max_examples=30, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-)
+def test_any_sequence(kind, request):
+    server = request.getfixturevalue("postgres_server") if kind == "postgres" else None
+    machine = type("Machine", (LedgerMachine,), {"server": server})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=30 if server is None else 10,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

@@ -16,12 +16,11 @@ from rich.table import Table
 
 from discreet.apps.burn_down import amount_of, forecast, spent_by
 from discreet.apps.config import read_policy
+from discreet.apps.ledgers import open_ledger, place_of
 from discreet.apps.plot import steps
-from discreet.apps.session import ledger_path
 from discreet.compile.calibrate import analyst_cap_of, budget_of
 from discreet.errors import InvalidInput
 from discreet.ledger.ledger import Account, Balance, Entry, Kind
-from discreet.ledger.sqlite import SqliteLedger
 from discreet.ledger.units import KeptLoss
 from discreet.model.policy import Dataset
 from discreet.model.privacy import PureLoss
@@ -48,17 +47,17 @@ class Standing:
 
 def standing_of(policy: Path) -> Standing:
     """From the policy and its ledger alone: the data is not opened, and no ledger is made."""
-    dataset = read_policy(policy).dataset
-    path = ledger_path(policy)
-    if path.exists():
-        with SqliteLedger(path) as ledger:
-            try:
-                balance = ledger.balance(dataset.name)
-            except InvalidInput:
-                return _unopened(dataset)
-            entries = list(ledger.entries(dataset.name))
-        return Standing(balance=balance, entries=entries, declared=declared_account(dataset, balance.account))
-    return _unopened(dataset)
+    declared = read_policy(policy)
+    dataset = declared.dataset
+    with open_ledger(place_of(policy, declared.ledger)) as ledger:
+        if not ledger.exists():
+            return _unopened(dataset)
+        try:
+            balance = ledger.balance(dataset.name)
+        except InvalidInput:
+            return _unopened(dataset)
+        entries = list(ledger.entries(dataset.name))
+    return Standing(balance=balance, entries=entries, declared=declared_account(dataset, balance.account))
 
 
 def declared_account(dataset: Dataset, account: Account) -> Account:

@@ -151,7 +151,7 @@ def ask(
     from discreet.apps.answer_view import show_answer
     from discreet.apps.session import open_curator
 
-    with open_curator(policy, analyst=analyst) as curator, waiting("Asking"):
+    with open_curator(policy, analyst=analyst) as curator, waiting("Asking") as curator.watch:
         answer = curator.ask(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
     show_answer(answer, output)
 
@@ -205,7 +205,7 @@ def bounds(column: str, epsilon: float, analyst: str | None, policy: Path, outpu
     from discreet.apps.bounds import learn_bounds, show_bounds
     from discreet.apps.session import open_curator
 
-    with open_curator(policy, analyst=analyst) as curator, waiting("Asking"):
+    with open_curator(policy, analyst=analyst) as curator, waiting("Asking") as curator.watch:
         found = learn_bounds(curator, column, epsilon=epsilon)
     show_bounds(found, output)
 

@@ -1,12 +1,17 @@
 """The commands of the data's owner: the budget, the ledger, new data."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from discreet.apps.options import policy_option, table_or_json
+
+if TYPE_CHECKING:
+    from discreet.apps.ledgers import LedgerPlace
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
@@ -66,37 +71,43 @@ def ledger() -> None:
 
 
 ledger_option = click.option(
-    "--ledger", "path", type=click.Path(path_type=Path), help="The ledger's own file, instead of --policy."
+    "--ledger", "location", help="The ledger's own file, or postgresql://…, instead of --policy."
+)
+anchor_option = click.option(
+    "--anchor", type=click.Path(path_type=Path), help="Its anchor, if that is not where it belongs."
 )
 
 
 @ledger.command()
 @policy_option
 @ledger_option
-def verify(policy: Path, path: Path | None) -> None:
+@anchor_option
+def verify(policy: Path, location: str | None, anchor: Path | None) -> None:
     """Replay all entries: the chain of hashes, the sums, the stored answers, the anchor.
 
-    Needs neither the data nor the policy. Exits with 1 if anything is not as it was.
+    Needs neither the data nor, with --ledger, the policy. Exits with 1 if anything is not as it was.
 
     \b
     Examples:
       discreet ledger verify
       discreet ledger verify --ledger clinic.ledger
+      discreet ledger verify --ledger postgresql://db.example/clinic#discreet --anchor clinic.ledger.anchor
     """
     from discreet.apps.owner import verify_ledger
 
-    verify_ledger(_ledger_path(policy, path))
+    verify_ledger(_place(policy, location, anchor))
 
 
 @ledger.command()
 @policy_option
 @ledger_option
+@anchor_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     help="Where to write it; an existing file is never overwritten. The terminal if not given.",
 )
-def export(policy: Path, path: Path | None, out: Path | None) -> None:
+def export(policy: Path, location: str | None, anchor: Path | None, out: Path | None) -> None:
     """Write all entries as lines of JSON, each with the hash that chains it to the one before.
 
     Also works on a ledger that is closed because something is wrong.
@@ -108,7 +119,7 @@ def export(policy: Path, path: Path | None, out: Path | None) -> None:
     """
     from discreet.apps.owner import export_ledger
 
-    export_ledger(_ledger_path(policy, path), out)
+    export_ledger(_place(policy, location, anchor), out)
 
 
 @click.group()
@@ -137,10 +148,12 @@ def refresh(policy: Path, yes: bool) -> None:
     refresh_data(policy, _confirmation(yes))
 
 
-def _ledger_path(policy: Path, path: Path | None) -> Path:
-    from discreet.apps.session import ledger_path
+def _place(policy: Path, location: str | None, anchor: Path | None) -> "LedgerPlace":
+    """The ledger that was named, or that of the policy."""
+    from discreet.apps.ledgers import place_named, place_named_by
 
-    return ledger_path(policy) if path is None else path
+    place = place_named_by(policy) if location is None else place_named(location, policy)
+    return place if anchor is None else replace(place, anchor=anchor)
 
 
 def _confirmation(yes: bool) -> Callable[[str], None]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from discreet.errors import InvalidInput, PolicyError
+from discreet.ledger.postgres_address import is_postgres, read_address
 from discreet.model.declaration import ColumnDeclaration, Policy, nearest
 from discreet.model.exact import exact_fraction, positive_count, positive_epsilon
 from discreet.model.neighbours import Neighbours
@@ -32,7 +33,7 @@ T = TypeVar("T")
 
 SETTINGS = {
     "": ("dataset", "tables"),
-    "dataset": ("name", "neighbours", "budget", "per_analyst", "per_question"),
+    "dataset": ("name", "neighbours", "budget", "per_analyst", "per_question", "ledger"),
     "budget": ("epsilon", "delta"),
     "per_analyst": ("epsilon",),
     "per_question": ("epsilon",),
@@ -59,6 +60,7 @@ def read_policy(path: str | Path) -> Policy:
         dataset=_dataset(root.section("dataset"), tables),
         columns={name: _columns(section) for name, section in sections.items()},
         places={name: section.place() for name, section in sections.items()},
+        ledger=_ledger(root.section("dataset")),
     )
 
 
@@ -157,6 +159,25 @@ def _neighbours(section: _Section) -> Neighbours:
     if value not in known:
         section.refuse("neighbours", f"“{value}” is not a relation of neighbours.", nearest(value, known))
     return Neighbours(value)
+
+
+def _ledger(section: _Section) -> str | None:
+    """Where the ledger is, if the policy says so. Analysts may read it, so that no password is in it."""
+    if "ledger" not in section.values:
+        return None
+    example = 'ledger = "postgresql://HOST/DATABASE#SCHEMA", or the path of a file'
+    location = section.text("ledger", example)
+    if not is_postgres(location):
+        if "://" in location:
+            section.refuse("ledger", "no ledger can be kept there.", f"Write {example}.")
+        return location
+    if section.checked("ledger", lambda: read_address(location)).has_password:
+        section.refuse(
+            "ledger",
+            "everybody who reads the policy would read the password in it.",
+            "Keep it in the file that PGPASSFILE names, in the one of PGSERVICEFILE, or as PGPASSWORD.",
+        )
+    return location
 
 
 def _cap(section: _Section, name: str, budget: Fraction) -> Fraction:

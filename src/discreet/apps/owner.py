@@ -14,18 +14,17 @@ from rich.table import Table
 
 from discreet.apps.budget_view import declared_account, readable, show_loss
 from discreet.apps.config import read_policy
-from discreet.apps.session import ledger_path
+from discreet.apps.ledgers import LedgerPlace, open_existing, place_of
 from discreet.errors import InvalidInput
-from discreet.ledger.ledger import Account, Balance, Kind
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.ledger.ledger import Account, Balance, Kind, Ledger
 
 Confirm = Callable[[str], None]
 """Shows what will be done, asks whether to go on, and raises if not."""
 
 
-def verify_ledger(path: Path) -> None:
+def verify_ledger(place: LedgerPlace) -> None:
     """Replay the whole ledger and say what was checked; LedgerClosed if anything is not as it was."""
-    with open_existing(path) as ledger:
+    with open_existing(place) as ledger:
         ledger.verify()
         lines = [json.loads(line) for line in ledger.export()]
         opened = dict.fromkeys(line["dataset"] for line in lines if line["kind"] == Kind.OPENED)
@@ -52,9 +51,9 @@ def verify_ledger(path: Path) -> None:
         console.print(f"The last entry is {len(lines)}, with the digest {lines[-1]['digest']}")
 
 
-def export_ledger(path: Path, out: Path | None) -> None:
+def export_ledger(place: LedgerPlace, out: Path | None) -> None:
     """All entries as lines of JSON, also of a ledger that is closed. An existing file is kept."""
-    with open_existing(path) as ledger:
+    with open_existing(place) as ledger:
         if out is None:
             for line in ledger.export():
                 sys.stdout.write(line + "\n")
@@ -73,8 +72,9 @@ def export_ledger(path: Path, out: Path | None) -> None:
 
 def refresh_data(policy: Path, confirm: Confirm) -> None:
     """Start a new version of the data: stored answers no longer apply, and the budget goes on."""
-    dataset = read_policy(policy).dataset
-    with open_existing(ledger_path(policy)) as ledger:
+    declared = read_policy(policy)
+    dataset = declared.dataset
+    with open_existing(place_of(policy, declared.ledger)) as ledger:
         balance = _balance(ledger, dataset.name)
         text = (
             f"“{dataset.name}” is at version {balance.version}. With new data it becomes version"
@@ -92,37 +92,28 @@ def refresh_data(policy: Path, confirm: Confirm) -> None:
 
 def change_budget(policy: Path, reason: str, confirm: Confirm) -> None:
     """Make the ledger's budget and cap what the policy says now, with the reason as an entry for ever."""
-    dataset = read_policy(policy).dataset
-    with open_existing(ledger_path(policy)) as ledger:
+    declared = read_policy(policy)
+    dataset = declared.dataset
+    with open_existing(place_of(policy, declared.ledger)) as ledger:
         balance = _balance(ledger, dataset.name)
-        declared = declared_account(dataset, balance.account)
-        if declared == balance.account:
+        account = declared_account(dataset, balance.account)
+        if account == balance.account:
             Console(highlight=False).print("The ledger already has the budget that the policy declares.")
             return
         text = (
             f"The budget of “{dataset.name}”, of which {show_loss(balance.spent)} is spent:\n"
             f"  from {_budget_text(balance.account)}\n"
-            f"  to   {_budget_text(declared)}\n"
+            f"  to   {_budget_text(account)}\n"
             "More budget is more that can be learnt about each person, for ever. Change it?"
         )
         confirm(text)
         after = ledger.change_budget(
-            dataset.name, budget=declared.budget, analyst_cap=declared.analyst_cap, reason=reason
+            dataset.name, budget=account.budget, analyst_cap=account.analyst_cap, reason=reason
         )
     Console(highlight=False).print(f"Changed: {show_loss(after.left)} is left.", markup=False)
 
 
-def open_existing(path: Path) -> SqliteLedger:
-    """A ledger that is there already: looking at one must not make one."""
-    if not path.is_file():
-        raise InvalidInput(
-            f"There is no ledger “{path}”.",
-            remedy="It is made beside the policy by the first question; name it with --policy or --ledger.",
-        )
-    return SqliteLedger(path)
-
-
-def _balance(ledger: SqliteLedger, dataset: str) -> Balance:
+def _balance(ledger: Ledger, dataset: str) -> Balance:
     try:
         return ledger.balance(dataset)
     except InvalidInput:

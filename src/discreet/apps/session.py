@@ -4,9 +4,9 @@ import getpass
 from pathlib import Path
 
 from discreet.apps.config import read_policy
+from discreet.apps.ledgers import open_ledger, place_of
 from discreet.curator import Curator
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.ledger.sqlite import SqliteLedger
 from discreet.model.declaration import complete_with_schema
 
 
@@ -16,9 +16,9 @@ def open_curator(policy: str | Path, *, analyst: str | None = None) -> Curator:
     declared = read_policy(path)
     engine = DuckDBEngine(declared.sources, path.parent)
     dataset = complete_with_schema(declared, {name: engine.schema(name) for name in declared.sources})
-    return Curator(dataset, engine, SqliteLedger(ledger_path(path)), analyst=analyst or getpass.getuser())
-
-
-def ledger_path(policy: Path) -> Path:
-    """Beside the policy: clinic.toml has clinic.ledger."""
-    return policy.with_suffix(".ledger")
+    ledger = open_ledger(place_of(path, declared.ledger))
+    try:
+        return Curator(dataset, engine, ledger, analyst=analyst or getpass.getuser())
+    except BaseException:
+        ledger.close()
+        raise

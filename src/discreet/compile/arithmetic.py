@@ -1,7 +1,6 @@
 """Functions of numbers.
 
-INTEGER is 64 bits. What might not fit is computed in 128 bits, where two 64-bit factors always fit, and is
-NULL if the result does not fit 64 again. NUMBER is a double; what is not finite is NULL. Neither can raise.
+INTEGER is 64 bits; what does not fit is NULL. NUMBER is a double; what is not finite is NULL. Nothing raises.
 Where the ranges of the columns show that nothing can go wrong, the plain operator is written.
 """
 
@@ -14,15 +13,14 @@ from discreet.compile.definition import (
     Check,
     Emit,
     Function,
-    Operand,
     RangeRule,
-    Scope,
     fixed,
     is_null_literal,
     literal_integer,
     refuse_types,
     unified,
 )
+from discreet.compile.dialects.dialect import Operand, Scope
 from discreet.compile.intervals import Interval, outward
 from discreet.model.expression import Expression, Literal
 from discreet.model.policy import ValueType
@@ -30,6 +28,7 @@ from discreet.model.policy import ValueType
 LARGEST_EXPONENT = 6
 MOST_DIGITS = 12
 
+_ZERO = "CAST(0 AS BIGINT)"
 _NUMBERS_ONLY = "It takes numbers; convert with CAST(x AS DOUBLE)."
 
 
@@ -53,9 +52,9 @@ def _to_integer(usage: str) -> Check:
 
 
 def _exact_integers(operator: str, range_rule: RangeRule) -> Emit:
-    """In 64 bits where the result is known to fit, else in 128 and back."""
+    """Plainly where the result is known to fit 64 bits, else checked."""
 
-    def emit(operands: Sequence[Operand], _: Scope) -> str:
+    def emit(operands: Sequence[Operand], scope: Scope) -> str:
         narrowed = [
             Operand(sql=each.sql, interval=each.interval.within_integers(), expression=each.expression)
             for each in operands
@@ -63,8 +62,7 @@ def _exact_integers(operator: str, range_rule: RangeRule) -> Emit:
         *left, right = [each.sql for each in operands]
         if range_rule(narrowed).fits_integer():
             return f"({''.join(left)} {operator} {right})"
-        wide = f"CAST({left[0]} AS HUGEINT) " if left else ""
-        return f"TRY_CAST({wide}{operator} CAST({right} AS HUGEINT) AS BIGINT)"
+        return scope.dialect.checked_integers(operator, left[0] if left else _ZERO, right, scope)
 
     return emit
 
@@ -82,7 +80,7 @@ def _operator(symbol: str, name: str, rule: Callable[[Interval, Interval], Inter
     def emit(operands: Sequence[Operand], scope: Scope) -> str:
         if operands[0].integer:
             return integers(operands, scope)
-        return scope.finite(f"({operands[0].sql} {symbol} {operands[1].sql})", range_rule(operands))
+        return scope.dialect.arithmetic(symbol, operands[0], operands[1], range_rule(operands), scope)
 
     return Function(
         name=name, usage=usage, fewest=2, most=2, check=_numeric(usage), emit=emit, range=range_rule
@@ -99,26 +97,25 @@ def _negate(operands: Sequence[Operand], scope: Scope) -> str:
     return f"(- {operands[0].sql})"
 
 
-def _absolute(operands: Sequence[Operand], _: Scope) -> str:
+def _absolute(operands: Sequence[Operand], scope: Scope) -> str:
     (x,) = operands
     if not x.integer or intervals.absolute(x.interval.within_integers()).fits_integer():
         return f"abs({x.sql})"
-    return f"TRY_CAST(abs(CAST({x.sql} AS HUGEINT)) AS BIGINT)"
+    return scope.let(
+        x.sql,
+        lambda value: (
+            f"(CASE WHEN {value} < 0 THEN {scope.dialect.checked_integers('-', _ZERO, value, scope)}"
+            f" ELSE {value} END)"
+        ),
+    )
 
 
 def _divide_range(operands: Sequence[Operand]) -> Interval:
     return outward(intervals.divide(operands[0].interval, operands[1].interval))
 
 
-def _not_zero(divisor: Operand, zero: str, scope: Scope) -> str:
-    if divisor.interval.excludes_zero():
-        return divisor.sql
-    return scope.let(divisor.sql, lambda value: f"(CASE WHEN {value} <> {zero} THEN {value} END)")
-
-
 def _divide(operands: Sequence[Operand], scope: Scope) -> str:
-    divisor = _not_zero(operands[1], "0e0", scope)
-    return scope.finite(f"({operands[0].sql} / {divisor})", _divide_range(operands))
+    return scope.dialect.quotient(operands[0], operands[1], _divide_range(operands), scope)
 
 
 def _modulo_range(operands: Sequence[Operand]) -> Interval:
@@ -126,19 +123,17 @@ def _modulo_range(operands: Sequence[Operand]) -> Interval:
 
 
 def _modulo(operands: Sequence[Operand], scope: Scope) -> str:
-    """In 128 bits, because -2⁶³ % -1 raises in 64. The remainder of doubles is exact and finite."""
     left, right = operands
     if left.integer:
-        divisor = _not_zero(right, "0", scope)
-        return f"TRY_CAST(CAST({left.sql} AS HUGEINT) % CAST({divisor} AS HUGEINT) AS BIGINT)"
-    return f"({left.sql} % {_not_zero(right, '0e0', scope)})"
+        return scope.dialect.integer_remainder(left.sql, scope.not_zero(right))
+    return scope.dialect.remainder(left, right, scope)
 
 
 def _to_whole(function: str) -> Emit:
-    def emit(operands: Sequence[Operand], _: Scope) -> str:
+    def emit(operands: Sequence[Operand], scope: Scope) -> str:
         if operands[0].integer:
             return operands[0].sql
-        return f"TRY_CAST({function}({operands[0].sql}) AS BIGINT)"
+        return scope.dialect.to_integer(function, operands[0].sql, scope)
 
     return emit
 
@@ -184,11 +179,11 @@ def _round_range(operands: Sequence[Operand]) -> Interval:
 
 
 def _round(operands: Sequence[Operand], scope: Scope) -> str:
-    """Half away from zero. DuckDB rounds x·10^digits, a double, and divides again."""
+    """Half away from zero."""
     digits = _round_digits(operands)
     if operands[0].integer or digits == 0:
         return _to_whole("round")(operands, scope)
-    return scope.finite(f"round({operands[0].sql}, {digits})", _round_range(operands))
+    return scope.dialect.rounded_to(operands[0], digits, _round_range(operands), scope)
 
 
 _POWER = "power(x, exponent)"
@@ -210,12 +205,21 @@ def _power_range(operands: Sequence[Operand]) -> Interval:
 
 def _power(operands: Sequence[Operand], scope: Scope) -> str:
     """Products, which IEEE rounds correctly; pow() is rounded as each C library likes."""
-    exponent = _exponent(operands[1].expression)
-    product = scope.let(operands[0].sql, lambda value: "(" + " * ".join([value] * exponent) + ")")
-    return scope.finite(product, _power_range(operands))
+    base, exponent = operands[0], _exponent(operands[1].expression)
+
+    def product(value: str) -> str:
+        factor = Operand(sql=value, interval=base.interval, expression=base.expression)
+        result = factor
+        for i in range(2, exponent + 1):
+            span = intervals.power(base.interval, i)
+            sql = scope.dialect.arithmetic("*", result, factor, span, scope)
+            result = Operand(sql=sql, interval=span, expression=operands[0].expression)
+        return result.sql
+
+    return scope.let(base.sql, product)
 
 
-def _guarded(name: str, rule: Callable[[Interval], Interval], condition: str | None) -> Function:
+def _guarded(name: str, rule: Callable[[Interval], Interval], condition: str) -> Function:
     """A function of one NUMBER that is NULL where the condition does not hold."""
     usage = f"{name}(x)"
 
@@ -225,10 +229,9 @@ def _guarded(name: str, rule: Callable[[Interval], Interval], condition: str | N
     def emit(operands: Sequence[Operand], scope: Scope) -> str:
         (x,) = operands
         inside = x.sql
-        if condition is not None and not x.interval.ends[0] > 0:
+        if not x.interval.ends[0] > 0:
             inside = scope.let(x.sql, lambda value: f"(CASE WHEN {value} {condition} THEN {value} END)")
-        result = f"{name}({inside})"
-        return scope.finite(result, range_rule(operands)) if condition is None else result
+        return f"{name}({inside})"
 
     return Function(
         name=name,
@@ -239,6 +242,14 @@ def _guarded(name: str, rule: Callable[[Interval], Interval], condition: str | N
         emit=emit,
         range=range_rule,
     )
+
+
+def _exp_range(operands: Sequence[Operand]) -> Interval:
+    return intervals.exponential(operands[0].interval)
+
+
+def _exp(operands: Sequence[Operand], scope: Scope) -> str:
+    return scope.dialect.exponential(operands[0], _exp_range(operands), scope)
 
 
 def _one(name: str, check: Check, emit: Emit, rule: Callable[[Interval], Interval], usage: str) -> Function:
@@ -284,8 +295,16 @@ ARITHMETIC = (
     Function(
         name="power", usage=_POWER, fewest=2, most=2, check=_check_power, emit=_power, range=_power_range
     ),
-    _guarded("sqrt", intervals.square_root, ">= 0e0"),
-    _guarded("ln", lambda x: intervals.logarithm(x, math.log), "> 0e0"),
-    _guarded("log10", lambda x: intervals.logarithm(x, math.log10), "> 0e0"),
-    _guarded("exp", intervals.exponential, None),
+    _guarded("sqrt", intervals.square_root, ">= 0"),
+    _guarded("ln", lambda x: intervals.logarithm(x, math.log), "> 0"),
+    _guarded("log10", lambda x: intervals.logarithm(x, math.log10), "> 0"),
+    Function(
+        name="exp",
+        usage="exp(x)",
+        fewest=1,
+        most=1,
+        check=fixed("exp(x)", [ValueType.NUMBER], ValueType.NUMBER),
+        emit=_exp,
+        range=_exp_range,
+    ),
 )

@@ -12,14 +12,12 @@ from discreet.compile.definition import (
     Check,
     Emit,
     Function,
-    Operand,
     RangeRule,
-    Scope,
     as_type,
     refuse_types,
 )
+from discreet.compile.dialects.dialect import Operand, Scope
 from discreet.compile.intervals import UNKNOWN, Interval, each_end, half_away_from_zero, interval, outward
-from discreet.compile.quoting import text_sql
 from discreet.model.policy import ValueType
 
 INTEGER, NUMBER, TEXT = ValueType.INTEGER, ValueType.NUMBER, ValueType.TEXT
@@ -29,7 +27,7 @@ _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
 _SHAPES = {
     INTEGER: "[+-]?[0-9]{1,30}",
-    NUMBER: "[+-]?([0-9]{1,400}([.][0-9]{0,400})?|[.][0-9]{1,400})([eE][+-]?[0-9]{1,4})?",
+    NUMBER: "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,4})?",
     DATE: _DATE,
     TIMESTAMP: f"{_DATE}([ T]{_TIME})?",
 }
@@ -51,25 +49,17 @@ _OTHERWISE = {
 
 
 def _from_text(sql: str, kind: ValueType, scope: Scope) -> str:
-    """The text in its plain form, or NULL, which then converts without fail."""
-    target = {INTEGER: "BIGINT", NUMBER: "DOUBLE", DATE: "DATE", TIMESTAMP: "TIMESTAMP"}[kind]
-
-    def plain(value: str) -> str:
-        matches = f"regexp_full_match({value}, {text_sql(_SHAPES[kind])})"
-        return f"TRY_CAST((CASE WHEN {matches} THEN {value} END) AS {target})"
-
-    converted = scope.let(sql, plain)
-    if kind is NUMBER:
-        return scope.finite(converted, UNKNOWN)
-    return converted if kind is INTEGER else in_calendar(converted, kind, scope)
+    """The text in its plain form, or NULL."""
+    converted = scope.dialect.parsed(sql, kind, _SHAPES[kind], scope)
+    return converted if kind.numeric else in_calendar(converted, kind, scope)
 
 
 def _truth(sql: str, scope: Scope) -> str:
     return scope.let(
-        f"lower({sql})",
+        scope.dialect.text_call("lower", [sql]),
         lambda value: (
-            f"(CASE WHEN ({value} COLLATE \"C\") = 'true' THEN TRUE"
-            f" WHEN ({value} COLLATE \"C\") = 'false' THEN FALSE END)"
+            f"(CASE WHEN {scope.dialect.binary(value)} = 'true' THEN TRUE"
+            f" WHEN {scope.dialect.binary(value)} = 'false' THEN FALSE END)"
         ),
     )
 
@@ -85,11 +75,10 @@ def _emit(target: ValueType) -> Emit:
             case ValueType.TEXT, _:
                 return _from_text(operand.sql, target, scope)
             case ValueType.NUMBER, ValueType.INTEGER:
-                return f"TRY_CAST(round({operand.sql}) AS BIGINT)"
+                return scope.dialect.to_integer("round", operand.sql, scope)
             case ValueType.INTEGER, ValueType.BOOLEAN:
                 return f"({operand.sql} <> 0)"
-        names = {INTEGER: "BIGINT", NUMBER: "DOUBLE", TEXT: "VARCHAR", DATE: "DATE", TIMESTAMP: "TIMESTAMP"}
-        return f"TRY_CAST({operand.sql} AS {names[target]})"
+        return scope.dialect.convert(operand.sql, operand.expression.type, target)
 
     return emit
 

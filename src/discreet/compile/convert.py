@@ -55,8 +55,12 @@ _SIMPLE: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {
     exp.Quarter: ("quarter", ("this",)),
     exp.Month: ("month", ("this",)),
     exp.Day: ("day", ("this",)),
+    exp.DayOfWeek: ("dayofweek", ("this",)),
     exp.DayOfWeekIso: ("dayofweek", ("this",)),
+    exp.Hour: ("hour", ("this",)),
+    exp.Replace: ("replace", ("this", "expression", "replacement")),
 }
+_ANONYMOUS = ("add_days",)
 _IGNORED = {"big_int", "typed", "safe", "copy", "default", "is_left", "coerce", "null"}
 _CASTS = {
     "integer": (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT),
@@ -64,7 +68,7 @@ _CASTS = {
     "text": (exp.DType.TEXT, exp.DType.VARCHAR),
     "boolean": (exp.DType.BOOLEAN,),
     "date": (exp.DType.DATE,),
-    "timestamp": (exp.DType.TIMESTAMP,),
+    "timestamp": (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME),
 }
 _EXTRACTED = {"YEAR": "year", "QUARTER": "quarter", "MONTH": "month", "DAY": "day", "HOUR": "hour"}
 
@@ -102,7 +106,23 @@ def convert(node: exp.Expression, leaf: Leaf) -> Expression:
             return _cast(node, leaf)
         case exp.Extract():
             return _extract(node, leaf)
+        case exp.DateDiff(this=end, expression=start):
+            _check_parts(node, ("this", "expression", "unit", "date_part_boundary"))
+            return build_call("date_diff", (_unit(node), convert(start, leaf), convert(end, leaf)))
+        case exp.TimestampTrunc(this=moment) | exp.DateTrunc(this=moment):
+            _check_parts(node, ("this", "unit"))
+            return build_call("date_trunc", (_unit(node), convert(moment, leaf)))
+        case exp.Log(this=exp.Literal(this="10"), expression=exp.Expression() as number):
+            return build_call("log10", (convert(number, leaf),))
+        case exp.Anonymous(expressions=arguments) if node.name.lower() in _ANONYMOUS:
+            return build_call(node.name.lower(), tuple(convert(each, leaf) for each in arguments))
     raise refused(node)
+
+
+def _unit(node: exp.Expression) -> Literal:
+    """The unit of a date function, which sqlglot reads as a word."""
+    unit = node.args.get("unit")
+    return build_literal(unit.name.lower() if isinstance(unit, exp.Var | exp.Literal) else "")
 
 
 def _chain(node: exp.And | exp.Or) -> list[exp.Expression]:
@@ -148,12 +168,8 @@ _INSTEAD: dict[type[exp.Expression], tuple[str, str]] = {
     exp.Exists: ("EXISTS", _OTHER_PEOPLE),
     exp.In: ("IN (SELECT …)", _OTHER_PEOPLE),
     exp.ILike: ("ILIKE", "Write lower(x) LIKE '…'."),
-    exp.TimestampTrunc: (
-        "date_trunc",
-        "Group by year(x) and month(x), and list the years: year(x) IN (2026).",
-    ),
-    exp.DateTrunc: ("date_trunc", "Group by year(x) and month(x), and list the years: year(x) IN (2026)."),
-    exp.Log: ("log", "Write ln(x)."),
+    exp.IntDiv: ("x // y", "Write floor(x / y)."),
+    exp.Log: ("log", "Write ln(x) or log10(x)."),
 }
 
 

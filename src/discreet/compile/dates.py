@@ -5,28 +5,23 @@ truncation and no difference of them can leave the engine's range. There are no 
 """
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 
 from discreet.compile.definition import (
     Arguments,
     Function,
-    Operand,
-    Scope,
     as_type,
     fixed,
     is_null_literal,
     literal_text,
     refuse_types,
 )
+from discreet.compile.dialects.dialect import Operand, Scope
 from discreet.compile.intervals import Interval, interval
 from discreet.errors import QueryRefused
-from discreet.model.expression import Expression
+from discreet.model.expression import Expression, Literal
 from discreet.model.policy import ValueType
 
-FIRST_DATE = "DATE '0001-01-01'"
-LAST_DATE = "DATE '9999-12-31'"
-FIRST_TIMESTAMP = "TIMESTAMP '0001-01-01 00:00:00'"
-LAST_TIMESTAMP = "TIMESTAMP '9999-12-31 23:59:59.999999'"
 LONGEST_DAYS = (date.max - date.min).days
 
 _UNITS = ("year", "quarter", "month", "week", "day")
@@ -34,7 +29,8 @@ _UNITS = ("year", "quarter", "month", "week", "day")
 
 def in_calendar(sql: str, kind: ValueType, scope: Scope) -> str:
     """A DATE or TIMESTAMP of the years 1 to 9999, else NULL; ±infinity is outside too."""
-    low, high = (FIRST_DATE, LAST_DATE) if kind is ValueType.DATE else (FIRST_TIMESTAMP, LAST_TIMESTAMP)
+    ends = (date.min, date.max) if kind is ValueType.DATE else (datetime.min, datetime.max)
+    low, high = (scope.dialect.literal(Literal(value=end, type=kind)) for end in ends)
     return scope.let(sql, lambda value: f"(CASE WHEN {value} BETWEEN {low} AND {high} THEN {value} END)")
 
 
@@ -50,11 +46,6 @@ def _moment(usage: str, expression: Expression) -> Expression:
     return converted
 
 
-def _date_part(part: str, sql: str) -> str:
-    """Cast, because DuckDB gives a DOUBLE for the part of a constant NULL."""
-    return f"CAST(date_part('{part}', {sql}) AS BIGINT)"
-
-
 def _part(name: str, low: int, high: int, part: str | None = None) -> Function:
     usage = f"{name}(date)"
     return Function(
@@ -63,13 +54,13 @@ def _part(name: str, low: int, high: int, part: str | None = None) -> Function:
         fewest=1,
         most=1,
         check=lambda arguments: ((_moment(usage, arguments[0]),), ValueType.INTEGER),
-        emit=lambda operands, _: _date_part(part or name, operands[0].sql),
+        emit=lambda operands, scope: scope.dialect.date_part(part or name, operands[0].sql),
         range=lambda _: interval(low, high),
     )
 
 
-def _hour(operands: Sequence[Operand], _: Scope) -> str:
-    return _date_part("hour", operands[0].sql)
+def _hour(operands: Sequence[Operand], scope: Scope) -> str:
+    return scope.dialect.date_part("hour", operands[0].sql)
 
 
 _TRUNC = "date_trunc('unit', date)"
@@ -87,10 +78,9 @@ def _check_trunc(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return (arguments[0], _moment(_TRUNC, arguments[1])), ValueType.DATE
 
 
-def _trunc(operands: Sequence[Operand], _: Scope) -> str:
+def _trunc(operands: Sequence[Operand], scope: Scope) -> str:
     """Weeks begin on Monday, as did the year 1, so that no week begins before the calendar does."""
-    unit = _unit(operands[0].expression)
-    return f"CAST(date_trunc('{unit}', CAST({operands[1].sql} AS DATE)) AS DATE)"
+    return scope.dialect.date_trunc(_unit(operands[0].expression), operands[1].sql)
 
 
 _DIFF = "date_diff('day', start, end)"
@@ -103,9 +93,9 @@ def _check_diff(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return (arguments[0], start, end), ValueType.INTEGER
 
 
-def _diff(operands: Sequence[Operand], _: Scope) -> str:
+def _diff(operands: Sequence[Operand], scope: Scope) -> str:
     """The midnights between the two."""
-    return f"date_diff('day', CAST({operands[1].sql} AS DATE), CAST({operands[2].sql} AS DATE))"
+    return scope.dialect.days_between(operands[1].sql, operands[2].sql)
 
 
 _ADD = "add_days(date, days)"
@@ -118,7 +108,7 @@ def _add_days(operands: Sequence[Operand], scope: Scope) -> str:
         count.sql,
         lambda value: f"(CASE WHEN {value} BETWEEN {-LONGEST_DAYS} AND {LONGEST_DAYS} THEN {value} END)",
     )
-    return in_calendar(f"({day.sql} + TRY_CAST({few} AS INTEGER))", ValueType.DATE, scope)
+    return in_calendar(scope.dialect.days_after(day.sql, few), ValueType.DATE, scope)
 
 
 def _days_range(_: Sequence[Operand]) -> Interval:

@@ -1,20 +1,18 @@
 """What a function on the allow-list is, and the rules of types and of totality that all of them share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
 from typing import TypeAlias
 
+from discreet.compile.dialects.dialect import Operand, Scope
 from discreet.compile.intervals import UNKNOWN, Interval
 from discreet.errors import QueryRefused
 from discreet.model.expression import Call, Expression, Literal
 from discreet.model.policy import ValueType
 
 Arguments: TypeAlias = tuple[Expression, ...]
-
-_LONGEST_COPY = 400
-"""Text up to this length is repeated where a value is needed twice; longer text is bound to a name."""
 
 _WIDEST_FIRST = (
     ValueType.TIMESTAMP,
@@ -24,46 +22,6 @@ _WIDEST_FIRST = (
     ValueType.TEXT,
     ValueType.BOOLEAN,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operand:
-    """An argument that was emitted already: its SQL, where its values lie, and the tree it came from."""
-
-    sql: str
-    interval: Interval
-    expression: Expression
-
-    @property
-    def integer(self) -> bool:
-        return self.expression.type is ValueType.INTEGER
-
-
-@dataclass(slots=True)
-class Scope:
-    """Gives a name to a value that is needed twice.
-
-    Repeating its text would double the SQL with every level of nesting. DuckDB has no LET inside of an
-    expression, and its NULLIF is a macro that repeats its argument; a lambda over a list of one element is
-    the one way to name a value, at about 50 ns a row.
-    """
-
-    prefix: str
-    """Occurs in no column that the expression reads, so that no name hides a column."""
-    used: int = field(default=0)
-
-    def let(self, sql: str, body: Callable[[str], str]) -> str:
-        if len(sql) <= _LONGEST_COPY:
-            return body(sql)
-        self.used += 1
-        name = f"{self.prefix}{self.used}"
-        return f"list_transform([{sql}], lambda {name}: {body(name)})[1]"
-
-    def finite(self, sql: str, interval: Interval) -> str:
-        """NaN and ±∞ are NULL; nothing to do where the interval rules them out."""
-        if interval.known:
-            return sql
-        return self.let(sql, lambda value: f"(CASE WHEN isfinite({value}) THEN {value} END)")
 
 
 Check: TypeAlias = Callable[[Arguments], tuple[Arguments, ValueType]]
@@ -80,9 +38,8 @@ def no_range(_: Sequence[Operand]) -> Interval:
 class Function:
     """One row-wise function: the only place that says what it takes, what it gives and how it is computed.
 
-    The SQL of ``emit`` cannot raise on any row, under any setting of the engine, even if the engine computes
-    a branch of a CASE that it does not need. It gives a BIGINT, a finite DOUBLE, a VARCHAR, a BOOLEAN, or
-    a DATE or TIMESTAMP of the years 1 to 9999; or NULL.
+    The SQL of ``emit`` cannot raise on any row, under any setting of the engine. It gives a 64-bit integer, a
+    finite double, a text, a truth value, or a date or timestamp of the years 1 to 9999; or NULL.
     """
 
     name: str

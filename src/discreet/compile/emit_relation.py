@@ -4,11 +4,12 @@ Every name in it is ours or comes from the policy; every expression is written b
 """
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 
-from discreet.compile.functions import emit_duckdb
-from discreet.compile.quoting import quote_identifier
+from discreet.compile.dialects.dialect import Dialect
+from discreet.compile.functions import emit, emit_steps
 from discreet.model.expression import Expression, Field, fields_of
-from discreet.model.policy import PersonColumn
+from discreet.model.policy import PersonColumn, ValueType
 from discreet.model.query import (
     Branch,
     Filter,
@@ -23,17 +24,26 @@ from discreet.model.query import (
     UnionAll,
 )
 
+_NONE, _HALF = Fraction(0), Fraction(1, 2)
+_LARGEST = 2**53
+"""No value is more steps of its grid away from zero."""
+
 
 def relation_sql(
-    relation: Relation, tables: Mapping[str, str], used: Iterable[Expression], *, persons: bool
+    relation: Relation,
+    tables: Mapping[str, str],
+    used: Iterable[Expression],
+    dialect: Dialect,
+    *,
+    persons: bool,
 ) -> str:
-    """One SELECT; `tables` says how the engine names each table, `used` what is computed from the rows.
+    """One SELECT; `tables` says what stands after FROM for each table, `used` what is computed from the rows.
 
     `persons` is whether people have to be told apart: rows that are people are numbered only then.
     """
     names = {field.name for expression in used for field in fields_of(expression)}
     _collect(relation, names)
-    return _Writer(tables, names, persons=persons).sql(relation)
+    return _Writer(tables, names, dialect, persons=persons).sql(relation)
 
 
 def _collect(relation: Relation, names: set[str]) -> None:
@@ -65,9 +75,11 @@ def _collect(relation: Relation, names: set[str]) -> None:
 
 
 class _Writer:
-    def __init__(self, tables: Mapping[str, str], used: set[str], *, persons: bool) -> None:
+    def __init__(self, tables: Mapping[str, str], used: set[str], dialect: Dialect, *, persons: bool) -> None:
         self._tables = tables
         self._used = used
+        self._dialect = dialect
+        self._name = dialect.identifier
         self._persons = persons
 
     def sql(self, relation: Relation) -> str:
@@ -75,7 +87,7 @@ class _Writer:
             case Scan():
                 return self._scan(relation)
             case Filter():
-                condition = emit_duckdb(relation.predicate)
+                condition = self._emit(relation.predicate)
                 return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE ({condition}) IS TRUE"
             case Lookup():
                 return self._lookup(relation)
@@ -91,15 +103,15 @@ class _Writer:
     def _scan(self, scan: Scan) -> str:
         person = scan.table.person
         if isinstance(person, PersonColumn):
-            who = quote_identifier(person.name)
+            who = self._name(person.name)
         else:
-            who = "row_number() OVER ()" if self._persons else "NULL"
+            who = self._dialect.row_ids() if self._persons else "NULL"
         columns = self._columns(scan.alias, scan.table.columns)
         return f"SELECT {', '.join([f'{who} AS p', *columns])} FROM {self._tables[scan.table.name]}"
 
     def _columns(self, alias: str, columns: Iterable[str]) -> list[str]:
         return [
-            f"{quote_identifier(name)} AS {quote_identifier(f'{alias}.{name}')}"
+            f"{self._name(name)} AS {self._name(f'{alias}.{name}')}"
             for name in columns
             if f"{alias}.{name}" in self._used
         ]
@@ -109,22 +121,22 @@ class _Writer:
         public = f"SELECT {', '.join(columns)} FROM {self._tables[lookup.table.name]}"
         return (
             f"SELECT {', '.join(['p', *self._fields(lookup)])} FROM ({self.sql(lookup.source)}) AS l"
-            f" {'LEFT ' if lookup.keep_unmatched else ''}JOIN ({public}) AS r ON {_equal(lookup.pairs)}"
+            f" {'LEFT ' if lookup.keep_unmatched else ''}JOIN ({public}) AS r ON {self._equal(lookup.pairs)}"
         )
 
     def _person_join(self, join: PersonJoin) -> str:
-        on = " AND ".join(["l.p = r.p", *([_equal(join.pairs)] if join.pairs else [])])
+        on = " AND ".join(["l.p = r.p", *([self._equal(join.pairs)] if join.pairs else [])])
         return (
             f"SELECT {', '.join(['l.p AS p', *self._fields(join)])} FROM ({self.sql(join.left)}) AS l"
             f" {'LEFT ' if join.keep_unmatched else ''}JOIN ({self.sql(join.right)}) AS r ON {on}"
         )
 
     def _fields(self, relation: Relation) -> list[str]:
-        return [quote_identifier(name) for name in _names(relation) if name in self._used]
+        return [self._name(name) for name in _names(relation) if name in self._used]
 
     def _branch(self, branch: Branch, fields: Iterable[Field]) -> str:
         columns = [
-            f"{emit_duckdb(expression)} AS {quote_identifier(field.name)}"
+            f"{self._emit(expression)} AS {self._name(field.name)}"
             for expression, field in zip(branch.columns, fields, strict=True)
             if field.name in self._used
         ]
@@ -133,21 +145,56 @@ class _Writer:
     def _per_person(self, relation: PerPerson) -> str:
         """Keys and arguments are computed first, so that what is grouped by is a column."""
         keys = [
-            f"{emit_duckdb(expression)} AS {quote_identifier(field.name)}"
-            for field, expression in relation.keys
+            f"{self._emit(expression)} AS {self._name(field.name)}" for field, expression in relation.keys
         ]
-        arguments = [f"{_argument(value)} AS a{i}" for i, value in enumerate(relation.values)]
+        arguments = [f"{self._argument(value)} AS a{i}" for i, value in enumerate(relation.values)]
         rows = f"SELECT {', '.join(['p', *keys, *arguments])} FROM ({self.sql(relation.source)}) AS g"
-        names = [quote_identifier(field.name) for field, _ in relation.keys]
+        names = [self._name(field.name) for field, _ in relation.keys]
         values = [
-            f"{_aggregate(value, f'a{i}')} AS {quote_identifier(value.field.name)}"
+            f"{self._aggregate(value, f'a{i}')} AS {self._name(value.field.name)}"
             for i, value in enumerate(relation.values)
         ]
-        person = f"p AS {quote_identifier(relation.person.name)}"
+        person = f"p AS {self._name(relation.person.name)}"
         return (
             f"SELECT {', '.join(['p', person, *names, *values])} FROM ({rows}) AS h"
             f" GROUP BY {', '.join(['p', *names])}"
         )
+
+    def _emit(self, expression: Expression) -> str:
+        return emit(expression, self._dialect)
+
+    def _equal(self, pairs: Iterable[Pair]) -> str:
+        return " AND ".join(f"({self._emit(left)}) = ({self._emit(right)})" for left, right in pairs)
+
+    def _argument(self, value: PersonValue) -> str:
+        """What is aggregated, NULL where a row does not count; sums of whole steps of the grid."""
+        if value.argument is None:
+            sql = "1"
+        elif value.aggregate in (PersonAggregate.SUM, PersonAggregate.AVERAGE):
+            steps = emit_steps(value.argument, self._dialect, offset=_NONE, grid=value.grid, half=_HALF)
+            sql = f"CAST({steps} AS BIGINT)"
+        else:
+            sql = self._emit(value.argument)
+        if value.condition is None:
+            return sql
+        return f"CASE WHEN ({self._emit(value.condition)}) IS TRUE THEN {sql} END"
+
+    def _aggregate(self, value: PersonValue, column: str) -> str:
+        number, grid = self._dialect.types[ValueType.NUMBER], self._dialect.double(float(value.grid))
+        match value.aggregate:
+            case PersonAggregate.COUNT:
+                return f"count({column})"
+            case PersonAggregate.DISTINCT:
+                return f"count(DISTINCT {column})"
+            case PersonAggregate.MIN:
+                return f"min({column})"
+            case PersonAggregate.MAX:
+                return f"max({column})"
+            case PersonAggregate.SUM:
+                return f"CAST({self._dialect.total(column, _LARGEST)} AS {number}) * {grid}"
+            case PersonAggregate.AVERAGE:
+                total = f"CAST({self._dialect.total(column, _LARGEST)} AS {number})"
+                return f"{total} * {grid} / count({column})"
 
 
 def _names(relation: Relation) -> list[str]:
@@ -167,37 +214,3 @@ def _names(relation: Relation) -> list[str]:
             return [relation.person.name, *keys, *(value.field.name for value in relation.values)]
         case UnionAll():
             return [field.name for field in relation.fields]
-
-
-def _equal(pairs: Iterable[Pair]) -> str:
-    return " AND ".join(f"({emit_duckdb(left)}) = ({emit_duckdb(right)})" for left, right in pairs)
-
-
-def _argument(value: PersonValue) -> str:
-    """What is aggregated, NULL where a row does not count; sums of whole steps of the grid."""
-    if value.argument is None:
-        sql = "1"
-    elif value.aggregate in (PersonAggregate.SUM, PersonAggregate.AVERAGE):
-        number = f"CAST({emit_duckdb(value.argument)} AS DOUBLE)"
-        sql = f"CAST(floor({number} / ({float(value.grid)!r}) + 0.5) AS BIGINT)"
-    else:
-        sql = emit_duckdb(value.argument)
-    if value.condition is None:
-        return sql
-    return f"CASE WHEN ({emit_duckdb(value.condition)}) IS TRUE THEN {sql} END"
-
-
-def _aggregate(value: PersonValue, column: str) -> str:
-    match value.aggregate:
-        case PersonAggregate.COUNT:
-            return f"count({column})"
-        case PersonAggregate.DISTINCT:
-            return f"count(DISTINCT {column})"
-        case PersonAggregate.MIN:
-            return f"min({column})"
-        case PersonAggregate.MAX:
-            return f"max({column})"
-        case PersonAggregate.SUM:
-            return f"CAST(sum({column}) AS DOUBLE) * ({float(value.grid)!r})"
-        case PersonAggregate.AVERAGE:
-            return f"CAST(sum({column}) AS DOUBLE) * ({float(value.grid)!r}) / count({column})"

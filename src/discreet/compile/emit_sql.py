@@ -5,16 +5,18 @@
     SELECT keys, sum(coalesce(w, whole) · integer), … FROM rows LEFT JOIN heavy … GROUP BY keys
 
 n is the number of a person's rows (ℓ₁), or the sum of the squares of their counts over groups (ℓ₂). A
-relation with one row a person needs no weights. NULL persons are one person: hence IS NOT DISTINCT FROM. The
-sums of a grouping set come from one statement, however many ways of weighing there are in it.
+relation with one row a person needs no weights. NULL persons are one person. The sums of a grouping set come
+from one statement, however many ways of weighing there are in it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from discreet.compile.calibrate import Plan
+from discreet.compile.dialects.dialect import Dialect
 from discreet.compile.emit_relation import relation_sql
-from discreet.compile.functions import emit_duckdb, range_of
+from discreet.compile.functions import emit, emit_steps, range_of
 from discreet.compile.parts import DistinctCount, Histogram, Scores, WeightedSum
 from discreet.compile.weights import Norm, Unit, Weight
 from discreet.model.expression import Expression, Field, Literal
@@ -36,20 +38,20 @@ class Statement:
     """Whether there is a row for each key and bin, as for a histogram."""
 
 
-def emit_sql(plan: Plan, tables: Mapping[str, str]) -> tuple[Statement, ...]:
+def emit_sql(plan: Plan, tables: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
     """The statements whose results are the exact vectors of the plan.
 
-    `tables` says how the engine names each table of the policy, quoted.
+    `tables` says what stands after FROM for each table of the policy.
     """
-    writer = _Writer(plan, tables)
+    writer = _Writer(plan, tables, dialect)
     return tuple(
         statement for number in range(len(plan.bounded.query.sets)) for statement in writer.of_set(number)
     )
 
 
-def emit_public_keys(relation: str, column: str, kind: ValueType, most: int) -> str:
+def emit_public_keys(relation: str, column: str, kind: ValueType, most: int, dialect: Dialect) -> str:
     """The different values of a column of a public table as v: one more than `most` if there are more."""
-    value = emit_duckdb(Field(name=column, type=kind))
+    value = emit(Field(name=column, type=kind), dialect)
     return (
         f"SELECT DISTINCT v FROM (SELECT {value} AS v FROM {relation}) AS public"
         f" WHERE v IS NOT NULL ORDER BY v LIMIT {most + 1}"
@@ -57,10 +59,11 @@ def emit_public_keys(relation: str, column: str, kind: ValueType, most: int) -> 
 
 
 class _Writer:
-    def __init__(self, plan: Plan, tables: Mapping[str, str]) -> None:
+    def __init__(self, plan: Plan, tables: Mapping[str, str], dialect: Dialect) -> None:
         self._parts = plan.bounded.parts
         self._query = plan.bounded.query
         self._tables = tables
+        self._dialect = dialect
 
     def of_set(self, number: int) -> list[Statement]:
         """The sums of one grouping set in one statement, and one more for each histogram."""
@@ -111,16 +114,21 @@ class _Writer:
 
     def _rows(self, keys: Sequence[int], weight: Weight | None, chosen: Sequence[int]) -> str:
         parts = [(i, part) for i in chosen if isinstance(part := self._parts[i], WeightedSum)]
-        integers = {i: _integer(part, f"v{i}") for i, part in parts}
+        integers = {i: self._integer(part, f"v{i}") for i, part in parts}
         columns = [(f"v{i}", *sql) for i, sql in integers.items() if sql is not _ONE]
         used = [e for _, part in parts for e in (part.value, part.condition, part.not_null) if e is not None]
         rows = self._keyed_rows(keys, columns, used)
         names = _names(keys)
         if weight is None:
-            totals = [f"{'count(*)' if integers[i] is _ONE else f'sum(v{i})'} AS s{i}" for i, _ in parts]
+            totals = [
+                f"{'count(*)' if integers[i] is _ONE else self._dialect.total(f'v{i}', part.largest)} AS s{i}"
+                for i, part in parts
+            ]
             return f"SELECT {', '.join([*names, *totals])} FROM ({rows}) AS rows{_group_by(names)}"
-        w = _weight_of_row(weight)
-        totals = [f"sum({w if integers[i] is _ONE else f'{w} * v{i}'}) AS s{i}" for i, _ in parts]
+        totals = [
+            f"{self._weighted(weight, None if integers[i] is _ONE else f'v{i}', part.largest)} AS s{i}"
+            for i, part in parts
+        ]
         return self._weighed(rows, weight, names, f"SELECT {', '.join([*names, *totals])}", _group_by(names))
 
     def _weighed(self, rows: str, weight: Weight, names: Sequence[str], select: str, rest: str) -> str:
@@ -129,21 +137,22 @@ class _Writer:
         They are read twice, which is faster than to keep them; but numbers that rows are given on the way
         may be others the second time.
         """
-        once = "NOT MATERIALIZED" if self._query.source.has_ids else "MATERIALIZED"
+        kept = self._dialect.kept(once=not self._query.source.has_ids)
         source, n = "rows", "count(*)"
         if weight.norm is Norm.L2:
             source = f"(SELECT p, count(*) AS c FROM rows{_group_by(['p', *names])}) AS pairs"
-            n = _SQUARES
-        return f"WITH rows AS {once} ({rows}), {_heavy(weight, n, source)} {select} FROM {_JOINED}{rest}"
+            n = f"sum(CAST(c AS {self._dialect.types[ValueType.NUMBER]}) * c)"
+        heavy = self._heavy(weight, n, source)
+        return f"WITH rows AS {kept}({rows}), {heavy} {select} FROM {self._dialect.with_weights()}{rest}"
 
     def _bins(self, keys: Sequence[int], part: Histogram, index: int) -> str:
         used = [e for e in (part.value, part.condition) if e is not None]
-        rows = self._keyed_rows(keys, [("leaf", *_leaf(part))], used)
+        rows = self._keyed_rows(keys, [("leaf", *self._leaf(part))], used)
         names = [*_names(keys), "leaf"]
         rest = f" WHERE leaf IS NOT NULL{_group_by(names)}"
         if part.weight is None:
             return f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows{rest}"
-        select = f"SELECT {', '.join(names)}, sum({_weight_of_row(part.weight)}) AS s{index}"
+        select = f"SELECT {', '.join(names)}, {self._weighted(part.weight)} AS s{index}"
         return self._weighed(rows, part.weight, names, select, rest)
 
     # Sums over people
@@ -154,22 +163,23 @@ class _Writer:
         pairs = f"SELECT DISTINCT {', '.join(['p', *names])} FROM ({rows}) AS rows"
         if not keys:
             return f"SELECT count(*) * {part.weighing.whole} AS s{index} FROM ({pairs}) AS people"
-        w = _weight_of_row(part.weighing)
+        total = f"{self._weighted(part.weighing)} AS s{index}"
         return (
-            f"WITH rows AS MATERIALIZED ({pairs}),"
-            f" {_heavy(part.weighing, 'count(*)', 'rows')}"
-            f" SELECT {', '.join([*names, f'sum({w}) AS s{index}'])} FROM {_JOINED}{_group_by(names)}"
+            f"WITH rows AS {self._dialect.kept(once=True)}({pairs}),"
+            f" {self._heavy(part.weighing, 'count(*)', 'rows')}"
+            f" SELECT {', '.join([*names, total])} FROM {self._dialect.with_weights()}{_group_by(names)}"
         )
 
     def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
         """A person with too many pairs of key and value has the first ones in the order of a hash."""
         used = [e for e in (part.value, part.condition) if e is not None]
-        rows = self._keyed_rows(keys, [("v", emit_duckdb(part.value), "v")], used, part.condition)
+        rows = self._keyed_rows(keys, [("v", self._emit(part.value), "v")], used, part.condition)
         names = [*_names(keys), "v"]
         wanted = ", ".join(names if part.one_row else ["p", *names])
         source = f"SELECT DISTINCT {wanted} FROM ({rows}) AS rows WHERE v IS NOT NULL"
         if not part.one_row:
-            text = " || ' ' || ".join(f"coalesce(CAST({name} AS VARCHAR), '')" for name in ["p", *names])
+            kind = self._dialect.types[ValueType.TEXT]
+            text = " || ' ' || ".join(f"coalesce(CAST({name} AS {kind}), '')" for name in ["p", *names])
             order = f"row_number() OVER (PARTITION BY p ORDER BY md5({text}), {', '.join(names)})"
             source = f"SELECT *, {order} AS place FROM ({source}) AS pairs"
         kept = "" if part.one_row else f" WHERE place <= {part.values}"
@@ -202,16 +212,16 @@ class _Writer:
         """
         expressions = [*used, *(key.expression for key in self._query.keys)]
         persons = not self._query.source.one_row_a_person
-        source = relation_sql(self._query.source, self._tables, expressions, persons=persons)
-        computed = [f"{emit_duckdb(key.expression)} AS g{i}" for i, key in enumerate(self._query.keys)]
+        source = relation_sql(self._query.source, self._tables, expressions, self._dialect, persons=persons)
+        computed = [f"{self._emit(key.expression)} AS g{i}" for i, key in enumerate(self._query.keys)]
         computed += [f"{sql} AS {name}" for name, sql, _ in columns]
         rows = f"SELECT {', '.join(['p', *computed])} FROM ({source}) AS source"
         if condition is not None:
-            rows += f" WHERE ({emit_duckdb(condition)}) IS TRUE"
+            rows += f" WHERE ({self._emit(condition)}) IS TRUE"
         grouped = [f"g{position} AS k{i}" for i, position in enumerate(keys)]
         finished = [sql if sql == name else f"{sql} AS {name}" for name, _, sql in columns]
         known = [
-            f"({_known_key(key, f'g{i}')})"
+            f"({self._known_key(key, f'g{i}')})"
             for i, key in enumerate(self._query.keys)
             if key.values is not None
         ]
@@ -219,18 +229,80 @@ class _Writer:
             f" WHERE {' AND '.join(known)}" if known else ""
         )
 
+    # Weights
+
+    def _heavy(self, weight: Weight, n: str, source: str) -> str:
+        """The people who do not count fully, and their weights: few, so that joining them costs little."""
+        most = weight.limit if weight.norm is Norm.L1 else weight.square
+        share = weight_sql(weight, n, self._dialect)
+        return f"heavy AS (SELECT p, {share} AS w FROM {source} GROUP BY p HAVING {n} > {most})"
+
+    def _weighted(self, weight: Weight, value: str | None = None, largest: int = 1) -> str:
+        """The sum of the rows' weights, or of their values times their weights."""
+        w = self._dialect.weight_of_row(weight.whole)
+        return self._dialect.total(w if value is None else f"{w} * {value}", weight.whole * largest)
+
+    # What a row adds
+
+    def _emit(self, expression: Expression) -> str:
+        return emit(expression, self._dialect)
+
+    def _integer(self, part: WeightedSum, name: str) -> tuple[str, str]:
+        """What a row adds before its weight: an integer of at most `largest` in size, whatever the row holds.
+
+        NULL, which adds nothing, where a value is; every row adds 1 if it is `_ONE`.
+        """
+        conditions = []
+        if part.condition is not None:
+            conditions.append(f"({self._emit(part.condition)}) IS TRUE")
+        if part.not_null is not None and part.not_null != part.value:
+            conditions.append(f"({self._emit(part.not_null)}) IS NOT NULL")
+        if part.value is None and not conditions:
+            return _ONE
+        value, finished = ("1", name) if part.value is None else self._quantised(part, part.value, name)
+        return (
+            f"CASE WHEN {' AND '.join(conditions)} THEN {value} ELSE 0 END" if conditions else value,
+            finished,
+        )
+
+    def _quantised(self, part: WeightedSum, value: Expression, name: str) -> tuple[str, str]:
+        """⌊(x − offset)/grid + ½⌋ clamped again: the sensitivity holds whatever floats and ranges do."""
+        steps = part.most_steps
+        if _is_whole(part, value):
+            rounded = f"({self._emit(value)}) - ({part.offset})" if part.offset else self._emit(value)
+        else:
+            rounded = emit_steps(value, self._dialect, offset=part.offset, grid=part.grid, half=_HALF)
+        clamped = _clamped(name, -steps, steps)
+        return rounded, clamped if part.power == 1 else f"({clamped}) * ({clamped})"
+
+    def _leaf(self, part: Histogram) -> tuple[str, str]:
+        """The bin of a row, NULL where it has no value."""
+        half = _HALF if part.points else Fraction(0)
+        place = emit_steps(part.value, self._dialect, offset=part.low, grid=part.width, half=half)
+        if part.condition is not None:
+            place = f"CASE WHEN ({self._emit(part.condition)}) IS TRUE THEN {place} END"
+        return place, _clamped("leaf", 0, part.leaves - 1)
+
+    def _known_key(self, key: GroupKey, name: str) -> str:
+        """Rows whose key is not among the public ones belong to no group, and use up no weight."""
+        values = [value for value in key.values or () if value is not None]
+        numbers = [value for value in values if type(value) is int]
+        if len(numbers) == len(values) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
+            return f"{name} BETWEEN {min(numbers)} AND {max(numbers)}"
+        listed = ", ".join(self._emit(Literal(value=value, type=key.expression.type)) for value in values)
+        known = f"{name} IN ({listed})" if values else "FALSE"
+        return f"{known} OR {name} IS NULL" if None in (key.values or ()) else known
+
 
 _Column = tuple[str, str, str]
 """A column of the rows: its name, its SQL in the first step, and in the second, where it has that name."""
 _Piece = tuple[str, tuple[int, ...]]
 """A SELECT, and the parts whose sums it has."""
 
-_JOINED = "rows LEFT JOIN heavy ON rows.p IS NOT DISTINCT FROM heavy.p"
+_HALF = Fraction(1, 2)
 _ONE = ("1", "1")
 _EXACT_IN_DOUBLE = 2**52
 """Whole numbers below it are the same in integers and in doubles, also after ½ is added."""
-_SQUARES = "CAST(least(sum(CAST(c AS HUGEINT) * c), 1152921504606846976) AS BIGINT)"
-"""Σn², cut off far beyond where a weight is zero."""
 
 
 def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
@@ -251,52 +323,17 @@ def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
     )
 
 
-def _heavy(weight: Weight, n: str, source: str) -> str:
-    """The people who do not count fully, and their weights: few, so that joining them costs little."""
-    most = weight.limit if weight.norm is Norm.L1 else weight.square
-    return f"heavy AS (SELECT p, {_weight(weight, n)} AS w FROM {source} GROUP BY p HAVING {n} > {most})"
+def weight_sql(weight: Weight, n: str, dialect: Dialect) -> str:
+    """⌊2^s·L/‖n‖⌋ where ‖n‖ > L: n is ‖n‖, an integer, in ℓ₁; in ℓ₂ its square, a double.
 
-
-def _weight(weight: Weight, n: str) -> str:
-    """⌊2^s·L/‖n‖⌋ in integers, where ‖n‖ > L: n is ‖n‖ in ℓ₁, its square in ℓ₂."""
-    if weight.norm is Norm.L1:
-        share = f"{weight.limit * weight.whole} // {n}"
-    else:
-        scaled = weight.square * weight.whole**2  # below 2⁵²: the root of a whole number is rounded right
-        share = f"CAST(floor(sqrt(CAST({scaled} // {n} AS DOUBLE))) AS BIGINT)"
-    return share if weight.least == 1 else f"CASE WHEN {n} <= {weight.most} THEN {share} ELSE 0 END"
-
-
-def _weight_of_row(weight: Weight) -> str:
-    return f"coalesce(w, {weight.whole})"
-
-
-def _integer(part: WeightedSum, name: str) -> tuple[str, str]:
-    """What a row adds before its weight: an integer of at most `largest` in size, whatever the row holds.
-
-    NULL, which adds nothing, where a value is; every row adds 1 if it is `_ONE`.
+    A sum of squares is exact in doubles below 2⁵³, and weights are zero long before.
     """
-    conditions = []
-    if part.condition is not None:
-        conditions.append(f"({emit_duckdb(part.condition)}) IS TRUE")
-    if part.not_null is not None and part.not_null != part.value:
-        conditions.append(f"({emit_duckdb(part.not_null)}) IS NOT NULL")
-    if part.value is None and not conditions:
-        return _ONE
-    value, finished = ("1", name) if part.value is None else _quantised(part, part.value, name)
-    return f"CASE WHEN {' AND '.join(conditions)} THEN {value} ELSE 0 END" if conditions else value, finished
-
-
-def _quantised(part: WeightedSum, value: Expression, name: str) -> tuple[str, str]:
-    """⌊(x − offset)/grid + ½⌋ clamped again: the sensitivity holds whatever floats and ranges do."""
-    steps = part.most_steps
-    if _is_whole(part, value):
-        rounded = f"({emit_duckdb(value)}) - ({part.offset})" if part.offset else emit_duckdb(value)
+    if weight.norm is Norm.L1:
+        share = dialect.integer_quotient(str(weight.limit * weight.whole), n)
     else:
-        offset, grid = float(part.offset), float(part.grid)
-        rounded = f"floor((CAST({emit_duckdb(value)} AS DOUBLE) - ({offset!r})) / ({grid!r}) + 0.5)"
-    clamped = _clamped(name, -steps, steps)
-    return rounded, clamped if part.power == 1 else f"({clamped}) * ({clamped})"
+        scaled = dialect.double(float(weight.square * weight.whole**2))  # below 2⁵², as is its root
+        share = f"CAST(floor(sqrt(floor({scaled} / {n}))) AS BIGINT)"
+    return share if weight.least == 1 else f"CASE WHEN {n} <= {weight.most} THEN {share} ELSE 0 END"
 
 
 def _is_whole(part: WeightedSum, value: Expression) -> bool:
@@ -311,27 +348,6 @@ def _clamped(number: str, low: int, high: int) -> str:
     """A whole number in low … high; NULL stays NULL."""
     inside = f"CASE WHEN {number} < {low} THEN {low} WHEN {number} > {high} THEN {high} ELSE {number} END"
     return f"CAST({inside} AS BIGINT)"
-
-
-def _leaf(part: Histogram) -> tuple[str, str]:
-    """The bin of a row, NULL where it has no value."""
-    low, width = float(part.low), float(part.width)
-    half = "0.5" if part.points else "0.0"
-    place = f"floor((CAST({emit_duckdb(part.value)} AS DOUBLE) - ({low!r})) / ({width!r}) + {half})"
-    if part.condition is not None:
-        place = f"CASE WHEN ({emit_duckdb(part.condition)}) IS TRUE THEN {place} END"
-    return place, _clamped("leaf", 0, part.leaves - 1)
-
-
-def _known_key(key: GroupKey, name: str) -> str:
-    """Rows whose key is not among the public ones belong to no group, and use up no weight."""
-    values = [value for value in key.values or () if value is not None]
-    numbers = [value for value in values if type(value) is int]
-    if len(numbers) == len(values) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
-        return f"{name} BETWEEN {min(numbers)} AND {max(numbers)}"
-    listed = ", ".join(emit_duckdb(Literal(value=value, type=key.expression.type)) for value in values)
-    known = f"{name} IN ({listed})" if values else "FALSE"
-    return f"{known} OR {name} IS NULL" if None in (key.values or ()) else known
 
 
 def _names(keys: Sequence[int]) -> list[str]:

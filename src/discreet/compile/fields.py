@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 from discreet.compile.dates import in_calendar
-from discreet.compile.definition import Scope
+from discreet.compile.dialects.dialect import Scope
 from discreet.compile.intervals import (
     LARGEST_INTEGER,
     SMALLEST_INTEGER,
@@ -14,7 +14,6 @@ from discreet.compile.intervals import (
     double_below,
     interval,
 )
-from discreet.compile.quoting import SQL_TYPES, double_sql
 from discreet.errors import QueryRefused
 from discreet.model.expression import Field, Range
 from discreet.model.policy import ValueType
@@ -22,7 +21,8 @@ from discreet.model.policy import ValueType
 
 def field_sql(field: Field, column: str, scope: Scope) -> str:
     """NaN and ±∞ are NULL before clamping, so that they are not counted as the largest value."""
-    value = f"TRY_CAST({column} AS {SQL_TYPES[field.type]})"
+    dialect = scope.dialect
+    value = dialect.read(column, field.type)
     match field.type:
         case ValueType.INTEGER:
             if field.range is None:
@@ -34,9 +34,9 @@ def field_sql(field: Field, column: str, scope: Scope) -> str:
         case ValueType.NUMBER:
             clamped = ""
             if field.range is not None:
-                lowest, highest = (double_sql(float(end)) for end in _double_ends(field.range))
+                lowest, highest = (dialect.double(float(end)) for end in _double_ends(field.range))
                 clamped = f"WHEN {value} < {lowest} THEN {lowest} WHEN {value} > {highest} THEN {highest} "
-            return f"(CASE WHEN NOT isfinite({value}) THEN NULL {clamped}ELSE {value} END)"
+            return f"(CASE WHEN NOT {dialect.is_finite(value)} THEN NULL {clamped}ELSE {value} END)"
         case ValueType.DATE | ValueType.TIMESTAMP:
             return in_calendar(value, field.type, scope)
     return value

@@ -2,7 +2,7 @@
 
     build_call      a checked call, the one door for the SQL parser and for the Python front-end
     range_of        where all values of a numeric expression lie
-    emit_duckdb     the expression as DuckDB SQL that cannot raise on any row
+    emit            the expression as SQL of a dialect that cannot raise on any row
     integer_values, possible_values     the public keys that an expression has
 
 Every function is defined once, in the file of its subject. A new one needs a line in
@@ -10,22 +10,25 @@ docs/reference/sql-functions.md, or a test fails.
 """
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.compile.arithmetic import ARITHMETIC
 from discreet.compile.casts import CASTS
 from discreet.compile.dates import DATES
-from discreet.compile.definition import Arguments, Function, Operand, Scope, is_null_literal
+from discreet.compile.definition import Arguments, Function, is_null_literal
+from discreet.compile.dialects.dialect import Dialect, Operand, Scope
+from discreet.compile.dialects.duckdb import DUCKDB
 from discreet.compile.fields import field_interval, field_sql
 from discreet.compile.intervals import UNKNOWN, Interval, point
-from discreet.compile.logic import LOGIC, collated
-from discreet.compile.quoting import build_literal, check_literal, literal_sql, number_of, quote_identifier
+from discreet.compile.logic import LOGIC
+from discreet.compile.quoting import build_literal, check_literal, number_of
 from discreet.compile.texts import TEXTS
 from discreet.errors import QueryRefused
 from discreet.model.expression import Call, Expression, Field, Literal, Range, fields_of
 from discreet.model.policy import ValueType
 
-__all__ = ["FUNCTIONS", "build_call", "build_literal", "check_size", "emit_duckdb", "range_of"]
+__all__ = ["FUNCTIONS", "build_call", "build_literal", "check_size", "emit", "emit_duckdb", "range_of"]
 
 FUNCTIONS: Mapping[str, Function] = {
     function.name: function for function in (*ARITHMETIC, *LOGIC, *TEXTS, *DATES, *CASTS)
@@ -95,16 +98,37 @@ def range_of(expression: Expression) -> Range | None:
     return Range(low=found.low, high=found.high)
 
 
-def emit_duckdb(expression: Expression, fields: FieldSql = quote_identifier) -> str:
-    """The expression as DuckDB SQL. It cannot raise on any row, and gives the same under any setting.
+def emit(expression: Expression, dialect: Dialect, fields: FieldSql | None = None) -> str:
+    """The expression as SQL. It cannot raise on any row, and gives the same under any setting.
 
     A text is grouped and joined by its bytes, whatever the collation of its column.
     ``fields`` says how a column is read, such as ``{"age": 't."age"'}``; by its quoted name if not told.
     """
+    sql = _emitted(expression, *_reading(expression, dialect, fields)).sql
+    return dialect.binary(sql) if expression.type is ValueType.TEXT else sql
+
+
+def emit_duckdb(expression: Expression, fields: FieldSql | None = None) -> str:
+    return emit(expression, DUCKDB, fields)
+
+
+def emit_steps(
+    expression: Expression, dialect: Dialect, *, offset: Fraction, grid: Fraction, half: Fraction
+) -> str:
+    """⌊(x − offset)/grid + half⌋ of a number with a range, as SQL: how many steps of the grid it is away."""
+    read, scope = _reading(expression, dialect, None)
+    number = _emitted(expression, read, scope).sql
+    if expression.type is not ValueType.NUMBER:
+        number = dialect.convert(number, expression.type, ValueType.NUMBER)
+    return dialect.steps(number, float(offset), float(grid), float(half), scope)
+
+
+def _reading(
+    expression: Expression, dialect: Dialect, fields: FieldSql | None
+) -> tuple[Callable[[str], str], Scope]:
     check_size(expression)
-    read = fields if callable(fields) else fields.__getitem__
-    sql = _emitted(expression, read, Scope(prefix=_fresh_prefix(expression, read))).sql
-    return collated(sql) if expression.type is ValueType.TEXT else sql
+    read = dialect.identifier if fields is None else fields if callable(fields) else fields.__getitem__
+    return read, Scope(dialect=dialect, prefix=_fresh_prefix(expression, read))
 
 
 def _emitted(expression: Expression, read: Callable[[str], str], scope: Scope) -> Operand:
@@ -112,7 +136,7 @@ def _emitted(expression: Expression, read: Callable[[str], str], scope: Scope) -
         case Field():
             sql = field_sql(expression, read(expression.name), scope)
         case Literal():
-            sql = literal_sql(expression)
+            sql = scope.dialect.literal(expression)
         case Call():
             function = _function(expression.function)
             if function.check(expression.arguments) != (expression.arguments, expression.type):

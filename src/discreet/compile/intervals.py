@@ -44,6 +44,11 @@ class Interval:
         low, high = self.ends
         return low > 0 or high < 0
 
+    def within(self, largest: float) -> bool:
+        """Whether every value is at most so large, in size."""
+        low, high = self.ends
+        return low >= -largest and high <= largest
+
     def fits_integer(self) -> bool:
         """Whether every value fits 64 bits."""
         low, high = self.ends

@@ -10,13 +10,12 @@ from discreet.compile.definition import (
     Arguments,
     Check,
     Function,
-    Operand,
-    Scope,
     fixed,
     is_null_literal,
     refuse_types,
     unified,
 )
+from discreet.compile.dialects.dialect import Operand, Scope
 from discreet.compile.intervals import Interval
 from discreet.errors import QueryRefused
 from discreet.model.expression import Literal
@@ -26,13 +25,9 @@ MOST_ARGUMENTS = 1000
 MOST_CHOICES = 8
 
 
-def binary(operand: Operand) -> str:
+def binary(operand: Operand, scope: Scope) -> str:
     """The operand's SQL, compared by bytes if it is a text."""
-    return collated(operand.sql) if operand.expression.type is ValueType.TEXT else operand.sql
-
-
-def collated(sql: str) -> str:
-    return f'({sql} COLLATE "C")'
+    return scope.dialect.binary(operand.sql) if operand.expression.type is ValueType.TEXT else operand.sql
 
 
 def _comparable(usage: str, ordered: bool) -> Check:
@@ -48,13 +43,20 @@ def _comparable(usage: str, ordered: bool) -> Check:
 def _comparison(name: str, ordered: bool, symbol: str | None = None) -> Function:
     sql_symbol = symbol or name
     usage = f"x {sql_symbol} y"
+
+    def compared(operands: Sequence[Operand], scope: Scope) -> str:
+        left, right = (binary(operand, scope) for operand in operands)
+        return f"({left} {sql_symbol} {right})"
+
     return Function(
         name=name,
         usage=usage,
         fewest=2,
         most=2,
         check=_comparable(usage, ordered),
-        emit=lambda operands, _: f"({binary(operands[0])} {sql_symbol} {binary(operands[1])})",
+        emit=lambda operands, scope: (
+            f"({binary(operands[0], scope)} {sql_symbol} {binary(operands[1], scope)})"
+        ),
     )
 
 
@@ -69,8 +71,8 @@ def _null_test(name: str, symbol: str) -> Function:
     )
 
 
-def _between(operands: Sequence[Operand], _: Scope) -> str:
-    value, low, high = map(binary, operands)
+def _between(operands: Sequence[Operand], scope: Scope) -> str:
+    value, low, high = (binary(operand, scope) for operand in operands)
     return f"({value} BETWEEN {low} AND {high})"
 
 
@@ -82,8 +84,8 @@ def _check_in(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return unified("x IN (…)", arguments)[0], ValueType.BOOLEAN
 
 
-def _in(operands: Sequence[Operand], _: Scope) -> str:
-    value, *members = map(binary, operands)
+def _in(operands: Sequence[Operand], scope: Scope) -> str:
+    value, *members = (binary(operand, scope) for operand in operands)
     return f"({value} IN ({', '.join(members)}))"
 
 
@@ -163,8 +165,8 @@ def _nullif(operands: Sequence[Operand], scope: Scope) -> str:
     x, y = operands
 
     def body(value: str) -> str:
-        left = collated(value) if x.expression.type is ValueType.TEXT else value
-        return f"(CASE WHEN {left} = {binary(y)} THEN NULL ELSE {value} END)"
+        left = scope.dialect.binary(value) if x.expression.type is ValueType.TEXT else value
+        return f"(CASE WHEN {left} = {binary(y, scope)} THEN NULL ELSE {value} END)"
 
     return scope.let(x.sql, body)
 

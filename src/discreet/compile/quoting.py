@@ -1,7 +1,7 @@
-"""Names and constants as DuckDB reads them, written by us and never copied from what an analyst typed.
+"""Names and constants: what can be one, and how standard SQL writes names and texts.
 
-A string is its characters between single quotes, each quote doubled, and nothing else is special. A number is
-a 64-bit integer or a double that DuckDB reads back to the same bits. A name is always quoted.
+All are written by us, never copied from what an analyst typed. A text is its characters between single
+quotes, each quote doubled, and nothing else is special. A name is always quoted. The dialects write the rest.
 """
 
 import math
@@ -15,15 +15,6 @@ from discreet.model.expression import Literal
 from discreet.model.policy import ValueType
 
 LONGEST_TEXT_LITERAL = 10_000
-
-SQL_TYPES = {
-    ValueType.INTEGER: "BIGINT",
-    ValueType.NUMBER: "DOUBLE",
-    ValueType.TEXT: "VARCHAR",
-    ValueType.BOOLEAN: "BOOLEAN",
-    ValueType.DATE: "DATE",
-    ValueType.TIMESTAMP: "TIMESTAMP",
-}
 
 
 def build_literal(value: object) -> Literal:
@@ -68,9 +59,9 @@ def check_literal(literal: Literal) -> None:
                     remedy="Write it as a decimal number, such as 1e20.",
                 )
         case ValueType.NUMBER, Fraction():
-            _double(literal.value)
+            as_double(literal.value)
         case ValueType.TEXT, str():
-            _check_text(literal.value)
+            check_text(literal.value)
         case ValueType.TIMESTAMP, datetime():
             if literal.value.tzinfo is not None:
                 raise QueryRefused(
@@ -91,37 +82,12 @@ def number_of(literal: Literal) -> Fraction:
     if literal.type is ValueType.INTEGER and isinstance(literal.value, int):
         return Fraction(literal.value)
     if isinstance(literal.value, Fraction):
-        return Fraction(_double(literal.value))
+        return Fraction(as_double(literal.value))
     raise TypeError("not a number")
 
 
-def literal_sql(literal: Literal) -> str:
-    check_literal(literal)
-    match literal.value:
-        case None:
-            return f"CAST(NULL AS {SQL_TYPES[literal.type]})"
-        case bool():
-            return "TRUE" if literal.value else "FALSE"
-        case int():
-            return f"CAST({literal.value} AS BIGINT)"
-        case Fraction():
-            return double_sql(_double(literal.value))
-        case str():
-            return text_sql(literal.value)
-        case datetime():
-            return f"TIMESTAMP '{literal.value.isoformat(sep=' ', timespec='microseconds')}'"
-        case date():
-            return f"DATE '{literal.value.isoformat()}'"
-
-
-def double_sql(value: float) -> str:
-    """The shortest decimal that reads back to the same double; the exponent makes DuckDB read a DOUBLE."""
-    text = repr(value)
-    return f"({text if 'e' in text else text + 'e0'})"
-
-
 def text_sql(value: str) -> str:
-    _check_text(value)
+    check_text(value)
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -129,11 +95,12 @@ def quote_identifier(name: str) -> str:
     """A name in double quotes, each quote in it doubled."""
     if not name:
         raise QueryRefused("A column has an empty name.", remedy="Name the column.")
-    _check_text(name)
+    check_text(name)
     return '"' + name.replace('"', '""') + '"'
 
 
-def _check_text(value: str) -> None:
+def check_text(value: str) -> None:
+    """Refuse a text that no database stores, or that is too long."""
     if len(value) > LONGEST_TEXT_LITERAL:
         raise QueryRefused(
             f"A text in the question is longer than {LONGEST_TEXT_LITERAL} characters.",
@@ -160,7 +127,8 @@ def _exact(value: float | Decimal) -> Fraction:
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
-def _double(value: Fraction) -> float:
+def as_double(value: Fraction) -> float:
+    """The nearest double."""
     try:
         return float(value)
     except OverflowError:

@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from discreet.compile.definition import (
     Arguments,
     Function,
-    Operand,
-    Scope,
     fixed,
     literal_integer,
     literal_text,
     taking,
 )
+from discreet.compile.dialects.dialect import Operand, Scope
 from discreet.compile.intervals import Interval, interval
-from discreet.compile.quoting import text_sql
 from discreet.errors import QueryRefused
 from discreet.model.policy import ValueType
 
@@ -38,7 +36,7 @@ def _simple(name: str, result: ValueType, texts: int, low: int | None = None) ->
         fewest=texts,
         most=texts,
         check=fixed(usage, [_TEXT] * texts, result),
-        emit=lambda operands, _: f"{name}({', '.join(operand.sql for operand in operands)})",
+        emit=lambda operands, scope: scope.dialect.text_call(name, [operand.sql for operand in operands]),
         range=lambda _: known,
     )
 
@@ -94,10 +92,8 @@ def _check_like(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return (*taking(_LIKE, _TEXT)(arguments[:1]), arguments[1]), ValueType.BOOLEAN
 
 
-def _like(operands: Sequence[Operand], _: Scope) -> str:
-    """% is any text, _ is any one character, and nothing escapes. DuckDB matches without backtracking."""
-    pattern = literal_text(_LIKE, operands[1].expression, LONGEST_PATTERN)
-    return f"({operands[0].sql} LIKE {text_sql(pattern)})"
+def _like(operands: Sequence[Operand], scope: Scope) -> str:
+    return scope.dialect.like(operands[0].sql, literal_text(_LIKE, operands[1].expression, LONGEST_PATTERN))
 
 
 _REPLACE = "replace(text, 'from', 'to')"

@@ -5,7 +5,7 @@ counted), and L the largest norm of it that counts fully. All rows of the person
 
     w = ⌊2^s · min(1, L/‖n‖)⌋        in ℓ₁: ‖n‖ = Σn, the number of rows;  in ℓ₂: ‖n‖² = Σn²
 
-so that w·‖n‖ ≤ L·2^s. Under ℓ₂ it is the largest integer with w²·Σn² ≤ L²·4^s, computed in integers.
+so that w·‖n‖ ≤ L·2^s. Under ℓ₂ it is the largest integer with w²·Σn² ≤ L²·4^s, computed exactly.
 Where the sums name private keys, a w below a quarter of 2^s is 0.
 ℓ₁ bounds what Laplace noise needs, and both norms, also after groups are merged. ℓ₂ is what Gaussian noise
 needs: the same noise, and a person whose rows are in several groups keeps more of their weight.

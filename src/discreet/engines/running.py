@@ -24,6 +24,14 @@ def silently(action: Callable[[], T]) -> T | None:
         return None
 
 
+def failed() -> EngineFailed:
+    """The one error for all that goes wrong after the charge."""
+    return EngineFailed(
+        "The database failed while it computed the answer. What was charged stays charged.",
+        remedy="Ask the owner of the data to run “discreet check” and to look at memory and disk.",
+    )
+
+
 def run_to_end(
     action: Callable[[], T],
     *,
@@ -61,8 +69,5 @@ def run_to_end(
     finally:
         worker.join()
     if not results:
-        raise EngineFailed(
-            "The database failed while it computed the answer. What was charged stays charged.",
-            remedy="Ask the owner of the data to run “discreet check” and to look at memory and disk.",
-        )
+        raise failed()
     return results[0]

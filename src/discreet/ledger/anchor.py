@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import LedgerClosed
+from discreet.ledger.files import sync_directory
 
 _SEE_TO_IT = "Restore the anchor, or call rebase, which writes off what may have been spent unseen."
 
@@ -74,12 +75,3 @@ class AnchorFile:
 
     def _unreadable(self) -> LedgerClosed:
         return LedgerClosed(f"The anchor {self.path.name} cannot be read.", remedy=_SEE_TO_IT)
-
-
-def sync_directory(path: Path) -> None:
-    """A file's name is durable only when its directory is."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

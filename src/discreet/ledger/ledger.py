@@ -36,6 +36,7 @@ from discreet.model.privacy import Loss
 from discreet.model.receipt import Receipt
 
 LONGEST_NAME = 1_000
+"""In bytes of UTF-8, so that two names fit into an index of any database."""
 LONGEST_TEXT = 1_000_000
 LARGEST_ANSWER = 2**28
 
@@ -198,11 +199,11 @@ def checked_text(value: object, name: str, longest: int, *, may_be_empty: bool =
             f"{name} must be text, not a {type(value).__name__}.", remedy=f"Give {name} as a str."
         )
     try:
-        value.encode()
+        size = len(value.encode())
     except UnicodeEncodeError:
         raise InvalidInput(f"{name} is not valid Unicode.", remedy="Remove lone surrogates.") from None
-    if "\0" in value or len(value) > longest or not (value.strip() or may_be_empty):
+    if "\0" in value or size > longest or not (value.strip() or may_be_empty):
         raise InvalidInput(
-            f"{name} must have 1 to {longest} characters and no NUL.", remedy=f"Choose another {name}."
+            f"{name} must have 1 to {longest} bytes in UTF-8, and no NUL.", remedy=f"Choose another {name}."
         )
     return value

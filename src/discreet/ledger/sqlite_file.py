@@ -1,22 +1,20 @@
 """A SQLite file that is changed by one writer at a time, over threads, processes and forks.
 
 SQLite's own lock is asked for again and again, so that under load some process may never get it. A file lock
-is waited for. After a fork, SQLite's state in the child is not to be used, not even to be closed; so a fork
-waits until nobody is at work, and every connection is closed before it and opened again when it is needed.
+is waited for.
 """
 
 import errno
-import fcntl
 import os
 import sqlite3
-import threading
-import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from discreet.errors import InvalidInput, LedgerClosed
-from discreet.ledger.anchor import sync_directory
+from discreet.errors import LedgerClosed
+from discreet.ledger.chain import RESTORE
+from discreet.ledger.database import Database, Row
+from discreet.ledger.files import LOOK, resolved, sync_directory
 from discreet.ledger.sqlite_schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, check_schema
 
 PATIENCE_MILLISECONDS = 10_000
@@ -33,66 +31,69 @@ _REMEDIES = {
     "SQLITE_NOTADB": ("is not a database.", "Name the ledger's own file, or restore its latest backup."),
     "SQLITE_CORRUPT": ("is damaged.", "Restore its latest backup and call rebase."),
 }
-_OTHERWISE = "Look at the disk and at the rights on the file; nothing was spent by this call."
 
 
-class SqliteFile:
-    """One file; `transaction` is the only way in."""
+class SqliteTransaction:
+    """The statements of one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, **values: object) -> Sequence[Row]:
+        with closing(self._connection.execute(sql, values)) as cursor:
+            return cursor.fetchall()
+
+    def change(self, sql: str, **values: object) -> int:
+        with closing(self._connection.execute(sql, values)) as cursor:
+            return cursor.rowcount
+
+    def check(self) -> None:
+        with closing(self._connection.execute("PRAGMA integrity_check")) as cursor:
+            if cursor.fetchone()[0] != "ok":
+                raise LedgerClosed("The ledger's file is damaged.", remedy=RESTORE)
+        check_schema(self._connection)
+
+    def commit(self) -> None:
+        self._connection.execute("COMMIT")
+
+
+class SqliteFile(Database):
+    """One file, with its lock beside it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = resolved(path, "a ledger")
         self._connection: sqlite3.Connection | None = None
-        self._mutex = threading.RLock()
         self._identity = (0, 0)
-        self._busy = False
-        self._closed = False
-        with _FORK.registering:
-            _FORK.files.add(self)
+        super().__init__(Path(f"{self._path}.lock"))
 
     @property
     def path(self) -> Path:
         return self._path
 
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """The connection, inside a transaction that nobody shares. Commit it, or it is rolled back."""
-        with self._mutex, self._translated(), self._turn():
-            connection = self._connected()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+    @property
+    def name(self) -> str:
+        return self._path.name
 
-    def close(self) -> None:
-        with self._mutex, self._translated():
-            self._closed = True
-            self.disconnect()
+    def exists(self) -> bool:
+        return self._path.is_file()
 
     def disconnect(self) -> None:
-        """Close the connection; the next transaction opens another."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.close()
+            with suppress(sqlite3.Error):
+                connection.close()
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Wait for the file lock. It ends with this process, however that ends."""
-        if self._busy:  # only a signal handler gets here, and would wait for itself
-            raise LedgerClosed("This thread is inside the ledger already.", remedy="Ask outside the handler.")
-        handle = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    def _begun(self) -> Iterator[SqliteTransaction]:
+        connection = self._connected()
+        connection.execute("BEGIN IMMEDIATE")
         try:
-            self._busy = True
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
+            yield SqliteTransaction(connection)
         finally:
-            self._busy = False
-            os.close(handle)
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
 
     def _connected(self) -> sqlite3.Connection:
-        if self._closed:
-            raise LedgerClosed("This ledger was closed by this program.", remedy="Open it again.")
         if self._connection is not None and self._identity != self._identity_now():
             self.disconnect()  # another file was put in its place: what we have open is no longer the ledger
         if self._connection is None:
@@ -151,75 +152,16 @@ class SqliteFile:
         status = self._path.stat()
         return status.st_dev, status.st_ino
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """Errors in the caller's words: never SQL, never an entry's content."""
-        try:
-            yield
-        except sqlite3.Error as error:
+    def _told(self, error: Exception) -> LedgerClosed | None:
+        if isinstance(error, UnicodeDecodeError):  # SQLite quotes the damaged schema in its message, as it is
+            code = "SQLITE_CORRUPT"
+        elif isinstance(error, sqlite3.Error):
             code = getattr(error, "sqlite_errorname", "SQLITE_ERROR")
-            raise self._unusable(code) from None
-        except UnicodeDecodeError:  # SQLite quotes the damaged schema in its message, as it found it
-            raise self._unusable("SQLITE_CORRUPT") from None
-        except (UnicodeEncodeError, OverflowError):
-            raise InvalidInput(
-                "This text or number is none that a ledger can hold.", remedy="Give valid Unicode."
-            ) from None
-        except OSError as error:
-            raise LedgerClosed(
-                f"The ledger {self._path.name} cannot be used: {error.strerror}.", remedy=_OTHERWISE
-            ) from None
-
-    def _unusable(self, code: str) -> LedgerClosed:
-        with suppress(sqlite3.Error):
-            self.disconnect()
+        else:
+            return None
         primary = "_".join(code.split("_")[:2])
-        problem, remedy = _REMEDIES.get(primary, (f"cannot be used ({code}).", _OTHERWISE))
+        problem, remedy = _REMEDIES.get(primary, (f"cannot be used ({code}).", LOOK))
         return LedgerClosed(f"The ledger {self._path.name} {problem}", remedy=remedy)
-
-
-def resolved(path: str | os.PathLike[str], what: str) -> Path:
-    """The file itself, whatever link leads to it: one file has one lock and one anchor."""
-    try:
-        place = Path(path).resolve()
-        if place.parent.is_dir() and not place.is_dir():
-            return place
-    except (TypeError, ValueError):
-        pass  # not a path at all
-    except OSError as error:
-        raise LedgerClosed(
-            f"The path of {what} cannot be read: {error.strerror}.", remedy=_OTHERWISE
-        ) from None
-    raise InvalidInput(
-        f"This cannot be {what}: it is a directory, or is in none.",
-        remedy="Give the path of a file in a directory that exists.",
-    )
-
-
-class _Fork:
-    """Holds every file still while this process forks."""
-
-    def __init__(self) -> None:
-        self.files: weakref.WeakSet[SqliteFile] = weakref.WeakSet()
-        self.registering = threading.Lock()
-        self._held: list[SqliteFile] = []
-        os.register_at_fork(before=self._hold, after_in_parent=self._release, after_in_child=self._release)
-
-    def _hold(self) -> None:
-        self.registering.acquire()
-        self._held = list(self.files)
-        for file in self._held:
-            file._mutex.acquire()
-            with suppress(sqlite3.Error):
-                file.disconnect()
-
-    def _release(self) -> None:
-        while self._held:
-            self._held.pop()._mutex.release()
-        self.registering.release()
-
-
-_FORK = _Fork()
 
 
 def _number(connection: sqlite3.Connection, sql: str) -> int:

@@ -81,6 +81,8 @@ class Policy:
     """By table, then by column."""
     places: Mapping[str, str]
     """Where each table is declared, in the owner's words, for errors."""
+    ledger: str | None = None
+    """Where the ledger is, if not beside the policy: a file, or an address in PostgreSQL."""
 
     @property
     def sources(self) -> dict[str, Source]:

@@ -1,9 +1,10 @@
-"""The tables of a SQLite ledger, read and written inside one transaction, in the ledger's own nouns."""
+"""The tables of a ledger, read and written inside one transaction, in the ledger's own nouns.
+
+Its SQL means the same in every database.
+"""
 
 import hashlib
-import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from discreet.errors import InvalidInput, LedgerClosed
@@ -16,29 +17,30 @@ from discreet.ledger.chain import (
     sealed,
     time_text,
 )
+from discreet.ledger.database import Row, Transaction
 from discreet.ledger.ledger import LONGEST_NAME, Account, Balance, Entry, Kind, checked_text
-from discreet.ledger.sqlite_schema import check_schema
 from discreet.ledger.units import Currency, Units
 
 _PAGE = 1000
-_COLUMNS = 15
+_PAGE_OF_ANSWERS = 100
+_BELOW_ALL_NUMBERS = -(2**63)
 
 
 class Books:
     """What one transaction sees, and adds."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
         head = self._row("SELECT number, digest FROM entries ORDER BY number DESC LIMIT 1")
-        self.number, self.digest = (0, BEFORE_THE_FIRST) if head is None else tuple(head)
+        self.number: int = 0 if head is None else head["number"]
+        self.digest: str = BEFORE_THE_FIRST if head is None else head["digest"]
         self.number_before = self.number
 
     @property
     def anchor(self) -> Anchor:
         """Where the chain stands now."""
-        datasets = tuple(
-            row["dataset"] for row in self._rows("SELECT dataset FROM accounts ORDER BY dataset")
-        )
+        rows = self._transaction.rows("SELECT dataset FROM accounts ORDER BY dataset")
+        datasets = tuple(row["dataset"] for row in rows)
         return Anchor(number=self.number, digest=self.digest, datasets=datasets)
 
     def digest_at(self, number: int) -> str | None:
@@ -47,7 +49,7 @@ class Books:
             return BEFORE_THE_FIRST
         if number > self.number:
             return None
-        row = self._row("SELECT digest FROM entries WHERE number = ?", number)
+        row = self._row("SELECT digest FROM entries WHERE number = :number", number=number)
         return None if row is None else str(row["digest"])
 
     def check_last(self) -> None:
@@ -85,16 +87,18 @@ class Books:
             digest="",
         )
         entry = sealed(entry, self.digest)
-        values = ", ".join("?" * _COLUMNS)
-        self._connection.execute(f"INSERT INTO entries VALUES ({values})", _row_of(entry))  # noqa: S608
+        values = _values_of(entry)
+        places = ", ".join(f":{column}" for column in values)
+        self._transaction.change(f"INSERT INTO entries VALUES ({places})", **values)  # noqa: S608
         self.number, self.digest = entry.number, entry.digest
         return entry
 
     def entries(self, *, after: int = 0, dataset: str | None = None, most: int = _PAGE) -> list[Entry]:
         """The next entries in order, of one dataset or of all."""
-        which, values = ("dataset = ? AND ", [dataset]) if dataset is not None else ("", [])
-        sql = f"SELECT * FROM entries WHERE {which}number > ? ORDER BY number LIMIT ?"  # noqa: S608
-        return [_entry_of(row) for row in self._rows(sql, *values, after, most)]
+        which = {} if dataset is None else {"dataset": dataset}
+        condition = "".join(f"{column} = :{column} AND " for column in which)
+        sql = f"SELECT * FROM entries WHERE {condition}number > :after ORDER BY number LIMIT :most"  # noqa: S608
+        return [_entry_of(row) for row in self._transaction.rows(sql, **which, after=after, most=most)]
 
     def all_entries(self) -> Iterator[Entry]:
         number = 0
@@ -105,30 +109,35 @@ class Books:
     def charge_of(self, dataset: str, version: int, key: str) -> Entry | None:
         """The charge for this question on this version of the data."""
         row = self._row(
-            "SELECT * FROM entries WHERE kind = 'charged' AND dataset = ? AND version = ? AND key = ?",
-            dataset,
-            version,
-            key,
+            "SELECT * FROM entries "
+            "WHERE kind = 'charged' AND dataset = :dataset AND version = :version AND key = :key",
+            dataset=dataset,
+            version=version,
+            key=key,
         )
         return None if row is None else _entry_of(row)
 
     def last(self, dataset: str, kind: Kind) -> int:
         """The number of the last entry of a kind, or 0."""
         row = self._row(
-            f"SELECT max(number) AS number FROM entries WHERE kind = '{kind}' AND dataset = ?",  # noqa: S608
-            dataset,
+            f"SELECT max(number) AS number FROM entries WHERE kind = '{kind}' AND dataset = :dataset",  # noqa: S608
+            dataset=dataset,
         )
         return 0 if row is None or row["number"] is None else int(row["number"])
 
     def answer_to(self, number: int) -> bytes | None:
-        row = self._row("SELECT answer FROM answers WHERE number = ?", number)
+        row = self._row("SELECT answer FROM answers WHERE number = :number", number=number)
         return None if row is None else bytes(row["answer"])
 
     def keep_answer(self, number: int, answer: bytes) -> None:
-        self._connection.execute("INSERT INTO answers VALUES (?, ?)", (number, answer))
+        self._transaction.change(
+            "INSERT INTO answers VALUES (:number, :answer)", number=number, answer=answer
+        )
 
     def dataset_with(self, fingerprint: str) -> str | None:
-        row = self._row("SELECT dataset FROM accounts WHERE fingerprint = ?", fingerprint)
+        row = self._row(
+            "SELECT dataset FROM accounts WHERE fingerprint = :fingerprint", fingerprint=fingerprint
+        )
         return None if row is None else str(row["dataset"])
 
     def datasets(self) -> list[str]:
@@ -141,7 +150,9 @@ class Books:
             raise InvalidInput(
                 "This ledger has no account for that dataset.", remedy="Open one first, with open_account."
             )
-        row = self._row("SELECT * FROM entries WHERE dataset = ? ORDER BY number DESC LIMIT 1", dataset)
+        row = self._row(
+            "SELECT * FROM entries WHERE dataset = :dataset ORDER BY number DESC LIMIT 1", dataset=dataset
+        )
         if row is None or _entry_of(row).spent.loss != found.spent:
             raise LedgerClosed(
                 "What an account has spent is not what its last entry says.", remedy="Call verify. " + RESTORE
@@ -149,10 +160,12 @@ class Books:
         return found
 
     def find_balance(self, dataset: str) -> Balance | None:
-        row = self._row("SELECT * FROM accounts WHERE dataset = ?", dataset)
+        row = self._row("SELECT * FROM accounts WHERE dataset = :dataset", dataset=dataset)
         if row is None:
             return None
-        spent = self._rows("SELECT * FROM analysts WHERE dataset = ? ORDER BY analyst", dataset)
+        spent = self._transaction.rows(
+            "SELECT * FROM analysts WHERE dataset = :dataset ORDER BY analyst", dataset=dataset
+        )
         try:
             currency = Currency(row["currency"])
             return Balance(
@@ -170,15 +183,12 @@ class Books:
             raise LedgerClosed("An account of this ledger is unreadable.", remedy=RESTORE) from None
 
     def open(self, account: Account) -> Balance:
-        self._connection.execute(
-            "INSERT INTO accounts VALUES (?, ?, ?, 1, ?, ?, ?, ?, 0, 0)",
-            (
-                account.dataset,
-                account.fingerprint,
-                account.budget_units.currency,
-                *account.budget_units[1:],
-                *account.cap_units[1:],
-            ),
+        self._transaction.change(
+            "INSERT INTO accounts VALUES (:dataset, :fingerprint, :currency, 1, "
+            ":budget, :budget_delta, :cap, :cap_delta, 0, 0)",
+            **_declared(account),
+            fingerprint=account.fingerprint,
+            currency=account.budget_units.currency.value,
         )
         return Balance(account=account, version=1, spent=account.budget_units.none.loss, analysts={})
 
@@ -188,94 +198,105 @@ class Books:
             "UPDATE accounts SET spent = spent + :amount, spent_delta = spent_delta + :delta "
             "WHERE dataset = :dataset "
             "AND spent + :amount <= budget AND spent_delta + :delta <= budget_delta",
-            {"dataset": dataset, "amount": taken.amount, "delta": taken.delta},
+            dataset=dataset,
+            amount=taken.amount,
+            delta=taken.delta,
         )
 
     def spend_as(self, analyst: str, dataset: str, taken: Units) -> None:
         """Take from the budget and from the analyst's cap."""
         self.spend(dataset, taken)
-        self._connection.execute(
-            "INSERT OR IGNORE INTO analysts VALUES (:dataset, :analyst, 0, 0)",
-            {"dataset": dataset, "analyst": analyst},
+        self._transaction.change(
+            "INSERT INTO analysts VALUES (:dataset, :analyst, 0, 0) ON CONFLICT DO NOTHING",
+            dataset=dataset,
+            analyst=analyst,
         )
         self._must_change(
             "UPDATE analysts SET spent = spent + :amount, spent_delta = spent_delta + :delta "
             "WHERE dataset = :dataset AND analyst = :analyst "
             "AND spent + :amount <= (SELECT cap FROM accounts WHERE dataset = :dataset) "
             "AND spent_delta + :delta <= (SELECT cap_delta FROM accounts WHERE dataset = :dataset)",
-            {"dataset": dataset, "analyst": analyst, "amount": taken.amount, "delta": taken.delta},
+            dataset=dataset,
+            analyst=analyst,
+            amount=taken.amount,
+            delta=taken.delta,
         )
 
     def set_version(self, dataset: str, version: int) -> None:
         self._must_change(
             "UPDATE accounts SET version = :version WHERE dataset = :dataset",
-            {"dataset": dataset, "version": version},
+            dataset=dataset,
+            version=version,
         )
 
     def set_budget(self, account: Account) -> None:
-        budget, cap = account.budget_units, account.cap_units
         self._must_change(
             "UPDATE accounts SET budget = :budget, budget_delta = :budget_delta, "
             "cap = :cap, cap_delta = :cap_delta WHERE dataset = :dataset",
-            {
-                "dataset": account.dataset,
-                "budget": budget.amount,
-                "budget_delta": budget.delta,
-                "cap": cap.amount,
-                "cap_delta": cap.delta,
-            },
+            **_declared(account),
         )
 
     def replay(self) -> Replay:
         """Check that the tables say what the chain of all entries says."""
-        with closing(self._connection.execute("PRAGMA integrity_check")) as cursor:
-            if cursor.fetchone()[0] != "ok":
-                raise LedgerClosed("The ledger's file is damaged.", remedy=RESTORE)
-        check_schema(self._connection)
+        self._transaction.check()
         replay = Replay().add_all(self.all_entries())
         if {dataset: self.find_balance(dataset) for dataset in self.datasets()} != replay.balances():
             raise LedgerClosed("The accounts do not add up to the entries.", remedy=RESTORE)
-        stored = {
-            row["number"]: hashlib.sha256(row["answer"]).hexdigest()
-            for row in self._connection.execute("SELECT number, answer FROM answers")
-        }
+        stored = {number: hashlib.sha256(answer).hexdigest() for number, answer in self._answers()}
         if stored != replay.answers:
             raise LedgerClosed("The stored answers are not those of the entries.", remedy=RESTORE)
         return replay
 
-    def _must_change(self, sql: str, values: dict[str, object]) -> None:
+    def _answers(self) -> Iterator[tuple[int, bytes]]:
+        number = _BELOW_ALL_NUMBERS
+        sql = "SELECT number, answer FROM answers WHERE number > :after ORDER BY number LIMIT :most"
+        while page := self._transaction.rows(sql, after=number, most=_PAGE_OF_ANSWERS):
+            yield from ((row["number"], row["answer"]) for row in page)
+            number = page[-1]["number"]
+
+    def _must_change(self, sql: str, **values: object) -> None:
         """The filter has admitted this before; should the tables think otherwise, they do not add up."""
-        if self._connection.execute(sql, values).rowcount != 1:
+        if self._transaction.change(sql, **values) != 1:
             raise LedgerClosed("The tables refuse what the account has left.", remedy=RESTORE)
 
-    def _rows(self, sql: str, *values: object) -> list[sqlite3.Row]:
-        with closing(self._connection.execute(sql, values)) as cursor:
-            return cursor.fetchall()
-
-    def _row(self, sql: str, *values: object) -> sqlite3.Row | None:
-        with closing(self._connection.execute(sql, values)) as cursor:
-            row: sqlite3.Row | None = cursor.fetchone()
-            return row
+    def _row(self, sql: str, **values: object) -> Row | None:
+        rows = self._transaction.rows(sql, **values)
+        return rows[0] if rows else None
 
 
-def _row_of(entry: Entry) -> Sequence[object]:
-    return (
-        entry.number,
-        entry.kind.value,
-        entry.dataset,
-        entry.version,
-        entry.analyst,
-        entry.question,
-        entry.key,
-        *entry.taken,
-        *entry.spent[1:],
-        entry.note,
-        time_text(entry.at),
-        entry.digest,
-    )
+def _declared(account: Account) -> dict[str, object]:
+    budget, cap = account.budget_units, account.cap_units
+    return {
+        "dataset": account.dataset,
+        "budget": budget.amount,
+        "budget_delta": budget.delta,
+        "cap": cap.amount,
+        "cap_delta": cap.delta,
+    }
 
 
-def _entry_of(row: sqlite3.Row) -> Entry:
+def _values_of(entry: Entry) -> dict[str, object]:
+    """All columns of the table, in their order."""
+    return {
+        "number": entry.number,
+        "kind": entry.kind.value,
+        "dataset": entry.dataset,
+        "version": entry.version,
+        "analyst": entry.analyst,
+        "question": entry.question,
+        "key": entry.key,
+        "currency": entry.taken.currency.value,
+        "amount": entry.taken.amount,
+        "delta": entry.taken.delta,
+        "spent": entry.spent.amount,
+        "spent_delta": entry.spent.delta,
+        "note": entry.note,
+        "at": time_text(entry.at),
+        "digest": entry.digest,
+    }
+
+
+def _entry_of(row: Row) -> Entry:
     try:
         currency = Currency(row["currency"])
         return Entry(

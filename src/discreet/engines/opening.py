@@ -1,0 +1,44 @@
+"""Which engine a policy needs: that of its sources, which are all of one."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.engine import Engine
+from discreet.errors import PolicyError
+from discreet.model.declaration import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ENGINES = {"postgresql": "PostgreSQL", "postgres": "PostgreSQL", "spark": "Spark", "sc": "Spark"}
+
+
+def open_engine(
+    sources: Mapping[str, Source], base_dir: Path, *, spark: "SparkSession | None" = None
+) -> Engine:
+    """Open the sources, relative to `base_dir`; those in Spark in a session that may be handed in."""
+    engines = {engine_of(source.location) for source in sources.values()}
+    if len(engines) > 1:
+        raise PolicyError(
+            f"The sources of this policy are in {' and in '.join(sorted(engines))}.",
+            remedy="Bring all tables to one of them: no data is moved from one to the other.",
+        )
+    match next(iter(engines), "files"):
+        case "PostgreSQL":
+            from discreet.engines.postgres import PostgresEngine
+
+            return PostgresEngine(sources)
+        case "Spark":
+            from discreet.engines.spark import SparkEngine
+
+            return SparkEngine(sources, base_dir, session=spark)
+    return DuckDBEngine(sources, base_dir)
+
+
+def engine_of(location: str) -> str:
+    """Where a source is: in PostgreSQL, in Spark, or in files."""
+    scheme = re.match(r"([A-Za-z]+):", location)
+    return _ENGINES.get(scheme[1].lower(), "files") if scheme else "files"

@@ -1,0 +1,192 @@
+"""PostgreSQL: tables and views of one database, read-only, and silent about what was read.
+
+The wall is the compiler, which writes every statement itself. Behind it stands a second one, this engine: a
+statement is one SELECT without functions that do more than to compute, in a transaction that can only read
+and is rolled back. And the third is the role that the owner makes, which may read the named tables and
+nothing else.
+"""
+
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.engines.fitting import fitting_type
+from discreet.engines.engine import Rows
+from discreet.engines.postgres_address import PostgresAddress, read_address
+from discreet.engines.postgres_catalogue import RelationInCatalogue, look_up, readable
+from discreet.engines.postgres_errors import changed, locked, lost
+from discreet.engines.postgres_session import Sessions
+from discreet.engines.postgres_statement import fetch, plan, volatile_functions
+from discreet.engines.postgres_types import quoted, reading
+from discreet.engines.running import Watch, failed, run_to_end, silently
+from discreet.errors import PolicyError, QueryRefused
+from discreet.model.declaration import Source
+from discreet.model.policy import ValueType
+from discreet.model.secret import Secret
+
+if TYPE_CHECKING:
+    from discreet.engines.postgres_session import Connection
+
+_SECONDS_BETWEEN_CANCELS = 0.5
+_LOCK_NOT_AVAILABLE = "55P03"
+
+
+class PostgresEngine:
+    """Some tables of one PostgreSQL database. Threads may share it; Ctrl-C stops a query at the server."""
+
+    dialect = "postgres"
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        base_dir: Path | None = None,  # noqa: ARG002  files are relative to it; databases are not
+        *,
+        statement_timeout: float = 3600,
+    ) -> None:
+        """Connect and look the tables up. A statement is stopped after `statement_timeout` seconds."""
+        self._addresses = {name: read_address(source.location) for name, source in sources.items()}
+        self._schemas: dict[str, dict[str, ValueType]] = {}
+        self._unsupported: dict[str, tuple[str, ...]] = {}
+        self._relations: dict[str, str] = {}
+        self._opened: dict[str, RelationInCatalogue] = {}
+        self._sessions = Sessions(_only_database(self._addresses), statement_timeout=statement_timeout)
+        try:
+            with self._sessions.transaction() as connection:
+                found = self._look_up(connection)
+                forbidden = silently(lambda: volatile_functions(connection))
+            if forbidden is None:
+                raise lost(self._database)
+            self._forbidden = forbidden
+            for name, source in sources.items():
+                self._open(name, source, found[name])
+        except BaseException:
+            self._sessions.close()
+            raise
+
+    @property
+    def relations(self) -> Mapping[str, str]:
+        return dict(self._relations)
+
+    def schema(self, table: str) -> dict[str, ValueType]:
+        return dict(self._schemas[table])
+
+    def unsupported(self, table: str) -> tuple[str, ...]:
+        """Columns of the source that are left out: their type is of no use here, or the role may not read
+        them.
+        """
+        return self._unsupported[table]
+
+    def prepare(self, sql: str) -> None:
+        with self._sessions.transaction() as connection:
+            self._check_unchanged(connection)
+            state = _state_of_plan(connection, sql, self._forbidden)
+            is_lost = connection.closed
+        if is_lost:
+            raise lost(self._database)
+        if state == _LOCK_NOT_AVAILABLE:
+            raise locked(self._database)
+        if state is not None:
+            raise QueryRefused(
+                "The database does not accept this question. No data was read and nothing was spent.",
+                remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
+            )
+
+    def run(self, sql: str, watch: Watch | None = None) -> Secret[Rows]:
+        with ExitStack() as stack:
+            connection = silently(lambda: stack.enter_context(self._sessions.transaction()))
+            if connection is None:
+                raise failed()
+            return _run(connection, sql, self._forbidden, watch)
+
+    def close(self) -> None:
+        self._sessions.close()
+
+    @property
+    def _database(self) -> str:
+        return next(iter(self._addresses.values())).database
+
+    def _look_up(self, connection: "Connection") -> dict[str, RelationInCatalogue | None]:
+        """What the catalogue says of all tables now."""
+        found = silently(
+            lambda: {name: look_up(connection, address) for name, address in self._addresses.items()}
+        )
+        if found is None:
+            raise lost(self._database) if connection.closed else locked(self._database)
+        return found
+
+    def _open(self, name: str, source: Source, found: RelationInCatalogue | None) -> None:
+        address = self._addresses[name]
+        relation = readable(address, found)
+        kinds: dict[str, ValueType] = {}
+        reads: list[str] = []
+        for column in relation.columns:
+            native = column.native.value_type
+            if column.is_readable and native is not None:
+                kind = fitting_type(name, column.name, native, source.types)
+                is_person = column.name == source.person
+                reads.append(reading(column.name, kind, column.native, is_person=is_person))
+                kinds[column.name] = kind
+        if not reads:
+            raise PolicyError(
+                f"The source {address.name} has no column that can be used.",
+                remedy="Give a table with columns of numbers, text, truth values or dates.",
+            )
+        place = f"{quoted(address.schema)}.{quoted(address.table)}"
+        self._relations[name] = f"(SELECT {', '.join(reads)} FROM {place}) AS {quoted(name)}"  # noqa: S608
+        self._schemas[name] = kinds
+        self._unsupported[name] = tuple(each.name for each in relation.columns if each.name not in kinds)
+        self._opened[name] = relation
+
+    def _check_unchanged(self, connection: "Connection") -> None:
+        for name, relation in self._look_up(connection).items():
+            if relation != self._opened[name]:
+                raise changed(self._addresses[name].name)
+
+
+def schema_of(location: str) -> dict[str, ValueType]:
+    """The usable columns of a table, for the owner's first draft of a policy. No row is read."""
+    source = Source(location=location, public=True, person=None, types={}, implied_types={})
+    engine = PostgresEngine({"data": source})
+    engine.close()
+    return engine.schema("data")
+
+
+def _only_database(addresses: Mapping[str, PostgresAddress]) -> PostgresAddress:
+    servers = {address.server: address for address in addresses.values()}
+    if len(servers) != 1:
+        raise PolicyError(
+            "The tables of this policy are in more than one database."
+            if servers
+            else "This policy has no table.",
+            remedy="Give every table the same address before the #.",
+        )
+    return next(iter(servers.values()))
+
+
+def _state_of_plan(connection: "Connection", sql: str, forbidden: frozenset[str]) -> str | None:
+    """None if PostgreSQL can plan the statement, else the code of its error: of that, no word is kept."""
+    try:
+        plan(connection, sql, forbidden)
+    except Exception as error:
+        return getattr(error, "sqlstate", None) or "?"
+    return None
+
+
+def _run(connection: "Connection", sql: str, forbidden: frozenset[str], watch: Watch | None) -> Secret[Rows]:
+    """The rows. Ctrl-C cancels until the statement has ended: a cancel that comes too early is lost."""
+    ended = threading.Event()
+
+    def work() -> Secret[Rows]:
+        try:
+            return Secret(fetch(connection, sql, forbidden))
+        finally:
+            ended.set()
+
+    def interrupt() -> None:
+        while not ended.is_set():
+            connection.cancel_safe()
+            ended.wait(_SECONDS_BETWEEN_CANCELS)
+
+    return run_to_end(work, interrupt=interrupt, watch=watch)

@@ -1,0 +1,264 @@
+"""A schema in PostgreSQL that is changed by one turn at a time, over threads, processes and machines.
+
+A turn is one SERIALIZABLE transaction whose first act is to lock a table. That takes no snapshot, so that the
+turn sees all that was committed before it, and PostgreSQL gives the lock in the order in which it was asked
+for: nobody starves. All settings are made inside the transaction, where no pooler can lose them.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import DiscreetError, InvalidInput, LedgerClosed, MissingExtra
+from discreet.ledger.database import Database, Row
+from discreet.ledger.postgres_address import PostgresAddress
+from discreet.ledger.postgres_errors import (
+    commit_unknown,
+    is_lost,
+    no_rights,
+    not_makeable,
+    not_taken,
+    refused,
+    told,
+)
+from discreet.ledger.postgres_schema import DEFINITION, MARK, check_schema, found_in, is_usable
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[dict[str, Any]]
+
+PATIENCE_MILLISECONDS = 60_000
+"""How long to wait for a turn, and for a statement."""
+IDLE_MILLISECONDS = 30_000
+"""How long a turn may do nothing until the server ends it; less, so that others outwait it."""
+OLDEST_SERVER = 14
+
+_CREATING = 0x64697363
+"""The advisory lock under which tables are made."""
+
+_CONNECT = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": PATIENCE_MILLISECONDS,
+    "application_name": "discreet ledger",
+}
+"""Unless the address says otherwise."""
+
+
+class PostgresTransaction:
+    """The statements of one transaction."""
+
+    def __init__(self, connection: "Connection", address: PostgresAddress) -> None:
+        self._connection = connection
+        self._address = address
+        self._cursor = connection.cursor(binary=True)
+
+    def rows(self, sql: str, **values: object) -> Sequence[Row]:
+        return self._cursor.execute(_with_places(sql), values).fetchall()
+
+    def change(self, sql: str, **values: object) -> int:
+        return self._cursor.execute(_with_places(sql), values).rowcount
+
+    def check(self) -> None:
+        check_schema(self._connection, self._address.schema)
+
+    def commit(self) -> None:
+        import psycopg
+
+        try:
+            done = self._connection.execute("COMMIT")
+        except psycopg.Error as error:
+            if is_lost(error):
+                raise commit_unknown(self._address) from None
+            raise
+        if done.statusmessage != "COMMIT":  # so PostgreSQL ends a transaction in which something failed
+            raise not_taken(self._address)
+
+
+class PostgresDatabase(Database):
+    """One schema of one database, and a lock for the processes of this machine."""
+
+    def __init__(self, address: PostgresAddress, lock: Path) -> None:
+        self._address = address
+        self._options = _options(address)
+        self._connection: Connection | None = None
+        super().__init__(lock)
+
+    @property
+    def name(self) -> str:
+        return self._address.name
+
+    def exists(self) -> bool:
+        with self._inside(), closing(self._connected()) as connection, self._pinned(connection):
+            return found_in(connection, self._address.schema).mark is not None
+
+    def disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):  # it is gone, in whatever way
+                connection.close()
+
+    @contextmanager
+    def _begun(self) -> Iterator[PostgresTransaction]:
+        if self._connection is None:
+            self._connection = self._prepared(self._connected())
+        connection = self._connection
+        try:
+            shown = _last(connection.execute(self._beginning())).fetchone()
+            if shown is None or shown["synchronous_commit"] != "on":
+                raise LedgerClosed(
+                    f"The ledger {self.name} would not write charges through to the disk.",
+                    remedy="Connect to PostgreSQL itself, not to something that changes what it is told.",
+                )
+            yield PostgresTransaction(connection, self._address)
+        finally:
+            self._roll_back(connection)
+
+    def _beginning(self) -> bytes:
+        """All in one message. The lock comes last, and before any snapshot."""
+        return f"""
+            BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE;
+            {self._settings()}
+            SET LOCAL idle_in_transaction_session_timeout TO {IDLE_MILLISECONDS};
+            LOCK TABLE {self._address.schema}.accounts IN EXCLUSIVE MODE;
+            SHOW synchronous_commit
+        """.encode()
+
+    def _settings(self) -> str:
+        """PostgreSQL looks for names among its own first, then in our schema, and nowhere else."""
+        return f"""
+            SET LOCAL synchronous_commit TO on;
+            SET LOCAL search_path TO {self._address.schema}, pg_temp;
+            SET LOCAL lock_timeout TO {PATIENCE_MILLISECONDS};
+            SET LOCAL statement_timeout TO {PATIENCE_MILLISECONDS};
+        """
+
+    def _roll_back(self, connection: "Connection") -> None:
+        """Leave the connection as a new turn needs it, or leave it."""
+        import psycopg
+        from psycopg.pq import TransactionStatus
+
+        try:
+            if connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+                connection.execute("ROLLBACK")
+        except psycopg.Error:
+            self.disconnect()
+        if connection.info.transaction_status != TransactionStatus.IDLE:
+            self.disconnect()
+
+    def _connected(self) -> "Connection":
+        import psycopg
+        from psycopg.rows import dict_row
+
+        try:
+            connection = psycopg.connect(
+                **self._options, autocommit=True, prepare_threshold=None, row_factory=dict_row
+            )
+        except psycopg.Error as error:
+            raise refused(self._address, error) from None
+        connection.read_only, connection.isolation_level = False, psycopg.IsolationLevel.READ_COMMITTED
+        return connection
+
+    def _prepared(self, connection: "Connection") -> "Connection":
+        """Make the tables if they are not there; refuse what is not a ledger, or was changed."""
+        try:
+            self._check_server(connection)
+            with self._pinned(connection):
+                self._create_if_missing(connection)
+                if not is_usable(connection, self._address.schema):
+                    raise no_rights(self._address)
+                check_schema(connection, self._address.schema)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _pinned(self, connection: "Connection") -> Iterator[None]:
+        """A transaction outside of any turn, in which names mean what they mean in one."""
+        with connection.transaction():
+            connection.execute(self._settings().encode())
+            yield
+
+    def _check_server(self, connection: "Connection") -> None:
+        if connection.info.server_version < OLDEST_SERVER * 10_000:
+            raise LedgerClosed(
+                f"The ledger {self.name} is on a server that is too old.",
+                remedy=f"Use PostgreSQL {OLDEST_SERVER} or later.",
+            )
+        if connection.info.parameter_status("server_encoding") != "UTF8":
+            raise LedgerClosed(
+                f"The ledger {self.name} is in a database that cannot hold all texts.",
+                remedy="Keep it in a database that was created with ENCODING 'UTF8'.",
+            )
+
+    def _create_if_missing(self, connection: "Connection") -> None:
+        """One process at a time; what it sees after the lock is what another has made before."""
+        schema = self._address.schema
+        if found_in(connection, schema).mark == MARK:
+            return
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [_CREATING])
+        found = found_in(connection, schema)
+        if found.mark == MARK:
+            return
+        if found.relations:
+            raise LedgerClosed(
+                f"The schema {schema} holds something, but not a ledger that this version can read.",
+                remedy="Name a schema of the ledger's own, or use the version that made it.",
+            )
+        self._create(connection, new_schema=not found.schema)
+
+    def _create(self, connection: "Connection", *, new_schema: bool) -> None:
+        import psycopg
+
+        schema = self._address.schema
+        try:
+            if new_schema:
+                connection.execute(f"CREATE SCHEMA {schema}".encode())
+            if not is_usable(connection, schema):
+                raise not_makeable(self._address)
+            connection.execute(DEFINITION.encode())
+        except psycopg.errors.InsufficientPrivilege:
+            raise not_makeable(self._address) from None
+
+    def _told(self, error: Exception) -> DiscreetError | None:
+        import psycopg
+
+        return told(self._address, error) if isinstance(error, psycopg.Error) else None
+
+
+def _options(address: PostgresAddress) -> dict[str, Any]:
+    """What to connect with; MissingExtra without the driver."""
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingExtra(
+            "A ledger in PostgreSQL needs psycopg, which is not installed.",
+            remedy='Run: pip install "discreet[postgres]"',
+        ) from None
+    try:
+        given = psycopg.conninfo.conninfo_to_dict(address.server)
+    except psycopg.Error:
+        raise InvalidInput(
+            "This is no address of a ledger in PostgreSQL.", remedy="Write postgresql://HOST/DATABASE#SCHEMA."
+        ) from None
+    return {**_CONNECT, **given, "client_encoding": "UTF8"}
+
+
+@cache
+def _with_places(sql: str) -> bytes:
+    """Values by name as psycopg writes them."""
+    return re.sub(r":(\w+)", r"%(\1)s", sql).encode()
+
+
+def _last(cursor: "psycopg.Cursor[dict[str, Any]]") -> "psycopg.Cursor[dict[str, Any]]":
+    """The result of the last of several statements."""
+    while cursor.nextset():
+        pass
+    return cursor

@@ -1,0 +1,137 @@
+"""What PostgreSQL says, in our words: its own may quote an entry, and are in the language of its server."""
+
+import re
+from typing import TYPE_CHECKING
+
+from discreet.errors import DiscreetError, LedgerClosed
+from discreet.ledger.chain import RESTORE
+from discreet.ledger.database import not_holdable
+from discreet.ledger.postgres_address import PostgresAddress
+
+if TYPE_CHECKING:
+    import psycopg
+
+_AGAIN = "Ask again; nothing was spent by this call."
+_LOOK = "Look at the server; nothing was spent by this call."
+_LOST = ("has lost the connection to its server.", _AGAIN)
+_RIGHTS = "Let its owner give this role the rights that the reference of the ledger lists."
+
+_READ_ONLY = (
+    "is on a server that can only be read, such as a standby.",
+    "Name the primary, or add ?target_session_attrs=read-write to the address.",
+)
+
+_BY_STATE = {
+    "0A000": _READ_ONLY,  # a standby knows no transactions that write
+    "25006": _READ_ONLY,
+    "40001": ("was changed by another program at the same moment.", _AGAIN),
+    "40P01": ("was changed by another program at the same moment.", _AGAIN),
+    "42501": ("does not let this role in.", _RIGHTS),
+    "42P01": ("has lost its tables.", RESTORE),
+    "3F000": ("has lost its tables.", RESTORE),
+    "53100": ("cannot be written: the disk is full.", "Free some space and ask again."),
+    "55P03": ("is kept busy by another program.", "End the program that keeps its tables locked."),
+    "57014": ("is kept busy by another program.", "End the program that keeps its tables locked."),
+    "XX001": ("is damaged.", RESTORE),
+    "XX002": ("is damaged.", RESTORE),
+}
+
+_REFUSALS = (
+    (
+        "resolve host|translate host name",
+        ("is on a host that nobody knows by this name.", "Check the host in the address."),
+    ),
+    (
+        "connection refused|no route to host|network is unreachable|no such file",
+        ("is on a server that does not answer.", "Check the host and the port, and that PostgreSQL runs."),
+    ),
+    ("timeout|timed out", ("is on a server that does not answer in time.", "Check the host and the port.")),
+    (
+        "password",
+        (
+            "is on a server that wants another password.",
+            "Give the password in the file that PGPASSFILE names, or as PGPASSWORD, and the user as PGUSER.",
+        ),
+    ),
+    (
+        "role .* does not exist",
+        ("is on a server that does not know this role.", "Check the user, or PGUSER."),
+    ),
+    (
+        "database .* does not exist",
+        ("is in a database that is not there.", "Check its name, or create it: CREATE DATABASE …"),
+    ),
+    ("permission denied", ("is in a database that does not let this role in.", _RIGHTS)),
+    (
+        "pg_hba|ssl|authentication",
+        (
+            "is on a server that does not let this role in from here.",
+            "Look at the server's pg_hba.conf, and at sslmode in the address.",
+        ),
+    ),
+    (
+        "too many|remaining connection slots",
+        ("is on a server that has no connection left.", "Wait, or raise the server's max_connections."),
+    ),
+    (
+        "starting up|shutting down|recovery",
+        ("is on a server that starts or stops just now.", "Ask again soon."),
+    ),
+)
+"""A connection that fails has no code, only words; in another language they are told as one."""
+
+
+def refused(address: PostgresAddress, error: "psycopg.Error") -> LedgerClosed:
+    """Why there is no connection."""
+    words = str(error).casefold()
+    for pattern, (problem, remedy) in _REFUSALS:
+        if re.search(pattern, words):
+            return _closed(address, problem, remedy)
+    return _closed(address, "cannot be reached.", "Check the address, and whether psql can connect to it.")
+
+
+def told(address: PostgresAddress, error: "psycopg.Error") -> DiscreetError:
+    """What went wrong on a connection that was there."""
+    import psycopg
+
+    if isinstance(error, psycopg.DataError):
+        return not_holdable()
+    if is_lost(error):
+        return _closed(address, *_LOST)
+    state = error.sqlstate or ""
+    return _closed(address, *_BY_STATE.get(state, (f"cannot be used ({state}).", _LOOK)))
+
+
+def is_lost(error: "psycopg.Error") -> bool:
+    """Whether the server said nothing, or ended the connection: what it was doing may be done or not."""
+    return error.diag.severity_nonlocalized != "ERROR"
+
+
+def commit_unknown(address: PostgresAddress) -> LedgerClosed:
+    """Nobody but the server knows whether the commit came through."""
+    return _closed(
+        address,
+        "has lost the connection while the charge was written, so that it may have been made or not.",
+        "Ask the same again: a charge that was made is found, and none is made twice.",
+    )
+
+
+def not_taken(address: PostgresAddress) -> LedgerClosed:
+    return _closed(address, "did not take what was added.", _AGAIN)
+
+
+def no_rights(address: PostgresAddress) -> LedgerClosed:
+    return _closed(address, *_BY_STATE["42501"])
+
+
+def not_makeable(address: PostgresAddress) -> LedgerClosed:
+    """Neither the schema nor its tables are there, and the role may not create them."""
+    return _closed(
+        address,
+        "is not there yet, and this role may not make it.",
+        f"Let an administrator run: CREATE SCHEMA {address.schema} AUTHORIZATION …, with this role.",
+    )
+
+
+def _closed(address: PostgresAddress, problem: str, remedy: str) -> LedgerClosed:
+    return LedgerClosed(f"The ledger {address.name} {problem}", remedy=remedy)

@@ -1,0 +1,337 @@
+"""How a ledger in a database works, whichever database it is.
+
+Every call takes its turn: it waits until no other process is inside, checks that the chain still holds the
+anchored entry, and then reads or adds. What it adds is committed durably and anchored before it returns. The
+order is: prepare the anchor, commit, publish the anchor. A crash before the commit leaves nothing; a crash
+after it leaves a charge that nobody was told of, and an anchor that the next turn brings up to date.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Literal, Self
+
+from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed
+from discreet.ledger.anchor import AnchorFile
+from discreet.ledger.books import Books
+from discreet.ledger.chain import BEFORE_THE_FIRST, declaration, exported
+from discreet.ledger.database import Database
+from discreet.ledger.ledger import (
+    LARGEST_ANSWER,
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    Account,
+    Balance,
+    Entry,
+    Kind,
+    checked_text,
+)
+from discreet.ledger.units import Currency, KeptLoss, Units, budget_units, charge_units, filter_of
+from discreet.model.exact import short
+from discreet.model.privacy import Loss, PureLoss
+from discreet.model.receipt import Receipt
+
+_REBASE = (
+    "If the ledger was restored from a backup, its owner decides with rebase how much to write off for "
+    "what was charged since."
+)
+
+
+class DatabaseLedger:
+    """See `discreet.ledger.ledger` for what it promises. Nothing is opened before the first call."""
+
+    def __init__(self, database: Database, anchor: AnchorFile) -> None:
+        self._database = database
+        self._anchor = anchor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._database.close()
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return self._database.name
+
+    def exists(self) -> bool:
+        """Whether there is a ledger already: looking at one must not make one."""
+        return self._database.exists()
+
+    def open_account(self, account: Account) -> Balance:
+        if not isinstance(account, Account):
+            raise InvalidInput("An account is expected.", remedy="Give Account(dataset=…, budget=…, …).")
+        with self._turn() as books:
+            found = books.find_balance(account.dataset)
+            if found is not None:
+                if found.account != account:
+                    raise _declared_otherwise(found.account, account)
+                return books.balance(account.dataset)
+            if books.last(account.dataset, Kind.LOST):
+                raise LedgerClosed(
+                    "This account was lost with a restored backup, and with it what it had spent.",
+                    remedy="Declare another dataset, with a budget that leaves out what was spent before.",
+                )
+            if (other := books.dataset_with(account.fingerprint)) is not None:
+                raise LedgerClosed(
+                    f"The same people have an account already, as dataset {other!r}.",
+                    remedy="Use that dataset: two budgets for the same people would add up.",
+                )
+            balance = books.open(account)
+            note = declaration(account, "")
+            books.append(
+                Kind.OPENED,
+                dataset=account.dataset,
+                version=balance.version,
+                spent=account.budget_units.none,
+                note=note,
+            )
+            return balance
+
+    def charge(self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss) -> Receipt:
+        for value, name in ((dataset, "dataset"), (analyst, "analyst"), (key, "key")):
+            checked_text(value, name, LONGEST_NAME)
+        checked_text(question, "question", LONGEST_TEXT)
+        with self._turn() as books:
+            balance = books.balance(dataset)
+            cost = charge_units(loss, balance.account.budget_units.currency)
+            earlier = books.charge_of(dataset, balance.version, key)
+            if earlier is not None:
+                if earlier.taken != cost:
+                    raise InvalidInput(
+                        "This key was charged at another price.", remedy="The price is part of the key."
+                    )
+                return earlier.receipt()
+            spent = _admitted(balance, analyst, cost)
+            books.spend_as(analyst, dataset, cost)
+            return books.append(
+                Kind.CHARGED,
+                dataset=dataset,
+                version=balance.version,
+                spent=spent,
+                taken=cost,
+                analyst=analyst,
+                question=question,
+                key=key,
+            ).receipt()
+
+    def stored_answer(self, dataset: str, key: str) -> tuple[Receipt, bytes] | None:
+        checked_text(key, "key", LONGEST_NAME)
+        with self._turn() as books:
+            charge = books.charge_of(dataset, books.balance(dataset).version, key)
+            answer = None if charge is None else books.answer_to(charge.number)
+            return None if charge is None or answer is None else (charge.receipt(), answer)
+
+    def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:
+        if not isinstance(receipt, Receipt):
+            raise InvalidInput("A receipt is expected.", remedy="Give the one that charge returned.")
+        if not isinstance(answer, bytes) or len(answer) > LARGEST_ANSWER:
+            raise InvalidInput(
+                f"An answer is stored as at most {LARGEST_ANSWER} bytes.", remedy="Encode it as bytes."
+            )
+        with self._turn() as books:
+            charge = books.charge_of(receipt.dataset, receipt.version, receipt.key)
+            if charge is None or charge.receipt() != receipt:
+                raise InvalidInput("This ledger gave no such receipt.", remedy="Charge the question first.")
+            stored = books.answer_to(receipt.number)
+            if stored is not None:
+                return stored
+            if receipt.number < books.last(receipt.dataset, Kind.WRITTEN_OFF):
+                raise LedgerClosed(
+                    "This receipt is from before the ledger was re-based; its answer may have been given.",
+                    remedy="Ask again, at the price of a new question.",
+                )
+            books.keep_answer(receipt.number, answer)
+            books.append(
+                Kind.ANSWERED,
+                dataset=receipt.dataset,
+                version=receipt.version,
+                spent=books.balance(receipt.dataset).spent_units,
+                key=receipt.key,
+                note=hashlib.sha256(answer).hexdigest(),
+            )
+            return answer
+
+    def balance(self, dataset: str) -> Balance:
+        with self._turn() as books:
+            return books.balance(dataset)
+
+    def entries(self, dataset: str) -> Iterator[Entry]:
+        number = 0
+        while True:  # page by page, so that nobody waits for a reader; what was read does not change
+            with self._turn() as books:
+                books.balance(dataset)
+                page = books.entries(after=number, dataset=dataset)
+            if not page:
+                return
+            yield from page
+            number = page[-1].number
+
+    def verify(self) -> None:
+        with self._turn() as books:
+            books.replay()
+
+    def refresh(self, dataset: str) -> int:
+        with self._turn() as books:
+            balance = books.balance(dataset)
+            version = balance.version + 1
+            books.set_version(dataset, version)
+            books.append(Kind.REFRESHED, dataset=dataset, version=version, spent=balance.spent_units)
+            return version
+
+    def change_budget(self, dataset: str, *, budget: KeptLoss, analyst_cap: KeptLoss, reason: str) -> Balance:
+        checked_text(reason, "reason", LONGEST_TEXT)
+        with self._turn() as books:
+            balance = books.balance(dataset)
+            account = replace(balance.account, budget=budget, analyst_cap=analyst_cap)
+            by_analysts = [budget_units(spent, analyst) for analyst, spent in balance.analysts.items()]
+            enough = balance.spent_units.within(account.budget_units)
+            if not enough or not all(spent.within(account.cap_units) for spent in by_analysts):
+                raise InvalidInput(
+                    "A budget stays in its currency and is no less than is spent, in all and by any analyst.",
+                    remedy="Give the same kind of loss, at least as large as balance says is spent.",
+                )
+            books.set_budget(account)
+            books.append(
+                Kind.BUDGET_CHANGED,
+                dataset=dataset,
+                version=balance.version,
+                spent=balance.spent_units,
+                note=declaration(account, reason),
+            )
+            return replace(balance, account=account)
+
+    def rebase(self, *, write_off: Mapping[str, Loss] | Literal["everything"], reason: str) -> None:
+        checked_text(reason, "reason", LONGEST_TEXT)
+        with self._turn(anchored=False) as books:
+            books.replay()
+            datasets = books.datasets()
+            if not datasets:
+                raise LedgerClosed(
+                    "This ledger has no account, so that there is nothing to write off from.",
+                    remedy="Restore a backup of the ledger first.",
+                )
+            named = {} if write_off == "everything" else write_off
+            if not isinstance(named, Mapping) or set(named) - set(datasets):
+                raise InvalidInput(
+                    "Nothing can be written off from an account that is not in the ledger.",
+                    remedy='Give a loss for each dataset by its name, or "everything".',
+                )
+            for dataset in datasets:
+                _write_off(books, books.balance(dataset), named.get(dataset), reason)
+            for dataset in self._datasets_anchored():
+                if dataset not in datasets and not books.last(dataset, Kind.LOST):
+                    books.append(
+                        Kind.LOST,
+                        dataset=dataset,
+                        version=0,
+                        spent=Units(Currency.PURE, 0, 0),
+                        note=reason,
+                    )
+
+    def export(self) -> Iterator[str]:
+        previous, number = BEFORE_THE_FIRST, 0
+        while True:
+            with self._turn(anchored=False) as books:
+                page = books.entries(after=number)
+            if not page:
+                return
+            for entry in page:
+                yield exported(entry, previous)
+                previous, number = entry.digest, entry.number
+
+    @contextmanager
+    def _turn(self, *, anchored: bool = True) -> Iterator[Books]:
+        with self._database.transaction() as transaction:
+            books = Books(transaction)
+            if anchored:
+                self._check_anchor(books)
+            yield books
+            if books.number > books.number_before:
+                self._anchor.prepare(books.anchor)
+                transaction.commit()
+                self._publish()
+
+    def _check_anchor(self, books: Books) -> None:
+        """The anchored entry must be in the chain; if the chain has gone on since, so does the anchor."""
+        books.check_last()
+        anchor = self._anchor.read()
+        if anchor is None and books.number > 0:
+            raise LedgerClosed("The anchor of this ledger is missing.", remedy=_REBASE)
+        if anchor is not None and books.digest_at(anchor.number) != anchor.digest:
+            raise LedgerClosed(
+                f"Entry {anchor.number} was made, and is not in this ledger: it is not the one it was.",
+                remedy=_REBASE,
+            )
+        if anchor is None or anchor.number < books.number:
+            self._anchor.prepare(books.anchor)
+            self._anchor.publish()
+
+    def _publish(self) -> None:
+        try:
+            self._anchor.publish()
+        except OSError as error:
+            raise LedgerClosed(
+                f"What was asked is in the ledger, but cannot be anchored: {error.strerror}.",
+                remedy="Let this user write the anchor's directory, and ask again: no charge is made twice.",
+            ) from None
+
+    def _datasets_anchored(self) -> tuple[str, ...]:
+        try:
+            anchor = self._anchor.read()
+        except LedgerClosed:
+            anchor = None
+        return () if anchor is None else anchor.datasets
+
+
+def _admitted(balance: Balance, analyst: str, cost: Units) -> Units:
+    """What is spent after this charge; BudgetExceeded if it does not fit the budget or the analyst's cap."""
+    filter_of(balance.account.budget, balance.spent).spend(cost.loss)
+    cap = balance.account.analyst_cap
+    try:
+        filter_of(cap, balance.analysts.get(analyst, cost.none.loss)).spend(cost.loss)
+    except BudgetExceeded as refused:
+        raise BudgetExceeded(
+            f"{refused.problem} That is of what one analyst may spend.", remedy=refused.remedy
+        ) from None
+    return balance.spent_units.plus(cost)
+
+
+def _write_off(books: Books, balance: Balance, loss: Loss | None, reason: str) -> None:
+    """Charge an account for what nobody knows any more; everything, if its owner gave no loss."""
+    dataset, left = balance.account.dataset, budget_units(balance.left, "left")
+    taken = left if loss is None else charge_units(loss, left.currency).smaller(left)
+    version = balance.version + 1
+    books.spend(dataset, taken)
+    books.set_version(dataset, version)
+    spent = balance.spent_units.plus(taken)
+    books.append(Kind.WRITTEN_OFF, dataset=dataset, version=version, spent=spent, taken=taken, note=reason)
+
+
+def _declared_otherwise(found: Account, asked: Account) -> LedgerClosed:
+    """Two policies, or one that was changed without the ledger."""
+    if found.fingerprint != asked.fingerprint:
+        return LedgerClosed(
+            "The ledger keeps this dataset's budget for other people: another source or person column.",
+            remedy="Restore the policy that the account was opened with, or declare another dataset.",
+        )
+    return LedgerClosed(
+        f"The policy declares {_budget_text(asked)}, and the ledger has {_budget_text(found)}.",
+        remedy="Change the policy back, or the ledger: discreet budget change (in Python, change_budget).",
+    )
+
+
+def _budget_text(account: Account) -> str:
+    budget, cap = (_loss_text(loss) for loss in (account.budget, account.analyst_cap))
+    return f"a budget of {budget}" + ("" if cap == budget else f" with {cap} for an analyst")
+
+
+def _loss_text(loss: KeptLoss) -> str:
+    if isinstance(loss, PureLoss):
+        return f"ε = {short(loss.epsilon)}"
+    return f"ρ = {short(loss.rho)}, δ = {short(loss.delta)}"

@@ -1,0 +1,108 @@
+"""The clinic of `tests.compile.clinic` with the same rows in files, in PostgreSQL and in Spark."""
+
+import duckdb
+import numpy as np
+
+from discreet.compile.dialects import DIALECTS
+from discreet.compile.emit_sql import emit_sql
+from discreet.engines.opening import open_engine
+from discreet.model.declaration import Source
+from tests.compile.clinic import PUBLIC
+
+TABLES = {
+    "visits": "patient BIGINT, ward VARCHAR, cost DOUBLE, age BIGINT, note VARCHAR, born DATE",
+    "labs": "patient BIGINT, test VARCHAR, level BIGINT",
+    "wards": "ward VARCHAR, region VARCHAR, beds BIGINT",
+}
+_VISITS = """
+SELECT CASE WHEN h % 97 = 0 THEN NULL WHEN h % 89 = 0 THEN 7 WHEN h % 83 = 0 THEN -9223372036854775808
+            ELSE (h // 13) % {people} END::BIGINT AS patient,
+       CASE h % 11 WHEN 0 THEN NULL WHEN 1 THEN 'south' WHEN 2 THEN 'Süd 👩‍🔬'
+            WHEN 3 THEN 'NORTH' ELSE 'north' END AS ward,
+       CASE h % 23 WHEN 0 THEN NULL WHEN 1 THEN 'nan'::DOUBLE WHEN 2 THEN 'inf'::DOUBLE
+            WHEN 3 THEN '-inf'::DOUBLE WHEN 4 THEN 1e308 WHEN 5 THEN -1e308 WHEN 6 THEN 5e-324
+            WHEN 7 THEN -0.0
+            ELSE ((h // 7) % 60000) / 10000 - 2 END AS cost,
+       CASE h % 29 WHEN 0 THEN NULL WHEN 1 THEN 9223372036854775807 WHEN 2 THEN -9223372036854775808
+            ELSE (h // 3) % 120 END::BIGINT AS age,
+       CASE h % 7 WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN 'it''s' ELSE 'n' || (h // 5) % 40 END AS note,
+       CASE h % 31 WHEN 0 THEN NULL WHEN 1 THEN DATE '0001-01-01' WHEN 2 THEN DATE '9999-12-31'
+            ELSE DATE '1950-01-01' + ((h // 11) % 20000)::INTEGER END AS born
+FROM (SELECT (hash(range) % 1000000007)::BIGINT AS h FROM range({rows}))
+"""
+_LABS = """
+SELECT CASE WHEN h % 97 = 0 THEN NULL ELSE (h // 13) % {people} END::BIGINT AS patient,
+       CASE h % 5 WHEN 0 THEN NULL WHEN 1 THEN 'x' ELSE 'y' || (h // 17) % 3 END AS test,
+       CASE h % 9 WHEN 0 THEN NULL ELSE (h // 19) % 14 - 2 END::BIGINT AS level
+FROM (SELECT (hash(range + 5) % 1000000007)::BIGINT AS h FROM range({rows}))
+"""
+"""NULL ids and values, one person with many rows, NaN, ±∞, extreme integers and dates, Unicode keys."""
+
+
+def write_files(folder, *, rows, people):
+    with duckdb.connect() as connection:
+        for name, columns in TABLES.items():
+            connection.execute(f"CREATE TABLE {name} ({columns})")
+        connection.execute("INSERT INTO visits " + _VISITS.format(rows=rows, people=people))
+        connection.execute("INSERT INTO labs " + _LABS.format(rows=rows // 3, people=people))
+        connection.executemany("INSERT INTO wards VALUES (?, ?, ?)", PUBLIC)
+        for name in TABLES:
+            connection.execute(f"COPY {name} TO '{folder}/{name}.parquet'")
+
+
+def fill_postgres(url, schema, folder):
+    import psycopg
+
+    with psycopg.connect(url) as connection, duckdb.connect() as files:
+        connection.execute(f"CREATE SCHEMA {schema}")
+        for name, columns in TABLES.items():
+            declared = columns.replace("VARCHAR", "text").replace("DOUBLE", "double precision")
+            connection.execute(f"CREATE TABLE {schema}.{name} ({declared})")
+            found = files.execute(f"SELECT * FROM '{folder}/{name}.parquet'").fetchall()
+            with connection.cursor().copy(f"COPY {schema}.{name} FROM STDIN") as copy:
+                for row in found:
+                    copy.write_row(row)
+
+
+def sources(place):
+    persons = {"visits": "patient", "labs": "patient", "wards": None}
+    return {
+        name: Source(location=place(name), public=person is None, person=person, types={}, implied_types={})
+        for name, person in persons.items()
+    }
+
+
+def open_files(folder):
+    return open_engine(sources(lambda name: f"{name}.parquet"), folder)
+
+
+def open_postgres(url, schema):
+    return open_engine(sources(lambda name: f"{url}#{schema}.{name}"), None)
+
+
+def open_spark(session, folder):
+    for name in TABLES:
+        session.read.parquet(f"{folder}/{name}.parquet").createOrReplaceTempView(f"{folder.name}_{name}")
+    return open_engine(sources(lambda name: f"spark://session#{folder.name}_{name}"), folder, spark=session)
+
+
+def exact(engine, plan):
+    """What comes back for each statement: the integers by their keys, whatever the order of the rows."""
+    found = []
+    for statement in emit_sql(plan, engine.relations, DIALECTS[engine.dialect]):
+        engine.prepare(statement.sql)
+        table = engine.run(statement.sql).reveal()
+        names = [f"k{i}" for i in range(len(statement.keys))] + (["leaf"] if statement.by_leaf else [])
+        columns = [np.ma.asarray(table[name]).tolist() for name in names]
+        integers = [np.ma.asarray(table[f"s{part}"]).tolist() for part in statement.parts]
+        assert all(type(value) is int or value is None for column in integers for value in column)
+        keys = zip(*columns, strict=True) if columns else [()] * len(integers[0])
+        rows = dict(zip(keys, zip(*integers, strict=True), strict=True))
+        assert len(rows) == len(integers[0])
+        found.append(rows)
+    return found
+
+
+def size_of(found):
+    """How much there is to compare: sums that are not zero."""
+    return sum(bool(value) for rows in found for values in rows.values() for value in values)

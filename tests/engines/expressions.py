@@ -1,0 +1,109 @@
+"""Expressions on the rows of `tests.compile.nasty`, on every engine, in plain sessions that give doubles."""
+
+import math
+from datetime import date, datetime
+from functools import cache
+
+from discreet.compile.dialects import DIALECTS
+from discreet.compile.functions import emit
+from discreet.model.expression import Call
+from discreet.model.policy import ValueType
+from tests.compile import nasty
+
+KINDS = {name: field.type for name, field in nasty.FIELDS.items()}
+
+CANONICAL = (
+    "SELECT row, i, j, n, m, CASE WHEN NOT contains(s, chr(0)) THEN s END AS s,"
+    " CASE WHEN NOT contains(u, chr(0)) THEN u END AS u, b,"
+    " CASE WHEN d BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN d END AS d,"
+    " CASE WHEN t BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN t END AS t"
+    " FROM nasty ORDER BY row"
+)
+"""What every engine can store: no NUL in a text, and the years that Python knows."""
+
+
+@cache
+def rows():
+    return nasty.connection().execute(CANONICAL).fetchall()
+
+
+class DuckDBRows:
+    def __init__(self):
+        self._connection = nasty.connection().cursor()
+        self._connection.execute(f"CREATE OR REPLACE TEMP TABLE canonical AS {CANONICAL}")
+
+    def run(self, expressions):
+        selected = ", ".join(emit(each, DIALECTS["duckdb"]) for each in expressions)
+        return self._connection.execute(f"SELECT {selected} FROM canonical ORDER BY row").fetchall()
+
+
+class PostgresRows:
+    def __init__(self, url):
+        import psycopg
+
+        dialect = DIALECTS["postgres"]
+        self._connection = psycopg.connect(url, autocommit=True)
+        columns = ", ".join(f'"{name}" {dialect.types[kind]}' for name, kind in KINDS.items())
+        self._connection.execute("SET search_path = pg_catalog, pg_temp")
+        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection.execute(f"CREATE TEMP TABLE canonical (row integer, {columns})")
+        with self._connection.cursor() as cursor:
+            marks = ", ".join(["%s"] * (len(KINDS) + 1))
+            cursor.executemany(f"INSERT INTO pg_temp.canonical VALUES ({marks})", rows())
+
+    def close(self):
+        self._connection.close()
+
+    def run(self, expressions):
+        selected = ", ".join(emit(each, DIALECTS["postgres"]) for each in expressions)
+        return self._connection.execute(f"SELECT {selected} FROM pg_temp.canonical ORDER BY row").fetchall()
+
+
+class SparkRows:
+    def __init__(self, session, folder):
+        file = str(folder / "canonical.parquet")
+        nasty.connection().execute(f"COPY ({CANONICAL}) TO '{file}'")
+        session.read.parquet(file).createOrReplaceTempView("canonical")
+        self._session = session
+
+    def run(self, expressions):
+        selected = ", ".join(f"{emit(each, DIALECTS['spark'])} AS c{i}" for i, each in enumerate(expressions))
+        return [
+            tuple(row)[:-1]
+            for row in self._session.sql(f"SELECT {selected}, row FROM canonical ORDER BY row").collect()
+        ]
+
+
+def parts(expression):
+    """The expression and everything in it."""
+    yield expression
+    if isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from parts(argument)
+
+
+def functions(expression):
+    return {part.function for part in parts(expression) if isinstance(part, Call)}
+
+
+def moderate(value):
+    """Whether PostgreSQL computes with a number as it is: see the gaps of its dialect."""
+    return value is None or value == 0 or 1e-150 <= abs(value) <= 1e150
+
+
+def same(one, other):
+    if isinstance(one, float) and isinstance(other, float):
+        return (math.copysign(1, one) == math.copysign(1, other) and one == other) or one == other == 0
+    return type(one) is type(other) and one == other
+
+
+def of_kind(value, kind):
+    python = {
+        ValueType.INTEGER: int,
+        ValueType.NUMBER: float,
+        ValueType.TEXT: str,
+        ValueType.BOOLEAN: bool,
+        ValueType.DATE: date,
+        ValueType.TIMESTAMP: datetime,
+    }
+    return value is None or type(value) is python[kind]
