@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from discreet.engines.spark import SparkEngine
 from discreet.engines.spark_local import local_spark
 from discreet.errors import EngineFailed, QueryRefused
 from discreet.model.policy import ValueType
@@ -25,6 +26,14 @@ from tests.engines.conftest import CANARY, everything_in, source
 
 pytestmark = pytest.mark.xdist_group("spark")
 INTEGER, NUMBER, TEXT, DATE = ValueType.INTEGER, ValueType.NUMBER, ValueType.TEXT, ValueType.DATE
+
+
+@pytest.fixture(scope="module")
+def shared(spark, folder):  # noqa: ARG001
+    """One engine for the many tests that leave it as it is."""
+    engine = SparkEngine({"visits": source("spark://local#visits.parquet")}, folder)
+    yield engine
+    engine.close()
 
 
 def rows(engine, sql, **tables):
@@ -247,13 +256,12 @@ def test_a_million_rows_without_a_loop(open_spark):
         "SELECT " + "(" * 2_000 + "1" + ")" * 2_000,
     ],
 )
-def test_statements_that_cannot_be_answered_are_refused_before_the_charge(open_spark, sql):
-    engine = open_spark()
-    statement = sql.format(**engine.relations)
+def test_statements_that_cannot_be_answered_are_refused_before_the_charge(shared, sql):
+    statement = sql.format(**shared.relations)
     with pytest.raises(QueryRefused, match="nothing was spent"):
-        engine.prepare(statement)
+        shared.prepare(statement)
     with pytest.raises(EngineFailed):
-        engine.run(statement)
+        shared.run(statement)
 
 
 def test_a_comment_at_the_end_and_common_table_expressions(open_spark):
@@ -334,17 +342,16 @@ OTHER_DATA = [
 
 
 @pytest.mark.parametrize("sql", [*FORBIDDEN, *OTHER_DATA])
-def test_c2_nothing_but_the_sources_can_be_read_and_nothing_done(open_spark, hospital, folder, sql):
-    engine = open_spark()
-    statement = sql.format(folder=folder, **engine.relations)
+def test_c2_nothing_but_the_sources_can_be_read_and_nothing_done(shared, hospital, folder, sql):
+    statement = sql.format(folder=folder, **shared.relations)
     before = {path: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(QueryRefused):
-        engine.prepare(statement)
+        shared.prepare(statement)
     with pytest.raises(EngineFailed):
-        engine.run(statement)
+        shared.run(statement)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
     assert tables_of(hospital) == {"visits", "other"}
-    assert engine._session.frames.conf.get("spark.sql.ansi.enabled") == "true"
+    assert shared._session.frames.conf.get("spark.sql.ansi.enabled") == "true"
 
 
 def test_c2_the_tables_are_as_they_were(open_spark, hospital):
@@ -357,8 +364,8 @@ def test_c2_the_tables_are_as_they_were(open_spark, hospital):
 @pytest.mark.parametrize(
     "text", ["${env:PATH}", "${spark.app.name}", "\\\\n", 'a"b`c--/*', "${system:user.home}"]
 )
-def test_c1_a_text_stays_itself(open_spark, text):
-    assert rows(open_spark({}), f"SELECT '{text.replace('{', '{{').replace('}', '}}')}' AS a")["a"] == [
+def test_c1_a_text_stays_itself(shared, text):
+    assert rows(shared, f"SELECT '{text.replace('{', '{{').replace('}', '}}')}' AS a")["a"] == [
         text.replace("\\\\", "\\")
     ]
 
@@ -399,8 +406,8 @@ FAILING = [
 
 
 @pytest.mark.parametrize("sql", FAILING)
-def test_b6_a_cell_never_appears(open_spark, sql, caplog, capfd):
-    engine = open_spark()
+def test_b6_a_cell_never_appears(shared, sql, caplog, capfd):
+    engine = shared
     statement = sql.replace("{visits}", "{visits} WHERE note <> 'ok'").format(**engine.relations)
     statement = statement.replace("AS BIGINT", "AS DECIMAL(38,0)")
     with pytest.raises(Exception, match=CANARY):
@@ -421,12 +428,11 @@ def test_b6_a_cell_never_appears(open_spark, sql, caplog, capfd):
         assert "org.apache" not in text
 
 
-def test_b5_every_failure_has_the_same_words(open_spark):
-    engine = open_spark()
+def test_b5_every_failure_has_the_same_words(shared):
     messages = set()
     for sql in (*FAILING, "SELECT 1 / 0 AS", "DROP TABLE x"):
         with pytest.raises(EngineFailed) as caught:
-            engine.run(sql.format(**engine.relations))
+            shared.run(sql.format(**shared.relations))
         messages.add(str(caught.value))
     assert len(messages) == 1
 
@@ -437,13 +443,12 @@ def test_b5_every_failure_has_the_same_words(open_spark):
 ENDLESS = "SELECT count(*) AS n FROM range(9999999) AS a CROSS JOIN range(9999999) AS b WHERE a.id + b.id = 7"
 
 
-def test_threads_share_one_engine(open_spark):
-    engine = open_spark()
+def test_threads_share_one_engine(shared):
     found, errors = [], []
 
     def ask(number):
         try:
-            found.append(int(rows(engine, f"SELECT sum(patient_id) + {number} AS s FROM {{visits}}")["s"][0]))
+            found.append(int(rows(shared, f"SELECT sum(patient_id) + {number} AS s FROM {{visits}}")["s"][0]))
         except Exception as error:  # noqa: BLE001, RUF100  a thread's error must fail the test
             errors.append(error)
 
@@ -506,6 +511,7 @@ def test_a_statement_that_fails_while_others_run_stops_none_of_them(open_spark):
 WHOLE_LIFE = """
 import os, signal, sys, warnings
 from pathlib import Path
+from discreet.engines.spark import SparkEngine
 from discreet.engines.spark import SparkEngine
 from discreet.engines.spark_local import local_spark
 from discreet.errors import DiscreetError

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from discreet.engines.spark import SparkEngine
 from discreet.engines.spark_session import server_session
 from discreet.errors import EngineFailed, PolicyError, QueryRefused
 from discreet.model.policy import ValueType
@@ -26,9 +27,12 @@ def server(spark, folder):
     service.stop(getattr(service, "stop$default$1")(), getattr(service, "stop$default$2")())
 
 
-@pytest.fixture
-def engine(open_spark, server):
-    return open_spark({"visits": source(f"{server}#global_temp.visits", person="patient_id")})
+@pytest.fixture(scope="module")
+def engine(server, folder):
+    """One for all tests, as they leave it as it is."""
+    engine = SparkEngine({"visits": source(f"{server}#global_temp.visits", person="patient_id")}, folder)
+    yield engine
+    engine.close()
 
 
 def test_tables_and_files_of_a_server(open_spark, server, folder, engine):

@@ -204,7 +204,7 @@ def _one_place(sources: Mapping[str, SparkSource], session: Any) -> SparkSource:
     if (place.home is Home.SESSION) != (session is not None):
         raise PolicyError(
             "Sources at spark://session, and they alone, need a session that is handed in.",
-            remedy="Hand one in from Python with session=spark; elsewhere, name a server or files.",
+            remedy="Hand one in from Python; elsewhere, name files or a server.",
         )
     return place
 

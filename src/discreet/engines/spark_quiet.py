@@ -79,12 +79,25 @@ def quiet() -> Iterator[None]:
 
 
 def attempt(action: Callable[[], T]) -> T | Trouble:
-    """The result, or what kind of trouble there was. The error itself is dropped here."""
-    with quiet():
+    """The result, or what kind of trouble there was. The error itself is dropped here.
+
+    In a thread of its own: Ctrl-C amid an answer of the JVM would leave the rest of it to whoever asks next.
+    """
+    results: list[T | Trouble] = []
+    finished = threading.Event()
+
+    def work() -> None:
         try:
-            return action()
+            with quiet():
+                results.append(action())
         except Exception as error:
-            return _trouble(error)
+            results.append(_trouble(error))
+        finally:
+            finished.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    finished.wait()
+    return results[0]
 
 
 def _trouble(error: Exception) -> Trouble:
