@@ -121,7 +121,9 @@ def test_data_is_read_after_the_charge_only_and_shown_after_it_is_stored_only(fo
     calls = []
     for name in ("open_engine", "open_ledger"):
         honest = getattr(session, name)
-        monkeypatch.setattr(session, name, lambda *args, honest=honest: Recording(honest(*args), calls))
+        monkeypatch.setattr(
+            session, name, lambda *args, honest=honest, **named: Recording(honest(*args, **named), calls)
+        )
     curator = Clinic(folder).open()
     calls.clear()
     curator.ask(QUESTION, epsilon=1)
