@@ -7,6 +7,7 @@ import sys
 from time import perf_counter
 
 import curator
+import engines
 import extreme_scales
 import scalar_release
 import startup
@@ -18,7 +19,7 @@ from timing import CONSOLE, judge
 def main() -> int:
     start = perf_counter()
     figures = []
-    for script in (startup, scalar_release, timing_leak, extreme_scales, vectors, curator):
+    for script in (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines):
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)

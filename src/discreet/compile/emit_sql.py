@@ -129,31 +129,62 @@ class _Writer:
             f"{self._weighted(weight, None if integers[i] is _ONE else f'v{i}', part.largest)} AS s{i}"
             for i, part in parts
         ]
-        return self._weighed(rows, weight, names, f"SELECT {', '.join([*names, *totals])}", _group_by(names))
+        return self._weighed(rows, weight, names, totals, once=not self._query.source.has_ids)
 
-    def _weighed(self, rows: str, weight: Weight, names: Sequence[str], select: str, rest: str) -> str:
-        """Rows with the weight of their person as w, or NULL where the person counts fully.
+    def _weighed(
+        self,
+        rows: str,
+        weight: Weight,
+        names: Sequence[str],
+        totals: Sequence[str],
+        *,
+        where: str = "",
+        once: bool,
+    ) -> str:
+        """Totals of rows that have the weight of their person as w; NULL, after a join, if it is whole.
 
-        They are read twice, which is faster than to keep them; but numbers that rows are given on the way
-        may be others the second time.
+        Rows are read twice where that is faster than to keep them, but `once` if another reading could
+        differ.
         """
-        kept = self._dialect.kept(once=not self._query.source.has_ids)
+        select, rest = ", ".join([*names, *totals]), where + _group_by(names)
+        if self._dialect.weighs_in_windows:
+            return f"SELECT {select} FROM ({self._in_windows(rows, weight, names)}) AS rows{rest}"
         source, n = "rows", "count(*)"
-        if weight.norm is Norm.L2:
+        if _by_squares(weight):
             source = f"(SELECT p, count(*) AS c FROM rows{_group_by(['p', *names])}) AS pairs"
             n = f"sum(CAST(c AS {self._dialect.types[ValueType.NUMBER]}) * c)"
-        heavy = self._heavy(weight, n, source)
-        return f"WITH rows AS {kept}({rows}), {heavy} {select} FROM {self._dialect.with_weights()}{rest}"
+        share = weight_sql(weight, n, self._dialect)
+        heavy = f"SELECT p, {share} AS w FROM {source} GROUP BY p HAVING {n} > {_most_of_whole(weight)}"
+        return (
+            f"WITH rows AS {self._dialect.kept(once=once)}({rows}), heavy AS ({heavy})"
+            f" SELECT {self._dialect.join_hint}{select} FROM {self._dialect.with_weights()}{rest}"
+        )
+
+    def _in_windows(self, rows: str, weight: Weight, names: Sequence[str]) -> str:
+        """The same weights without a join. The sum over a person's rows of the c rows in their group is Σc²."""
+        counted = f"SELECT *, count(*) OVER (PARTITION BY p) AS n FROM ({rows}) AS keyed"
+        if _by_squares(weight):
+            pairs = f"count(*) OVER (PARTITION BY {', '.join(['p', *names])})"
+            number = self._dialect.types[ValueType.NUMBER]
+            counted = (
+                f"SELECT *, sum(CAST(c AS {number})) OVER (PARTITION BY p) AS n"
+                f" FROM (SELECT *, {pairs} AS c FROM ({rows}) AS keyed) AS pairs"
+            )
+        share = weight_sql(weight, "n", self._dialect)
+        w = f"CASE WHEN n > {_most_of_whole(weight)} THEN {share} ELSE {weight.whole} END"
+        return f"SELECT *, {w} AS w FROM ({counted}) AS counted"
 
     def _bins(self, keys: Sequence[int], part: Histogram, index: int) -> str:
         used = [e for e in (part.value, part.condition) if e is not None]
         rows = self._keyed_rows(keys, [("leaf", *self._leaf(part))], used)
         names = [*_names(keys), "leaf"]
-        rest = f" WHERE leaf IS NOT NULL{_group_by(names)}"
+        where = " WHERE leaf IS NOT NULL"
         if part.weight is None:
-            return f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows{rest}"
-        select = f"SELECT {', '.join(names)}, {self._weighted(part.weight)} AS s{index}"
-        return self._weighed(rows, part.weight, names, select, rest)
+            counts = f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows"
+            return counts + where + _group_by(names)
+        total = f"{self._weighted(part.weight)} AS s{index}"
+        once = not self._query.source.has_ids
+        return self._weighed(rows, part.weight, names, [total], where=where, once=once)
 
     # Sums over people
 
@@ -164,11 +195,7 @@ class _Writer:
         if not keys:
             return f"SELECT count(*) * {part.weighing.whole} AS s{index} FROM ({pairs}) AS people"
         total = f"{self._weighted(part.weighing)} AS s{index}"
-        return (
-            f"WITH rows AS {self._dialect.kept(once=True)}({pairs}),"
-            f" {self._heavy(part.weighing, 'count(*)', 'rows')}"
-            f" SELECT {', '.join([*names, total])} FROM {self._dialect.with_weights()}{_group_by(names)}"
-        )
+        return self._weighed(pairs, part.weighing, names, [total], once=True)
 
     def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
         """A person with too many pairs of key and value has the first ones in the order of a hash."""
@@ -231,12 +258,6 @@ class _Writer:
 
     # Weights
 
-    def _heavy(self, weight: Weight, n: str, source: str) -> str:
-        """The people who do not count fully, and their weights: few, so that joining them costs little."""
-        most = weight.limit if weight.norm is Norm.L1 else weight.square
-        share = weight_sql(weight, n, self._dialect)
-        return f"heavy AS (SELECT p, {share} AS w FROM {source} GROUP BY p HAVING {n} > {most})"
-
     def _weighted(self, weight: Weight, value: str | None = None, largest: int = 1) -> str:
         """The sum of the rows' weights, or of their values times their weights."""
         w = self._dialect.weight_of_row(weight.whole)
@@ -288,6 +309,9 @@ class _Writer:
         values = [value for value in key.values or () if value is not None]
         numbers = [value for value in values if type(value) is int]
         if len(numbers) == len(values) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
+            span = range_of(key.expression)
+            if span is not None and min(numbers) <= span.low and span.high <= max(numbers):
+                return f"{name} IS NOT NULL"
             return f"{name} BETWEEN {min(numbers)} AND {max(numbers)}"
         listed = ", ".join(self._emit(Literal(value=value, type=key.expression.type)) for value in values)
         known = f"{name} IN ({listed})" if values else "FALSE"
@@ -321,6 +345,16 @@ def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
         f"SELECT {', '.join([*names, *totals])} FROM ({' UNION ALL '.join(selects)}) AS pieces"
         + _group_by(names)
     )
+
+
+def _by_squares(weight: Weight) -> bool:
+    """Whether a person's weight follows from the squares of their counts; pairs of people count once each."""
+    return weight.norm is Norm.L2 and weight.unit is Unit.ROWS
+
+
+def _most_of_whole(weight: Weight) -> int:
+    """Who has at most this much of n counts fully."""
+    return weight.limit if weight.norm is Norm.L1 else weight.square
 
 
 def weight_sql(weight: Weight, n: str, dialect: Dialect) -> str:

@@ -75,6 +75,9 @@ class Dialect(ABC):
     name: ClassVar[str]
     types: ClassVar[Mapping[ValueType, str]]
     """Of the values that an expression gives."""
+    weighs_in_windows: ClassVar[bool] = False
+    """Whether people are weighed by windows over their rows, or by a join with those who are heavy."""
+    join_hint: ClassVar[str] = ""
     gaps: ClassVar[Mapping[str, str]] = {}
     """What this engine does differently, or not at all; the documentation shows them."""
 

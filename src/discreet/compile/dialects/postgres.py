@@ -33,6 +33,7 @@ class _Postgres(Dialect):
         ValueType.DATE: "date",
         ValueType.TIMESTAMP: "timestamp",
     }
+    weighs_in_windows = True  # its joins find NULL only row by row, and it sorts faster than it joins
     gaps: ClassVar = {
         "x + y, x - y, x * y, x / y, power, exp": (
             "numbers below 10⁻¹⁵⁰ in size count as 0, those above 10¹⁵⁰ as NULL"
@@ -168,13 +169,8 @@ class _Postgres(Dialect):
     def days_after(self, day: str, days: str) -> str:
         return f"({day} + CAST({days} AS integer))"
 
-    def with_weights(self) -> str:
-        """Joined by =, as it has no hash join for IS NOT DISTINCT FROM; `weight_of_row` sees to NULL."""
-        return "rows LEFT JOIN heavy ON rows.p = heavy.p"
-
-    def weight_of_row(self, whole: int) -> str:
-        nobody = "(SELECT h.w FROM heavy AS h WHERE h.p IS NULL)"
-        return f"coalesce(CASE WHEN rows.p IS NULL THEN {nobody} ELSE w END, {whole})"
+    def weight_of_row(self, whole: int) -> str:  # noqa: ARG002
+        return "w"
 
 
 def _whole_number(operand: Operand) -> bool:

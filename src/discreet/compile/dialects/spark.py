@@ -28,6 +28,7 @@ class _Spark(Dialect):
         ValueType.DATE: "DATE",
         ValueType.TIMESTAMP: "TIMESTAMP_NTZ",
     }
+    join_hint = "/*+ SHUFFLE_HASH(heavy) */ "  # or it would sort all rows
     gaps: ClassVar = {
         "LIKE": f"at most {_MOST_WILDCARDS} of %, as it is matched with backtracking",
         "lower, upper": "letters with several forms, such as ß, İ and ς, follow ICU",
