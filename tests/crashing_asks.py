@@ -112,9 +112,11 @@ def install(step):
     if call == "sqlite":
         Countdown(when).install()
         return
-    for name in ("DuckDBEngine", "open_ledger"):
+    for name in ("open_engine", "open_ledger"):
         honest = getattr(session, name)
-        setattr(session, name, lambda *args, honest=honest: Killing(honest(*args), call, when))
+        setattr(
+            session, name, lambda *args, honest=honest, **named: Killing(honest(*args, **named), call, when)
+        )
 
 
 def steps_to_die_at(rounds):

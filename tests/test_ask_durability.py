@@ -119,9 +119,11 @@ def test_data_is_read_after_the_charge_only_and_shown_after_it_is_stored_only(fo
     from discreet.apps import session
 
     calls = []
-    for name in ("DuckDBEngine", "open_ledger"):
+    for name in ("open_engine", "open_ledger"):
         honest = getattr(session, name)
-        monkeypatch.setattr(session, name, lambda *args, honest=honest: Recording(honest(*args), calls))
+        monkeypatch.setattr(
+            session, name, lambda *args, honest=honest, **named: Recording(honest(*args, **named), calls)
+        )
     curator = Clinic(folder).open()
     calls.clear()
     curator.ask(QUESTION, epsilon=1)

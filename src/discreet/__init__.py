@@ -30,6 +30,8 @@ from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 from discreet.noise.threshold import StabilityThreshold
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from discreet.curator import Curator
 
 __version__ = "0.1.0"
@@ -69,8 +71,13 @@ __all__ = [
 ]
 
 
-def open(policy: "str | Path", *, analyst: str | None = None) -> "Curator":  # noqa: A001
-    """The curator of a policy file, for an analyst: the user of this system if not named."""
+def open(  # noqa: A001
+    policy: "str | Path", *, analyst: str | None = None, spark: "SparkSession | None" = None
+) -> "Curator":
+    """The curator of a policy file, for an analyst: the user of this system if not named.
+
+    `spark` is the session that sources at spark://session are in.
+    """
     from discreet.apps.session import open_curator
 
-    return open_curator(policy, analyst=analyst)
+    return open_curator(policy, analyst=analyst, spark=spark)

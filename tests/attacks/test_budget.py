@@ -17,10 +17,10 @@ from click.testing import CliRunner
 from scipy.stats import binom
 
 from discreet import BudgetExceeded, DiscreetError, EngineFailed, LedgerClosed, QueryRefused
-from discreet.apps import session
 from discreet.apps.cli import main
 from discreet.apps.session import open_curator
 from discreet.curator import Curator
+from discreet.engines.duckdb import DuckDBEngine
 from discreet.ledger.sqlite import SqliteLedger
 from discreet.model.privacy import PureLoss
 
@@ -142,7 +142,7 @@ def test_d5_there_is_no_refund_for_a_question_that_failed(clinic, monkeypatch, f
         raise failure
 
     with monkeypatch.context() as patched:
-        patched.setattr(session.DuckDBEngine, "run", fails)
+        patched.setattr(DuckDBEngine, "run", fails)
         with pytest.raises(type(failure)):
             clinic.open().ask(COUNT, epsilon=1)
     assert clinic.spent() == PureLoss(epsilon=Fraction(1))

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from discreet import DiscreetError, EngineFailed, QueryRefused
-from discreet.apps import session
 from discreet.apps.cli import main
+from discreet.engines.duckdb import DuckDBEngine
 from discreet.ledger.sqlite import SqliteLedger
 from discreet.model.privacy import PureLoss
 
@@ -219,7 +219,7 @@ PEOPLE = 48_611
 def test_b6_a_failure_with_exact_numbers_in_hand_shows_them_in_no_frame(tmp_path, monkeypatch, step):
     """Crash reporters send the local variables of every frame: what is exact must be in none of them."""
     clinic = Clinic(tmp_path, rows=f"SELECT range, 'north', 1.0, 50, 'flu' FROM range({PEOPLE})")
-    owner = session.DuckDBEngine if step == "run" else SqliteLedger
+    owner = DuckDBEngine if step == "run" else SqliteLedger
     honest = getattr(owner, step)
 
     def fails_after(*args):

@@ -153,12 +153,13 @@ class Countdown:
 
         return counted
 
-    def before(self, function):
-        """After it is before the next."""
+    def before_changes(self, execute):
+        """Before each statement but a SELECT; after it is before the next, as a SELECT changes nothing."""
 
-        def counted(*args, **kwargs):
-            self.step()
-            return function(*args, **kwargs)
+        def counted(cursor, sql, *args, **kwargs):
+            if b"SELECT" not in (sql if isinstance(sql, bytes) else sql.encode())[:10]:
+                self.step()
+            return execute(cursor, sql, *args, **kwargs)
 
         return counted
 
@@ -174,8 +175,8 @@ class Countdown:
 
         connect = sqlite3.connect
         sqlite3.connect = lambda *args, **kwargs: connect(*args, **{**kwargs, "factory": Connection})
-        psycopg.connect = self.before(psycopg.connect)
-        psycopg.Cursor.execute = self.before(psycopg.Cursor.execute)
+        psycopg.connect = self.around(psycopg.connect)
+        psycopg.Cursor.execute = self.before_changes(psycopg.Cursor.execute)
         os.fsync = self.around(os.fsync)
         pathlib.Path.replace = self.around(pathlib.Path.replace)
 

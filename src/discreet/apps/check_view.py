@@ -11,7 +11,7 @@ from rich.table import Table as View
 
 from discreet.apps.config import read_policy
 from discreet.compile.grouping import MOST_INTEGER_KEYS
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.opening import open_engine
 from discreet.model.declaration import complete_with_schema
 from discreet.model.exact import short
 from discreet.model.neighbours import Neighbours
@@ -23,7 +23,7 @@ _DELTA_TO_WARN_ABOVE = Fraction(1, 10**5)
 def check_policy(path: Path) -> None:
     """Raises a PolicyError at the first mistake; else shows tables, columns and warnings."""
     policy = read_policy(path)
-    engine = DuckDBEngine(policy.sources, path.parent)
+    engine = open_engine(policy.sources, path.parent)
     dataset = complete_with_schema(policy, {name: engine.schema(name) for name in policy.dataset.tables})
     left_out = {name: engine.unsupported(name) for name in dataset.tables}
     engine.close()

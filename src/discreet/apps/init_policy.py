@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from discreet.engines.duckdb import guess_types
+from discreet.engines.opening import FILES, engine_of, schema_of
 from discreet.errors import PolicyError
 from discreet.model.declaration import nearest
 from discreet.model.policy import ValueType
@@ -17,14 +17,16 @@ def write_policy(data: str, *, person: str, out: Path) -> None:
     """Write the draft and say what is left to declare. An existing file is never touched."""
     if out.exists():
         raise _exists(out)
-    schema, guessed = guess_types(data, Path())
+    schema, guessed = schema_of(data, Path())
     if person != "row" and person not in schema:
         raise PolicyError(
             f"“{data}” has no usable column “{person}”.",
             remedy=nearest(person, schema) + " Or write --person row if every row is another person.",
         )
     table = _table_name(data)
-    source = data if Path(data).is_absolute() else Path(os.path.relpath(data, out.parent)).as_posix()
+    source = data
+    if engine_of(data) == FILES and not Path(data).is_absolute():
+        source = Path(os.path.relpath(data, out.parent)).as_posix()
     text = draft(table, source, person, schema, guessed=guessed)
     try:
         with out.open("x", encoding="utf-8") as file:
@@ -110,7 +112,9 @@ def _exists(out: Path) -> PolicyError:
 
 def _table_name(data: str) -> str:
     """The name of the file or of the table in it, without what a pattern adds."""
-    name = data.rpartition("#")[2].rpartition(".")[2] if "#" in data else Path(data).stem
+    file, _, inside = data.rpartition("#")
+    is_table = bool(file) and not inside.endswith((".parquet", "/"))
+    name = inside.rpartition(".")[2] if is_table else Path(inside).stem
     cleaned = re.sub(r"[^\w-]+", "_", name).strip("_")
     return cleaned or re.sub(r"[^\w-]+", "_", Path(data).parent.name).strip("_") or "data"
 

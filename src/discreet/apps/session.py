@@ -1,24 +1,35 @@
 """From a policy file to a curator: the policy is read, its sources opened and locked, its ledger found."""
 
 import getpass
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discreet.apps.config import read_policy
 from discreet.apps.ledgers import open_ledger, place_of
 from discreet.curator import Curator
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.opening import open_engine
 from discreet.model.declaration import complete_with_schema
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-def open_curator(policy: str | Path, *, analyst: str | None = None) -> Curator:
-    """The curator of a policy, for an analyst: the user of this system if not named."""
+
+def open_curator(
+    policy: str | Path, *, analyst: str | None = None, spark: "SparkSession | None" = None
+) -> Curator:
+    """The curator of a policy, for an analyst: the user of this system if not named.
+
+    `spark` is the session that sources at spark://session are in.
+    """
     path = Path(policy)
     declared = read_policy(path)
-    engine = DuckDBEngine(declared.sources, path.parent)
-    dataset = complete_with_schema(declared, {name: engine.schema(name) for name in declared.sources})
-    ledger = open_ledger(place_of(path, declared.ledger))
-    try:
-        return Curator(dataset, engine, ledger, analyst=analyst or getpass.getuser())
-    except BaseException:
-        ledger.close()
-        raise
+    with ExitStack() as opened:
+        engine = open_engine(declared.sources, path.parent, spark=spark)
+        opened.callback(engine.close)
+        dataset = complete_with_schema(declared, {name: engine.schema(name) for name in declared.sources})
+        ledger = open_ledger(place_of(path, declared.ledger))
+        opened.callback(ledger.close)
+        curator = Curator(dataset, engine, ledger, analyst=analyst or getpass.getuser())
+        opened.pop_all()
+    return curator

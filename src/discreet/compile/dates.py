@@ -12,7 +12,6 @@ from discreet.compile.definition import (
     Function,
     as_type,
     fixed,
-    is_null_literal,
     literal_text,
     refuse_types,
 )
@@ -38,7 +37,7 @@ def _moment(usage: str, expression: Expression) -> Expression:
     """A DATE or a TIMESTAMP."""
     if expression.type in (ValueType.DATE, ValueType.TIMESTAMP):
         return expression
-    converted = as_type(expression, ValueType.DATE) if is_null_literal(expression) else None
+    converted = as_type(expression, ValueType.DATE) if isinstance(expression, Literal) else None
     if converted is None:
         raise refuse_types(
             usage, (expression,), "It takes a date or a timestamp; convert with CAST(x AS DATE)."

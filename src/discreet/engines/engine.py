@@ -32,6 +32,10 @@ class Engine(Protocol):
         """The columns that can be used, as the table's relation delivers them."""
         ...
 
+    def unsupported(self, table: str) -> tuple[str, ...]:
+        """Columns of the source that are left out, as their type is of no use here."""
+        ...
+
     def prepare(self, sql: str) -> None:
         """Make sure that the database accepts the statement. No row is read; QueryRefused if it does not."""
         ...

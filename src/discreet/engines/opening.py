@@ -5,14 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb import DuckDBEngine, guess_types
 from discreet.engines.engine import Engine
 from discreet.errors import PolicyError
 from discreet.model.declaration import Source
+from discreet.model.policy import ValueType
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+FILES = "files"
 _ENGINES = {"postgresql": "PostgreSQL", "postgres": "PostgreSQL", "spark": "Spark", "sc": "Spark"}
 
 
@@ -26,7 +28,7 @@ def open_engine(
             f"The sources of this policy are in {' and in '.join(sorted(engines))}.",
             remedy="Bring all tables to one of them: no data is moved from one to the other.",
         )
-    match next(iter(engines), "files"):
+    match next(iter(engines), FILES):
         case "PostgreSQL":
             from discreet.engines.postgres import PostgresEngine
 
@@ -38,7 +40,21 @@ def open_engine(
     return DuckDBEngine(sources, base_dir)
 
 
+def schema_of(location: str, base_dir: Path) -> tuple[dict[str, ValueType], bool]:
+    """The usable columns of a source, for the owner's first draft, and whether types had to be guessed."""
+    match engine_of(location):
+        case "PostgreSQL":
+            from discreet.engines import postgres
+
+            return postgres.schema_of(location), False
+        case "Spark":
+            from discreet.engines import spark
+
+            return spark.schema_of(location, base_dir), False
+    return guess_types(location, base_dir)
+
+
 def engine_of(location: str) -> str:
     """Where a source is: in PostgreSQL, in Spark, or in files."""
     scheme = re.match(r"([A-Za-z]+):", location)
-    return _ENGINES.get(scheme[1].lower(), "files") if scheme else "files"
+    return _ENGINES.get(scheme[1].lower(), FILES) if scheme else FILES

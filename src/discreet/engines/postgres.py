@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.engines.fitting import fitting_type
 from discreet.engines.engine import Rows
+from discreet.engines.fitting import fitting_type
 from discreet.engines.postgres_address import PostgresAddress, read_address
 from discreet.engines.postgres_catalogue import RelationInCatalogue, look_up, readable
 from discreet.engines.postgres_errors import changed, locked, lost

@@ -4,6 +4,7 @@ So a double that is multiplied or divided is 0 or from 10⁻¹⁵⁰ to 10¹⁵�
 0, what is larger for NULL. Then no product and no quotient of two can leave the range of doubles.
 """
 
+import hashlib
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -17,6 +18,7 @@ from discreet.model.policy import ValueType
 _SMALL, _LARGE = 1e-150, 1e150
 _LARGEST_EXPONENT = 345
 """e³⁴⁵ is just below 10¹⁵⁰."""
+_LONGEST_NAME = 63
 _CASE_COLLATION = '"und-x-icu"'
 """Upper and lower case as Unicode has them, whatever the locale of the database."""
 
@@ -39,6 +41,12 @@ class _Postgres(Dialect):
         "lower, upper": "letters with several forms, such as ß, İ and ς, follow ICU",
         "ln, log10, exp": "the last digit may differ, as each engine's library rounds",
     }
+
+    def identifier(self, name: str) -> str:
+        """Names end at 63 bytes here, and two longer ones may become the same."""
+        if len(name.encode()) > _LONGEST_NAME:
+            name = f"{name[:8]}…{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+        return super().identifier(name)
 
     def double(self, value: float) -> str:
         """A decimal is numeric here, and converts to the nearest double."""
