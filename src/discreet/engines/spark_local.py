@@ -26,11 +26,14 @@ _SETTINGS = {
 }
 
 
+_SECONDS_TO_END = 30
+
+
 class LocalSpark:
     """The one Spark that a process can have, for as long as an engine needs it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # an engine that nobody closed may be collected amid all this
         self._users = 0
         self._context: Any = None
         self._gateway: Any = None
@@ -41,15 +44,19 @@ class LocalSpark:
         from pyspark.sql import SparkSession
 
         with self._lock:
-            if self._users == 0:
-                self._start()
-            opened = silently(lambda: SparkSession(self._context).newSession())
-            if opened is None:
-                raise PolicyError(
-                    "The Spark of this process was stopped by something else.",
-                    remedy="Close everything that uses it, and open the policy again.",
-                )
             self._users += 1
+            try:
+                if self._users == 1:
+                    self._start()
+                opened = silently(lambda: SparkSession(self._context).newSession())
+                if opened is None:
+                    raise PolicyError(
+                        "The Spark of this process was stopped by something else.",
+                        remedy="Close everything that uses it, and open the policy again.",
+                    )
+            except BaseException:
+                self.give_back()
+                raise
             return opened
 
     def give_back(self) -> None:
@@ -78,7 +85,6 @@ class LocalSpark:
         starting.start()
         starting.join()
         if self._context is None:
-            shutil.rmtree(self._folder, ignore_errors=True)
             raise PolicyError(
                 "Spark does not start.",
                 remedy="Check that “java -version” is 17 or later, and SPARK_HOME if it is set.",
@@ -107,12 +113,14 @@ class LocalSpark:
         context, self._context = self._context, None
         gateway, self._gateway = self._gateway, None
         with quiet():
-            silently(lambda: SparkSession(context).stop())
+            if context is not None:
+                silently(lambda: SparkSession(context).stop())
             if gateway is not None:
                 SparkContext._gateway = SparkContext._jvm = None
                 silently(gateway.shutdown)
                 silently(gateway.proc.stdin.close)
-                silently(gateway.proc.wait)
+                silently(lambda: gateway.proc.wait(_SECONDS_TO_END))
+                gateway.proc.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
