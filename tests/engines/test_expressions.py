@@ -4,6 +4,8 @@ Random expressions are put to all engines. What may differ is in the gaps of a d
 """
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -113,6 +115,18 @@ def test_upper_and_lower_case_agree_on_common_letters(name, rows_of, duckdb_rows
 )
 def test_a_text_is_itself(name, text, rows_of):
     assert rows_of(name).run([build_literal(text)])[0] == (text,)
+
+
+def test_the_reference_tells_every_gap_and_no_other():
+    reference = (Path(__file__).parents[2] / "docs/reference/sql-functions.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (PostgreSQL|Spark) \| (.*) \| (.*) \|$", reference, re.MULTILINE)
+    told = {(engine, function.replace("`", ""), what) for engine, function, what in rows}
+    names = {"postgres": "PostgreSQL", "spark": "Spark"}
+    assert told == {
+        (names[name], function, what)
+        for name, dialect in DIALECTS.items()
+        for function, what in dialect.gaps.items()
+    }
 
 
 def test_the_gaps_are_of_functions_that_exist():
