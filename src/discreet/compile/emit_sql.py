@@ -161,7 +161,7 @@ class _Writer:
         )
 
     def _in_windows(self, rows: str, weight: Weight, names: Sequence[str]) -> str:
-        """The same weights without a join. The sum over a person's rows of the c rows in their group is Σc²."""
+        """The same without a join. Over the rows of a person, the sum of the c rows in their group is Σc²."""
         counted = f"SELECT *, count(*) OVER (PARTITION BY p) AS n FROM ({rows}) AS keyed"
         if _by_squares(weight):
             pairs = f"count(*) OVER (PARTITION BY {', '.join(['p', *names])})"
