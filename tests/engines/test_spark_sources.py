@@ -1,9 +1,11 @@
 """What a policy may name in Spark, and what is said where it is not there."""
 
 import os
+import re
 import socket
 import sys
 import threading
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -11,6 +13,7 @@ import pytest
 from pyarrow import parquet
 from pyspark import SparkContext
 
+from discreet.apps.config import read_policy
 from discreet.engines import spark_quiet
 from discreet.engines.spark import SparkEngine, schema_of
 from discreet.engines.spark_local import LocalSpark
@@ -89,6 +92,20 @@ def test_all_tables_must_be_in_one_session(tmp_path):
         SparkEngine({"a": source("sc://a#t")}, tmp_path, session=object())
     with pytest.raises(PolicyError, match="cannot be used"):
         SparkEngine({"a": source("spark://session#t")}, tmp_path, session=object())
+
+
+def test_the_policy_and_the_sources_of_the_documentation(tmp_path):
+    page = (Path(__file__).parent.parent.parent / "docs/how-to/spark.md").read_text()
+    (policy,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "discreet.toml").write_text(policy)
+    (tmp_path / "visits").mkdir()
+    for name in ("visits.parquet", "visits/1.parquet", "wards.parquet"):
+        duckdb.execute(f"COPY (SELECT 1 AS a) TO '{tmp_path / name}'")
+    named = [each.location for each in read_policy(tmp_path / "discreet.toml").sources.values()]
+    table = re.findall(r"^\| `((?:spark|sc)://[^`]*)` \|", page, re.MULTILINE)
+    assert len(table) == 8
+    for location in [*named, *table]:
+        assert find(location, tmp_path).home in Home
 
 
 # What is missing

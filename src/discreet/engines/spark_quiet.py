@@ -89,15 +89,20 @@ def attempt(action: Callable[[], T]) -> T | Trouble:
     def work() -> None:
         try:
             with quiet():
-                results.append(action())
-        except Exception as error:
-            results.append(_trouble(error))
+                results.append(_outcome(action))
         finally:
             finished.set()
 
     threading.Thread(target=work, daemon=True).start()
     finished.wait()
     return results[0]
+
+
+def _outcome(action: Callable[[], T]) -> T | Trouble:
+    try:
+        return action()
+    except Exception as error:
+        return _trouble(error)
 
 
 def _trouble(error: Exception) -> Trouble:
