@@ -5,6 +5,7 @@ Random expressions are put to all engines. What may differ is in the gaps of a d
 
 import math
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,53 @@ def test_spark_refuses_patterns_that_could_take_for_ever():
 def test_tiny_products_on_postgres(rows_of, duckdb_rows):
     product = [build_call("*", (build_literal(1e-160), build_literal(1e-20)))]
     assert rows_of("postgres").run(product) == duckdb_rows.run(product)
+
+
+NUMBER, TEXT, DAY = FIELDS["n"], FIELDS["s"], FIELDS["d"]
+MUTATIONS = {
+    "half to even": ("rounded", lambda _, sql, scope: f"round({sql})", build_call("round", (NUMBER,))),
+    "days from the end": (
+        "days_between",
+        lambda _, start, end: f"CAST(CAST({start} AS date) - CAST({end} AS date) AS bigint)",
+        build_call("date_diff", (build_literal("day"), DAY, build_literal(date(2000, 1, 1)))),
+    ),
+    "weeks from Sunday": (
+        "date_part",
+        lambda _, part, sql: f"CAST(extract({part.replace('iso', '')} FROM {sql}) AS bigint)",
+        build_call("dayofweek", (DAY,)),
+    ),
+    "an overflow that raises": (
+        "checked_integers",
+        lambda _, symbol, left, right, scope: f"({left} {symbol} {right})",
+        build_call("+", (FIELDS["i"], FIELDS["i"])),
+    ),
+    "a backslash that escapes": (
+        "like",
+        lambda dialect, sql, pattern: f"({sql} LIKE {dialect.text(pattern)})",
+        build_call("like", (TEXT, build_literal("\\"))),
+    ),
+    "an empty text that is in none": (
+        "text_call",
+        lambda _, name, arguments: f"(strpos({arguments[0]}, {arguments[1]}) > 1)",
+        build_call("contains", (TEXT, build_literal(""))),
+    ),
+    "infinity that counts": (
+        "is_finite",
+        lambda _, value: f"{value} IS NOT NULL",
+        build_call(">", (NUMBER, build_literal(1e308))),
+    ),
+}
+
+
+@pytest.mark.xdist_group("postgres")
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_a_dialect_that_means_something_else_is_caught(mutation, rows_of, duckdb_rows, monkeypatch):
+    method, wrong, expression = MUTATIONS[mutation]
+    expected = duckdb_rows.run([expression])
+    assert rows_of("postgres").run([expression]) == expected
+    monkeypatch.setattr(type(DIALECTS["postgres"]), method, wrong)
+    try:
+        found = rows_of("postgres").run([expression])
+    except Exception as raised:
+        found = raised
+    assert found != expected

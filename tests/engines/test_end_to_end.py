@@ -1,0 +1,128 @@
+"""From a policy to an answer where the data lives, as an owner and an analyst would type it."""
+
+import json
+import re
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+import discreet
+from discreet.apps.cli import main
+from discreet.errors import PolicyError, QueryRefused
+
+POLICY = """
+[dataset]
+name = "clinic"
+neighbours = "add_remove"
+budget = {{ epsilon = 100, delta = 1e-6 }}
+
+[tables.visits]
+source = "{visits}"
+person = "patient"
+max_rows = 3
+
+[tables.visits.columns.cost]
+bounds = [0, 100]
+
+[tables.wards]
+source = "{wards}"
+public = true
+"""
+ROWS = (
+    "SELECT range // 2 AS patient, ['north', 'süd'][1 + range % 2] AS ward, (range % 100)::DOUBLE AS cost"
+    " FROM range(4000)"
+)
+WARDS = [("north", "up"), ("süd", "down"), ("other", "none")]
+BY_REGION = (
+    "SELECT region, count(*) AS n, avg(cost) AS mean FROM visits JOIN wards USING (ward) GROUP BY region"
+)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def running(*words):
+        return CliRunner().invoke(main, list(words))
+
+    return running
+
+
+@pytest.fixture(scope="module")
+def in_postgres(postgres_server):
+    import psycopg
+
+    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA hospital")
+        connection.execute("CREATE TABLE hospital.visits (patient bigint, ward text, cost double precision)")
+        connection.execute("CREATE TABLE hospital.wards (ward text, region text)")
+        rows = duckdb.sql(ROWS).fetchall()
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO hospital.visits VALUES (%s, %s, %s)", rows)
+            cursor.executemany("INSERT INTO hospital.wards VALUES (%s, %s)", WARDS)
+    return lambda table: f"{postgres_server.url}#hospital.{table}"
+
+
+def check_answer(answer):
+    """Noise of a scale below 2: 50 off are 25 scales, less likely than 10⁻⁹."""
+    rows = {row["region"]: row for row in answer}
+    assert set(rows) == {"up", "down", "none"}
+    assert rows["up"]["n"] == pytest.approx(2000, abs=50)
+    assert rows["none"]["n"] == pytest.approx(0, abs=50)
+    assert rows["down"]["mean"] == pytest.approx(50, abs=5)
+
+
+@pytest.mark.xdist_group("postgres")
+def test_on_postgres(run, tmp_path, in_postgres):
+    drafted = run("init", in_postgres("visits"), "--person", "patient", "--out", "draft.toml")
+    assert drafted.exit_code == 0, drafted.output
+    assert "No row was read" in drafted.output
+    assert f'source = "{in_postgres("visits")}"' in (tmp_path / "draft.toml").read_text()
+    (tmp_path / "discreet.toml").write_text(
+        POLICY.format(visits=in_postgres("visits"), wards=in_postgres("wards"))
+    )
+    assert run("check").exit_code == 0
+    assert run("explain", BY_REGION, "--epsilon", "20").exit_code == 0
+    answered = run("ask", BY_REGION, "--epsilon", "20", "--format", "json")
+    assert answered.exit_code == 0, answered.output
+    check_answer(json.loads(answered.output)["rows"])
+    again = run("ask", BY_REGION, "--epsilon", "20", "--format", "json")
+    assert json.loads(again.output)["rows"] == json.loads(answered.output)["rows"]
+
+
+@pytest.mark.xdist_group("postgres")
+def test_what_postgres_cannot_do_is_refused_by_explain_too(tmp_path, in_postgres):
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(POLICY.format(visits=in_postgres("visits"), wards=in_postgres("wards")))
+    with discreet.open(policy) as curator:
+        for call in (curator.explain, curator.ask):
+            with pytest.raises(QueryRefused, match="remainder"):
+                call("SELECT sum(cost % 2.5) FROM visits", epsilon=1)
+        assert curator.budget().spent.rho == 0
+
+
+@pytest.mark.xdist_group("spark")
+def test_on_spark_in_a_session_that_is_handed_in(tmp_path, spark):
+    duckdb.sql(f"COPY ({ROWS}) TO '{tmp_path}/visits.parquet'")
+    spark.read.parquet(f"{tmp_path}/visits.parquet").createOrReplaceTempView("end_to_end_visits")
+    spark.createDataFrame(WARDS, "ward string, region string").createOrReplaceTempView("end_to_end_wards")
+    policy = tmp_path / "discreet.toml"
+    places = {name: f"spark://session#end_to_end_{name}" for name in ("visits", "wards")}
+    policy.write_text(POLICY.format(**places))
+    shares = []
+    with discreet.open(policy, spark=spark) as curator:
+        curator.watch = shares.append
+        check_answer(curator.ask(BY_REGION, epsilon=20).rows())
+        assert curator.ask(BY_REGION, epsilon=20).repeated
+    assert all(share is None or 0 <= share <= 1 for share in shares)
+    with pytest.raises(PolicyError, match="session"):
+        discreet.open(policy)
+
+
+def test_one_policy_has_one_engine(tmp_path):
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(POLICY.format(visits="visits.parquet", wards="postgresql:///#wards"))
+    with pytest.raises(PolicyError, match="in PostgreSQL and in files") as refused:
+        discreet.open(policy)
+    assert re.search("one of them", refused.value.remedy)
