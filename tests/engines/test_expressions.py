@@ -6,6 +6,7 @@ Random expressions are put to all engines. What may differ is in the gaps of a d
 import math
 import re
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from discreet.compile.dialects import DIALECTS
-from discreet.compile.functions import FUNCTIONS, build_call, emit
+from discreet.compile.functions import FUNCTIONS, build_call, emit, emit_steps
 from discreet.errors import QueryRefused
 from discreet.model.expression import Field
 from discreet.model.policy import ValueType
@@ -132,6 +133,7 @@ def test_the_reference_tells_every_gap_and_no_other():
 
 def test_the_gaps_are_of_functions_that_exist():
     words = set(FUNCTIONS) | {"LIKE", "x + y", "x - y", "x * y", "x / y", "x % y of numbers"}
+    words |= {"sum", "avg", "median"}
     for dialect in DIALECTS.values():
         for gap in dialect.gaps:
             assert set(gap.split(", ")) <= words
@@ -141,6 +143,17 @@ def test_the_gaps_are_of_functions_that_exist():
 def test_postgres_refuses_the_remainder_of_numbers(name):
     with pytest.raises(QueryRefused, match="remainder"):
         emit(build_call("%", (FIELDS["n"], build_literal(0.5))), DIALECTS[name])
+
+
+@pytest.mark.parametrize("grid", [1e-160, 1e160])
+def test_postgres_refuses_grids_whose_sums_could_raise(grid):
+    with pytest.raises(QueryRefused, match="bounds"):
+        emit_steps(
+            FIELDS["m"], DIALECTS["postgres"], offset=Fraction(0), grid=Fraction(grid), half=Fraction(0)
+        )
+    assert emit_steps(
+        FIELDS["m"], DIALECTS["duckdb"], offset=Fraction(0), grid=Fraction(grid), half=Fraction(0)
+    )
 
 
 def test_spark_refuses_patterns_that_could_take_for_ever():

@@ -180,7 +180,7 @@ class _Writer:
         return f"CASE WHEN ({self._emit(value.condition)}) IS TRUE THEN {sql} END"
 
     def _aggregate(self, value: PersonValue, column: str) -> str:
-        number, grid = self._dialect.types[ValueType.NUMBER], self._dialect.double(float(value.grid))
+        number, grid = self._dialect.types[ValueType.NUMBER], self._dialect.grid(float(value.grid))
         match value.aggregate:
             case PersonAggregate.COUNT:
                 return f"count({column})"

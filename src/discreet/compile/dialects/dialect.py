@@ -174,11 +174,15 @@ class Dialect(ABC):
     def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
         """To so many decimals: x·10^digits, a double, is rounded, and divided again."""
 
+    def grid(self, value: float) -> str:
+        """The step of a grid, which sums are multiplied with and values divided by."""
+        return self.double(value)
+
     def steps(self, sql: str, offset: float, grid: float, half: float, scope: Scope) -> str:  # noqa: ARG002
         """⌊(x − offset)/grid + half⌋, where x is a number with a range."""
         number = f"CAST({sql} AS {self.types[ValueType.NUMBER]})"
         less = f"({number} - {self.double(offset)})" if offset else number
-        return f"floor({less} / {self.double(grid)} + {self.double(half)})"
+        return f"floor({less} / {self.grid(grid)} + {self.double(half)})"
 
     # Casts
 

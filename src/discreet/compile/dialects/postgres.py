@@ -38,6 +38,7 @@ class _Postgres(Dialect):
         "x + y, x - y, x * y, x / y, power, exp": (
             "numbers below 10⁻¹⁵⁰ in size count as 0, those above 10¹⁵⁰ as NULL"
         ),
+        "sum, avg, median": "refused where the unit of a column is not from 10⁻¹⁵⁰ to 10¹⁵⁰",
         "x % y of numbers": "refused: cast both to integer, or scale them first",
         "lower, upper": "letters with several forms, such as ß, İ and ς, follow ICU",
         "ln, log10, exp": "the last digit may differ, as each engine's library rounds",
@@ -107,13 +108,22 @@ class _Postgres(Dialect):
         power = self.double(10.0**digits)
         return f"({self.rounded(f'({_moderate(x, scope)} * {power})', scope)} / {power})"
 
+    def grid(self, value: float) -> str:
+        """A sum of steps of this size could else overflow, and raise, for some rows and not for others."""
+        if not _SMALL <= value <= _LARGE:
+            raise QueryRefused(
+                "The bounds of a column are too large or too narrow for PostgreSQL.",
+                remedy="The owner can declare others, or a unit between 1e-150 and 1e150.",
+            )
+        return self.double(value)
+
     def steps(self, sql: str, offset: float, grid: float, half: float, scope: Scope) -> str:
         less = f"({sql} - {self.double(offset)})"
         small = self.double(_SMALL)
         numerator = scope.let(
             less, lambda value: f"(CASE WHEN abs({value}) < {small} THEN {self.double(0.0)} ELSE {value} END)"
         )
-        return f"floor({numerator} / {self.double(grid)} + {self.double(half)})"
+        return f"floor({numerator} / {self.grid(grid)} + {self.double(half)})"
 
     def convert(self, sql: str, source: ValueType, target: ValueType) -> str:
         if source is ValueType.BOOLEAN and target is not ValueType.TEXT:
