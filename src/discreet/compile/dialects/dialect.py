@@ -166,7 +166,7 @@ class Dialect(ABC):
         low, beyond = self.double(float(SMALLEST_INTEGER)), self.double(float(LARGEST_INTEGER))
         return f"{value} >= {low} AND {value} < {beyond}"
 
-    def rounded(self, sql: str, scope: Scope) -> str:  # noqa: ARG002
+    def rounded(self, sql: str, scope: Scope) -> str:
         """To a whole double, half away from zero."""
         return f"round({sql})"
 
@@ -178,7 +178,7 @@ class Dialect(ABC):
         """The step of a grid, which sums are multiplied with and values divided by."""
         return self.double(value)
 
-    def steps(self, sql: str, offset: float, grid: float, half: float, scope: Scope) -> str:  # noqa: ARG002
+    def steps(self, sql: str, offset: float, grid: float, half: float, scope: Scope) -> str:
         """⌊(x − offset)/grid + half⌋, where x is a number with a range."""
         number = f"CAST({sql} AS {self.types[ValueType.NUMBER]})"
         less = f"({number} - {self.double(offset)})" if offset else number
@@ -186,7 +186,7 @@ class Dialect(ABC):
 
     # Casts
 
-    def convert(self, sql: str, source: ValueType, target: ValueType) -> str:  # noqa: ARG002
+    def convert(self, sql: str, source: ValueType, target: ValueType) -> str:
         """From a type to one that holds all its values."""
         return f"CAST({sql} AS {self.types[target]})"
 
@@ -234,7 +234,7 @@ class Dialect(ABC):
         """Of positive integers, rounded down."""
         return f"{left} / {right}"
 
-    def total(self, sql: str, largest: int) -> str:  # noqa: ARG002
+    def total(self, sql: str, largest: int) -> str:
         """The exact sum of integers of at most `largest` in size, however many."""
         return f"sum({sql})"
 

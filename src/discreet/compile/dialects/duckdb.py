@@ -35,7 +35,7 @@ class _DuckDB(Dialect):
     def is_finite(self, value: str) -> str:
         return f"isfinite({value})"
 
-    def checked_integers(self, symbol: str, left: str, right: str, scope: Scope) -> str:  # noqa: ARG002
+    def checked_integers(self, symbol: str, left: str, right: str, scope: Scope) -> str:
         """In 128 bits, where two 64-bit factors always fit, and back."""
         return f"TRY_CAST(CAST({left} AS HUGEINT) {symbol} CAST({right} AS HUGEINT) AS BIGINT)"
 
@@ -43,13 +43,13 @@ class _DuckDB(Dialect):
         """In 128 bits, because -2⁶³ % -1 raises in 64."""
         return f"TRY_CAST(CAST({left} AS HUGEINT) % CAST({divisor} AS HUGEINT) AS BIGINT)"
 
-    def to_integer(self, function: str, sql: str, scope: Scope) -> str:  # noqa: ARG002
+    def to_integer(self, function: str, sql: str, scope: Scope) -> str:
         return f"TRY_CAST({function}({sql}) AS BIGINT)"
 
     def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
         return scope.finite(f"round({x.sql}, {digits})", result)
 
-    def convert(self, sql: str, source: ValueType, target: ValueType) -> str:  # noqa: ARG002
+    def convert(self, sql: str, source: ValueType, target: ValueType) -> str:
         return f"TRY_CAST({sql} AS {self.types[target]})"
 
     def parsed(self, sql: str, kind: ValueType, shape: str, scope: Scope) -> str:

@@ -56,14 +56,14 @@ class _Postgres(Dialect):
 
     def let(self, name: str, sql: str, body: str) -> str:
         """OFFSET keeps the planner from writing the value out again where its name stands."""
-        return f"(SELECT {body} FROM (SELECT {sql} AS {name} OFFSET 0) AS {name}_of)"  # noqa: S608
+        return f"(SELECT {body} FROM (SELECT {sql} AS {name} OFFSET 0) AS {name}_of)"
 
     def arithmetic(self, symbol: str, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:
         if symbol != "*" and result.known and x.interval.known and y.interval.known:
             return f"({x.sql} {symbol} {y.sql})"
         return f"({_moderate(x, scope)} {symbol} {_moderate(y, scope)})"
 
-    def quotient(self, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:  # noqa: ARG002
+    def quotient(self, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:
         if _whole_number(y) and y.interval.excludes_zero():
             divisor = y.sql
         else:
@@ -74,13 +74,13 @@ class _Postgres(Dialect):
             divisor = scope.let(divisor, lambda value: _not_larger(value, y.interval))
         return f"({_moderate(x, scope)} / {divisor})"
 
-    def remainder(self, x: Operand, y: Operand, scope: Scope) -> str:  # noqa: ARG002
+    def remainder(self, x: Operand, y: Operand, scope: Scope) -> str:
         raise QueryRefused(
             "PostgreSQL has no remainder of numbers with fractions.",
             remedy="Cast both to integer, such as CAST(x AS INTEGER) % 10.",
         )
 
-    def exponential(self, x: Operand, result: Interval, scope: Scope) -> str:  # noqa: ARG002
+    def exponential(self, x: Operand, result: Interval, scope: Scope) -> str:
         most = self.double(float(_LARGEST_EXPONENT))
         return scope.let(
             x.sql,
@@ -104,7 +104,7 @@ class _Postgres(Dialect):
             ),
         )
 
-    def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:  # noqa: ARG002
+    def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
         power = self.double(10.0**digits)
         return f"({self.rounded(f'({_moderate(x, scope)} * {power})', scope)} / {power})"
 
@@ -179,7 +179,7 @@ class _Postgres(Dialect):
     def days_after(self, day: str, days: str) -> str:
         return f"({day} + CAST({days} AS integer))"
 
-    def weight_of_row(self, whole: int) -> str:  # noqa: ARG002
+    def weight_of_row(self, whole: int) -> str:
         return "w"
 
 

@@ -59,7 +59,7 @@ class _Spark(Dialect):
         """As they are: the engine reads every text in the binary collation."""
         return sql
 
-    def checked_integers(self, symbol: str, left: str, right: str, scope: Scope) -> str:  # noqa: ARG002
+    def checked_integers(self, symbol: str, left: str, right: str, scope: Scope) -> str:
         return f"{_CHECKED[symbol]}({left}, {right})"
 
     def to_integer(self, function: str, sql: str, scope: Scope) -> str:
@@ -144,7 +144,7 @@ class _Spark(Dialect):
         """Without bringing all rows to one place."""
         return "monotonically_increasing_id()"
 
-    def kept(self, *, once: bool) -> str:  # noqa: ARG002
+    def kept(self, *, once: bool) -> str:
         """It decides by itself, and computes once what gives other values the second time."""
         return ""
 
