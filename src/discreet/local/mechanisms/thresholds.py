@@ -1,6 +1,7 @@
 """Integer thresholds for a loss of at most ε."""
 
 from fractions import Fraction
+from math import floor
 
 from discreet.local.draws import RANGE
 from discreet.model.exact import Number, exp_bounds, within
@@ -24,7 +25,8 @@ def keep_threshold(epsilon: Fraction, favoured: int, others: int) -> int:
     """How many of 2⁴⁸ draws go to the favoured reports, each of them e^ε times as likely as each other."""
     weight: Fraction = weight_of(epsilon) * favoured
     share: Fraction = weight / (weight + others)
-    return min(int(RANGE * share), RANGE - 1)
+    threshold: int = floor(RANGE * share)
+    return min(threshold, RANGE - 1)
 
 
 def odds_of(keep: int, favoured: int, others: int) -> Fraction:
