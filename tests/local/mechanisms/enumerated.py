@@ -14,7 +14,7 @@ class Undecided:
 
     def __lt__(self, threshold):
         cut = min(max(threshold, self._low), self._high)
-        below = self._paths.choose([Fraction(cut - self._low), Fraction(self._high - cut)]) == 0
+        below = self._paths.choose([cut - self._low, self._high - cut]) == 0
         self._low, self._high = (self._low, cut) if below else (cut, self._high)
         return below
 
@@ -38,14 +38,14 @@ class OnePath(Draws):
         if place >= len(self._path):
             self.others += [(*self.taken, other) for other in possible[1:]]
         self.taken.append(choice)
-        self.weight *= weights[choice] / sum(weights)
+        self.weight *= Fraction(weights[choice], sum(weights))
         return choice
 
     def integer(self):
         return Undecided(self)
 
     def below(self, bound):
-        return self.choose([Fraction(1)] * bound)
+        return self.choose([1] * bound)
 
 
 def exact_law(mechanism, answer):

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 from discreet.local.draws import RANGE
+from discreet.local.mechanisms.classic import DirectResponse, LocalHashing, UnaryEncoding
 from discreet.local.mechanisms.hadamard import HadamardResponse
 from discreet.local.mechanisms.number import NumberResponse
 from discreet.local.mechanisms.projective import ProjectiveResponse
@@ -39,6 +40,16 @@ CATEGORICAL = {
     "hadamard k=3": HadamardResponse.for_loss(Fraction(1, 100), 3),
     "hadamard k=13": HadamardResponse.for_loss(TWO, 13),
     "hadamard, odd threshold": HadamardResponse(answers=5, keep=ODD),
+    "direct k=2": DirectResponse.for_loss(ONE, 2),
+    "direct k=5": DirectResponse(answers=5, keep=ODD),
+    "direct k=12": DirectResponse.for_loss(Fraction(4), 12),
+    "unary k=2": UnaryEncoding.for_loss(ONE, 2),
+    "unary k=5": UnaryEncoding(answers=5, own=ODD, other=2 * ODD),
+    "unary k=9": UnaryEncoding.for_loss(TWO, 9),
+    "hashing k=2": LocalHashing.for_loss(Fraction(1, 100), 2),
+    "hashing k=7": LocalHashing.for_loss(TWO, 7),
+    "hashing k=20": LocalHashing.for_loss(ONE, 20),
+    "hashing, odd threshold": LocalHashing(answers=5, prime=5, digits=1, keep=ODD),
 }
 
 NUMBERS = {

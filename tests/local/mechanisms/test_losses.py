@@ -7,6 +7,7 @@ import pytest
 from discreet.errors import InvalidInput
 from discreet.local.draws import RANGE
 from discreet.local.mechanisms.choice import best_for_options
+from discreet.local.mechanisms.classic import DirectResponse, LocalHashing, UnaryEncoding
 from discreet.local.mechanisms.hadamard import HadamardResponse
 from discreet.local.mechanisms.number import DUCHI_UP_TO, NumberResponse
 from discreet.local.mechanisms.projective import ProjectiveResponse
@@ -43,6 +44,15 @@ def test_the_mechanism_that_is_chosen_keeps_to_epsilon(options, epsilon):
     assert mechanism.answers == options
     assert 1 < mechanism.odds <= weight_of(epsilon)
     assert mechanism.odds - 1 > (weight_of(epsilon) - 1) * (1 - Fraction(1, 10**4))
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("options", [2, 3, 100, 10**4, 2**16])
+@pytest.mark.parametrize("kind", [DirectResponse, UnaryEncoding, LocalHashing])
+def test_the_classics_keep_to_epsilon(kind, options, epsilon):
+    mechanism = kind.for_loss(epsilon, options)
+    assert 1 < mechanism.odds <= weight_of(epsilon)
+    assert mechanism.odds - 1 > (weight_of(epsilon) - 1) * (1 - Fraction(1, 10**3))
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
