@@ -31,7 +31,7 @@ from discreet.model.exact import whole
 from discreet.noise.entropy import Entropy
 from discreet.noise.sampling import bernoulli, uniform_integers
 
-MOST_OPTIONS = 2**16
+MOST_OPTIONS = 2**24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
