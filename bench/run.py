@@ -9,6 +9,7 @@ from time import perf_counter
 import curator
 import engines
 import extreme_scales
+import local
 import scalar_release
 import startup
 import timing_leak
@@ -19,7 +20,7 @@ from timing import CONSOLE, judge
 def main() -> int:
     start = perf_counter()
     figures = []
-    for script in (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines):
+    for script in (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines, local):
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)
