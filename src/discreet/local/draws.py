@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 
 BITS = 48
-RANGE = 2**BITS
+RANGE = 1 << BITS
 """Thresholds are out of this many."""
 
 _BYTES = BITS // 8
