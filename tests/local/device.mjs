@@ -25,8 +25,10 @@ const CALLS = {
     local.level(question, typeof answer === "string" && question.steps ? Number(answer) : answer),
   open: async ({ file, key }) => hex((await local.openSurvey(file, key)).digest),
   enrol: ({ store, limit }) => local.enrol(fileStore(store), limit),
-  async report({ store, file, key, answers, entropy }) {
+  async report({ store, file, key, answers, entropy, days_later = 0 }) {
     const survey = await local.openSurvey(file, key);
+    const now = Date.now;
+    if (days_later) Date.now = () => now() + days_later * 86400e3;
     return hex(await new local.Client(fileStore(store, 50), drawing(entropy)).report(survey, answers));
   },
   async reports({ store, file, key, answers, times }) {

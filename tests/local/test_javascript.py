@@ -84,6 +84,8 @@ def _entropy(mechanism, level, rng):
     near = [edge + shift for edge in edges for shift in (-1, 0, 1) if 0 <= edge + shift < RANGE]
     random = [int(drawn) for drawn in rng.integers(0, RANGE, 40)]
     mixed = [int(rng.choice(near)) if rng.random() < 0.4 else drawn for drawn in random]
+    if isinstance(mechanism, NumberResponse) and rng.random() < 0.2:
+        mixed[:3] = [0, RANGE - 1, level * mechanism.stride]  # outside the window, where that begins
     return [drawn.to_bytes(6, "little").hex() for drawn in [*mixed, random[0]]]
 
 
@@ -302,7 +304,8 @@ def test_whole_batches_are_the_same_bytes_given_the_nonce(tmp_path):
     for number in range(20):
         entropy = [rng.bytes(6).hex() for _ in range(50)]
         store = tmp_path / str(number)
-        cases += [_enrol(store, 20), _report(store, survey, ANSWERS, entropy=entropy)]
+        backwards = dict(reversed(ANSWERS.items()))
+        cases += [_enrol(store, 20), _report(store, survey, backwards, entropy=entropy)]
         kept = _Kept()
         enrol(kept, limit=20)
         expected.append(Client(kept, draws=_draws(entropy)).report(survey, ANSWERS))
@@ -372,6 +375,14 @@ def test_a_device_without_its_memory_or_with_a_damaged_one_does_not_answer(tmp_p
     stores = [tmp_path / str(number) for number in range(len(damaged))]
     cases = [_report(store, _survey(), {"smokes": "no"}) for store in [*stores, tmp_path / "none"]]
     assert all("does not answer" in refusal for refusal in node.refusals(cases))
+
+
+def test_a_survey_that_ends_while_it_is_open_is_not_answered(tmp_path):
+    store = tmp_path / "memory"
+    late = _report(store, _survey(), {"smokes": "no"}, days_later=3)
+    node.values([_enrol(store, 9)])
+    assert "has ended" in node.refusals([late])[0]
+    assert json.loads(store.read_text())["reports"] == {}
 
 
 def test_a_limit_is_a_positive_number(tmp_path):

@@ -199,6 +199,10 @@ export async function openSurvey(file, key) {
   return survey;
 }
 
+// What travels: format, digest, a random number of this batch, then reports, each after its question's place.
+export const batch = ({ digest }, sent) =>
+  Uint8Array.from([1, ...digest, ...crypto.getRandomValues(new Uint8Array(16)), ...sent]);
+
 // Sets up a device that may ever give away ε = limit. One that has a memory keeps it.
 export async function enrol(store, limit) {
   const memory = { limit: round(limit * MILLION), spent: 0, reports: {} };
@@ -234,7 +238,7 @@ export class Client {
       sent = asked.flatMap(report);
       return memory;
     });
-    return Uint8Array.from([1, ...survey.digest, ...crypto.getRandomValues(new Uint8Array(16)), ...sent]);
+    return batch(survey, sent);
   }
 
   once(memory, survey, question, answer) {
