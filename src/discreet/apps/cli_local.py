@@ -247,9 +247,10 @@ def estimate(
     "--options", type=int, required=True, help="How many options the question has; 2 for yes or no."
 )
 @click.option("--epsilon", type=float, required=True, help="What answering once may give away.")
-@click.option("--delta", type=float, default=1e-6, show_default=True, help="For a trusted shuffler.")
-@table_or_json
-def compare(people: int, options: int, epsilon: float, delta: float, output: str) -> None:
+@click.option(
+    "--delta", type=float, help="The δ of a trusted shuffler; a tenth of one over the people if not given."
+)
+def compare(people: int, options: int, epsilon: float, delta: float | None) -> None:
     """Compare the error of local privacy with that of a trusted shuffler, and of a trusted curator.
 
     No data is needed. Look at it before you choose to collect this way.
@@ -260,5 +261,6 @@ def compare(people: int, options: int, epsilon: float, delta: float, output: str
       discreet local compare --people 1000000 --options 10000 --epsilon 2 --delta 1e-8
     """
     from discreet.apps.local_compare_view import show_comparison
+    from discreet.apps.survey_view import console
 
-    show_comparison(people=people, options=options, epsilon=epsilon, delta=delta, output=output)
+    show_comparison(console(), people=people, options=options, epsilon=epsilon, delta=delta)
