@@ -9,6 +9,7 @@ from time import perf_counter
 import curator
 import engines
 import extreme_scales
+import local
 import local_collect
 import scalar_release
 import startup
@@ -20,8 +21,8 @@ from timing import CONSOLE, judge
 def main() -> int:
     start = perf_counter()
     figures = []
-    scripts = (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines, local_collect)
-    for script in scripts:
+    scripts = (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines)
+    for script in (*scripts, local, local_collect):
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)
