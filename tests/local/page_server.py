@@ -12,7 +12,9 @@ from discreet.local.collector.store import Collector
 from discreet.local.signing import sign
 from discreet.local.survey import NumberBetween, OneOf, Survey
 
-TOWNS = [f"{first}{last}" for first in ("Ash", "Oak", "Elm", "Fox") for last in ("ford", "ton", "ham", "bury")]
+TOWNS = [
+    f"{first}{last}" for first in ("Ash", "Oak", "Elm", "Fox") for last in ("ford", "ton", "ham", "bury")
+]
 NEEDED = 100
 
 
