@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from tests.servers import missing
@@ -11,11 +12,24 @@ HERE = Path(__file__).parent
 BROWSER = HERE.parent.parent / "src/discreet/local/browser"
 SMALL, SOURCE = BROWSER / "discreet-local.js", BROWSER / "discreet-local.source.js"
 INSTALL = "apt-get install --yes nodejs"
+OLDEST = 20
+
+
+def executable():
+    """Node, if it is there and new enough."""
+    found = shutil.which("node")
+    return found if found and _version(found) >= OLDEST else missing(f"Node {OLDEST} or newer", INSTALL)
+
+
+@cache
+def _version(node):
+    said = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
+    return int(said.removeprefix("v").split(".")[0])
 
 
 def run(cases, *, module=SMALL):
     """What came of each case: its value, or why it was refused."""
-    node = shutil.which("node") or missing("Node", INSTALL)
+    node = executable()
     content = json.dumps({"module": module.as_uri(), "cases": cases})
     done = subprocess.run(
         [node, "--no-warnings", HERE / "device.mjs"],

@@ -26,8 +26,11 @@ export function draws(fill = (pool) => crypto.getRandomValues(pool)) {
         at = 0;
       }
       let drawn = 0;
-      for (let place = at + 5; place >= at; place--) drawn = drawn * 256 + pool[place];
-      pool.fill(0, at, (at += 6));
+      for (let place = at + 5; place >= at; place--) {
+        drawn = drawn * 256 + pool[place];
+        pool[place] = 0;
+      }
+      at += 6;
       if (drawn < RANGE - (RANGE % bound)) return drawn % bound;
     }
   };
@@ -49,7 +52,8 @@ const MECHANISMS = {
     fits: () => chosen < k && k <= 256,
     report(answer, draw) {
       const kept = draw() < keep;
-      const others = Array.from({ length: k - 1 }, (_, place) => place + (place >= answer));
+      const others = [];
+      for (let option = 0; option < k; option++) if (option !== answer) others.push(option);
       const bitmap = Array(floor((k + 7) / 8)).fill(0);
       for (let place = 0; place < chosen; place++) {
         const other = place + draw(k - 1 - place);
