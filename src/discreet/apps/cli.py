@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from discreet import __version__
+from discreet.apps.cli_local import local
 from discreet.apps.cli_owner import budget, data, ledger
 from discreet.apps.options import policy_option, table_or_json
 from discreet.apps.waiting import waiting
@@ -62,6 +63,7 @@ def main() -> None:
       discreet ledger verify
       discreet audit                check every privacy claim on this machine
       discreet audit --help         also for mechanisms of your own
+      discreet local --help         surveys that need no trust
     """
 
 
@@ -347,5 +349,5 @@ def demo(folder: Path) -> None:
     run_demo(folder)
 
 
-for command in (budget, ledger, data):
+for command in (budget, ledger, data, local):
     main.add_command(command)

@@ -1,13 +1,15 @@
 """A collector counts what it acknowledges, once, and nothing else."""
 
 import logging
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import date
 
 import numpy as np
 import pytest
 
-from discreet.errors import CollectorClosed, InvalidInput
+from discreet.errors import CollectorClosed, DiscreetError, InvalidInput
 from discreet.local.batch import write_batch
 from discreet.local.collector import store
 from discreet.local.collector.database import FILE, CollectorFile
@@ -22,6 +24,12 @@ ASKED = survey()
 def collector(tmp_path):
     with Collector(tmp_path / "reports", ASKED, today=TODAY) as open_collector:
         yield open_collector
+
+
+def kept(tmp_path, sql):
+    """One value of the collector's file."""
+    with closing(sqlite3.connect(tmp_path / "reports" / FILE)) as connection:
+        return connection.execute(sql).fetchone()[0]
 
 
 def reopened(tmp_path, **named):
@@ -181,6 +189,7 @@ def test_a_flood_is_counted_up_to_the_cap(tmp_path):
         assert [receipt.accepted for receipt in receipts] == [20, *[0] * 9]
         assert collector.reports() == {"smokes": 120, "town": 100, "hours": 100}
         assert collector.rejected() == {Reason.OVER_THE_CAP: 480}
+        assert kept(tmp_path, "SELECT count(*) FROM batches") == 2
     with reopened(tmp_path, cap=120) as collector:
         assert collector.add(write_batch(ASKED, flood[:1])).rejected == 1
 
@@ -217,8 +226,6 @@ def test_a_folder_is_read_while_its_collector_goes_on(tmp_path, collector):
 
 
 def test_a_disk_that_fails_acknowledges_nothing_and_counts_nothing(collector, monkeypatch):
-    import sqlite3
-
     honest = CollectorFile.add_rejected
 
     def full(self, counts):
@@ -257,8 +264,6 @@ def test_the_folder_is_its_owners_alone(tmp_path):
 
 
 def test_no_time_and_no_sender_is_stored(tmp_path, collector):
-    import sqlite3
-
     collector.add(batches_of(ASKED, 10)[0])
     collector.close()
     connection = sqlite3.connect(tmp_path / "reports" / FILE)
@@ -287,19 +292,43 @@ def test_no_time_and_no_sender_is_stored(tmp_path, collector):
     ]
 
 
-@pytest.mark.parametrize("spoil", [lambda path: path.write_bytes(b"not a database, whatever it says" * 200)])
-def test_a_file_that_is_something_else_is_refused(tmp_path, spoil):
-    reopened(tmp_path).close()
-    spoil(tmp_path / "reports" / FILE)
-    with pytest.raises(CollectorClosed):
+def changed(sql):
+    def change(path):
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript("DROP TRIGGER reports_stand;" + sql)
+
+    return change
+
+
+SPOILED = {
+    "another file": lambda path: path.write_bytes(b"not a database, whatever it says" * 200),
+    "half of it": lambda path: path.write_bytes(path.read_bytes()[: 4096 * 3]),
+    "no collector": changed("DELETE FROM collector"),
+    "no survey": changed("UPDATE collector SET survey = '{}'"),
+    "a cut report": changed(
+        "UPDATE collector SET tallied = 0; UPDATE reports SET body = x'01' WHERE question = 1"
+    ),
+    "a question too many": changed(
+        "UPDATE collector SET tallied = 0; UPDATE reports SET question = question + 7"
+    ),
+    "a tally of noise": changed("UPDATE tallies SET body = x'0102'"),
+    "another reason": changed("INSERT INTO rejected VALUES ('bad luck', 1)"),
+    "another version": changed("PRAGMA user_version = 2"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_a_file_that_is_something_else_is_refused(tmp_path, name):
+    with reopened(tmp_path) as collector:
+        collector.add(batches_of(ASKED, 10)[0])
+    SPOILED[name](tmp_path / "reports" / FILE)
+    with pytest.raises(DiscreetError):
         reopened(tmp_path)
-    with pytest.raises(CollectorClosed):
+    with pytest.raises(DiscreetError):
         counts_of_folder(tmp_path / "reports")
 
 
 def test_another_programs_database_is_left_alone(tmp_path):
-    import sqlite3
-
     (tmp_path / "reports").mkdir()
     connection = sqlite3.connect(tmp_path / "reports" / FILE)
     connection.execute("CREATE TABLE theirs (x)")
@@ -308,3 +337,17 @@ def test_another_programs_database_is_left_alone(tmp_path):
         reopened(tmp_path)
     with pytest.raises(InvalidInput, match="not the folder"):
         counts_of_folder(tmp_path)
+
+
+def test_a_commit_waits_for_the_disk(collector):
+    """kill -9 cannot show it: what a process wrote outlives it, but not a power cut."""
+    connection = collector._file._connection
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_batches_are_only_added(tmp_path, collector):
+    collector.add(batches_of(ASKED, 10)[0])
+    for sql in ("DELETE FROM batches", "UPDATE reports SET body = x''", "DELETE FROM reports"):
+        with pytest.raises(sqlite3.IntegrityError, match="append only"):
+            kept(tmp_path, sql)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import CollectorClosed, InvalidInput
+from discreet.errors import CollectorClosed, DiscreetError, InvalidInput
 from discreet.ledger.files import sync_directory
 from discreet.local.collector.judging import Judged, Reason
 from discreet.local.collector.running import RunningTallies
@@ -90,6 +90,12 @@ def told() -> Iterator[None]:
         raise CollectorClosed(
             f"The collector's folder cannot be used: {error.strerror}.",
             remedy="Give a folder on a local disk that this user may write.",
+        ) from None
+    except DiscreetError:
+        raise
+    except (ValueError, TypeError, IndexError, zlib.error):
+        raise CollectorClosed(
+            "The collector's file holds something that no collector wrote.", remedy="Restore a backup of it."
         ) from None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from discreet.errors import InvalidInput
 from discreet.local.collector.service import Guarded, load_server
+from discreet.model.exact import whole
 
 SILENT_SECONDS = 10.0
 """How long a connection may be without a request that is whole up to its body."""
@@ -19,13 +20,13 @@ _MOST_CONNECTIONS = 2000
 
 def listening(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0 takes any free one."""
+    whole(port, "port", 0, 65535)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         found = socket.create_server((host, port), family=family, backlog=1024)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or "there is no such port"
+    except OSError as error:
         raise InvalidInput(
-            f"The collector cannot listen at {host}, port {port}: {reason}.",
+            f"The collector cannot listen at {host}, port {port}: {error.strerror or 'no such address'}.",
             remedy="Choose another --port, or stop what listens there.",
         ) from None
     found.set_inheritable(False)

@@ -16,17 +16,22 @@ MOST_SHOWN, LARGEST_SHOWN = 50, 20
 
 
 def estimates_as_json(
-    survey: Survey, tallies: Sequence[Tally], *, minimum: int, confidence: Number = 0.95
+    survey: Survey,
+    tallies: Sequence[Tally],
+    *,
+    minimum: int,
+    confidence: Number = 0.95,
+    every_option: bool = False,
 ) -> list[Mapping[str, Any]]:
     """Question by question. One with fewer reports than the minimum has no estimate."""
     return [
-        _question_as_json(question, tally, minimum, confidence)
+        _question_as_json(question, tally, minimum, confidence, every_option=every_option)
         for question, tally in zip(survey.questions, tallies, strict=True)
     ]
 
 
 def _question_as_json(
-    question: Question, tally: Tally, minimum: int, confidence: Number
+    question: Question, tally: Tally, minimum: int, confidence: Number, *, every_option: bool
 ) -> Mapping[str, Any]:
     reports = question.mechanism.reports_in(tally)
     common = {"name": question.name, "reports": reports, "needed": minimum}
@@ -35,13 +40,17 @@ def _question_as_json(
     if reports < max(minimum, 1):
         return common
     found = estimate(question, tally, confidence=confidence)
-    return {**common, "confidence": float(found.confidence), **_found_as_json(found)}
+    return {
+        **common,
+        "confidence": float(found.confidence),
+        **_found_as_json(found, every_option=every_option),
+    }
 
 
-def _found_as_json(found: Estimate) -> Mapping[str, Any]:
+def _found_as_json(found: Estimate, *, every_option: bool) -> Mapping[str, Any]:
     if isinstance(found, Mean):
         return {"mean": found.mean, "error": found.error}
-    shown = largest_options(found)
+    shown = list(range(len(found.shares))) if every_option else largest_options(found)
     shares = [
         {
             "option": option_name(found.question, option),

@@ -18,11 +18,11 @@ def best_for_options(epsilon: Fraction, options: int) -> Categorical:
     if options <= subset.MOST_OPTIONS:
         return SubsetSelection.for_loss(epsilon, options)
     candidates: list[Categorical] = [HadamardResponse.for_loss(epsilon, options)]
-    candidates += _geometries(epsilon, options)
+    candidates += geometries(epsilon, options)
     return min(candidates, key=lambda mechanism: (mechanism.mean_variance, mechanism.cells))
 
 
-def _geometries(epsilon: Fraction, options: int) -> Iterator[ProjectiveResponse]:
+def geometries(epsilon: Fraction, options: int) -> Iterator[ProjectiveResponse]:
     """One for each odd prime around e^ε + 1, with as few coordinates as hold the options.
 
     For 2 the geometry is that of Hadamard response, which needs less memory.
