@@ -293,7 +293,7 @@ class _Writer:
             rounded = f"({self._emit(value)}) - ({part.offset})" if part.offset else self._emit(value)
         else:
             rounded = emit_steps(value, self._dialect, offset=part.offset, grid=part.grid, half=_HALF)
-        clamped = _clamped(name, -steps, steps)
+        clamped = name if _is_clamped(part, value) else _clamped(name, -steps, steps)
         return rounded, clamped if part.power == 1 else f"({clamped}) * ({clamped})"
 
     def _leaf(self, part: Histogram) -> tuple[str, str]:
@@ -376,6 +376,14 @@ def _is_whole(part: WeightedSum, value: Expression) -> bool:
     if value.type is not ValueType.INTEGER or part.grid != 1 or part.offset.denominator != 1 or span is None:
         return False
     return max(abs(span.low), abs(span.high)) < _EXACT_IN_DOUBLE
+
+
+def _is_clamped(part: WeightedSum, value: Expression) -> bool:
+    """Whether it is a column of whole numbers, whose clamp to its bounds leaves nothing to clamp again."""
+    span = range_of(value)
+    if not isinstance(value, Field) or span is None or part.offset != 0 or not _is_whole(part, value):
+        return False
+    return -part.most_steps <= span.low and span.high <= part.most_steps
 
 
 def _clamped(number: str, low: int, high: int) -> str:
