@@ -339,6 +339,7 @@ def test_estimates_of_several_collectors_are_added_up(folder, key, survey):
     assert "980 others" in result.output
     assert "█" in result.output
     assert "distribution" in result.output
+    assert "Rejected" not in result.output
     assert ET.parse(folder / "all.svg").getroot().tag.endswith("svg")  # noqa: S314  written just now
     found = json.loads(
         run("estimate", "survey.json", "--key", key, "north", "south", "--format", "json").output
@@ -348,6 +349,15 @@ def test_estimates_of_several_collectors_are_added_up(folder, key, survey):
     assert abs(smokes["shares"][0]["share"] - 1) < 2.76 * smokes["shares"][0]["error"]
     assert abs(town["shares"][1]["share"] - 1) < 2.76 * town["shares"][1]["error"]
     assert abs(sleep["mean"] - 12) < 2.76 * sleep["error"]
+
+
+def test_what_collectors_rejected_is_shown(folder, key, survey):
+    for name in ("north", "south"):
+        with Collector(folder / name, survey) as collector, pytest.raises(InvalidInput):
+            collector.add(b"x")
+    assert "Rejected: malformed 2." in run("estimate", "survey.json", "--key", key, "north", "south").output
+    found = run("estimate", "survey.json", "--key", key, "north", "--format", "json").output
+    assert json.loads(found)["rejected"] == {"malformed": 1}
 
 
 def test_reports_at_rest_are_estimated(key, survey):
