@@ -161,17 +161,17 @@ class _Writer:
         )
 
     def _in_windows(self, rows: str, weight: Weight, names: Sequence[str]) -> str:
-        """The same without a join. Over the rows of a person, the sum of the c rows in their group is Σc²."""
-        counted = f"SELECT *, count(*) OVER (PARTITION BY p) AS n FROM ({rows}) AS keyed"
+        """The same without a join. Over the rows of a person, the sum of the c rows in their group is Σc².
+
+        A window is computed in one process. Rows that come to it in order are computed and sorted in several.
+        """
+        counted, n = f"{rows} ORDER BY p", "count(*) OVER (PARTITION BY p)"
         if _by_squares(weight):
             pairs = f"count(*) OVER (PARTITION BY {', '.join(['p', *names])})"
-            number = self._dialect.types[ValueType.NUMBER]
-            counted = (
-                f"SELECT *, sum(CAST(c AS {number})) OVER (PARTITION BY p) AS n"
-                f" FROM (SELECT *, {pairs} AS c FROM ({rows}) AS keyed) AS pairs"
-            )
-        share = weight_sql(weight, "n", self._dialect)
-        w = f"CASE WHEN n > {_most_of_whole(weight)} THEN {share} ELSE {weight.whole} END"
+            counted = f"SELECT *, {pairs} AS c FROM ({rows}) AS keyed"
+            n = f"sum(CAST(c AS {self._dialect.types[ValueType.NUMBER]})) OVER (PARTITION BY p)"
+        share = weight_sql(weight, n, self._dialect)
+        w = f"CASE WHEN {n} > {_most_of_whole(weight)} THEN {share} ELSE {weight.whole} END"
         return f"SELECT *, {w} AS w FROM ({counted}) AS counted"
 
     def _bins(self, keys: Sequence[int], part: Histogram, index: int) -> str:
