@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from discreet.local.mechanisms.projective import ProjectiveResponse
 from tests.local.mechanisms.enumerated import exact_law
 from tests.local.mechanisms.instances import ALL, CATEGORICAL
 
@@ -109,3 +110,22 @@ def test_the_variance_is_that_of_the_law(name):
         chance = float(sum(law[report] for report in law if supported_by(mechanism, report)[option]))
         gap = float(mechanism.inside - mechanism.outside)
         assert mechanism.variance(share) == pytest.approx(chance * (1 - chance) / gap**2, rel=1e-12)
+
+
+@pytest.mark.parametrize(("prime", "coordinates"), [(2, 8), (3, 5), (11, 3), (53, 2)])
+@pytest.mark.parametrize("largest", [3, 10**9])
+def test_planes_are_counted_by_transforms_as_one_by_one(prime, coordinates, largest):
+    """Also where there are as many reports as people on earth."""
+    cells = (prime**coordinates - 1) // (prime - 1)
+    mechanism = ProjectiveResponse.for_loss(Fraction(1), cells - 1, prime=prime, coordinates=coordinates)
+    on_plane = mechanism.inside / ((prime ** (coordinates - 1) - 1) // (prime - 1))
+    tally = np.random.default_rng().integers(largest, size=cells)
+    expected = [
+        sum(
+            int(count)
+            for report, count in enumerate(tally)
+            if mechanism.probability(report.to_bytes(2, "little"), option) == on_plane
+        )
+        for option in range(mechanism.answers)
+    ]
+    assert mechanism.support(tally).tolist() == expected

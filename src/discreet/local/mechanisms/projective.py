@@ -30,7 +30,7 @@ from discreet.noise.entropy import Entropy
 from discreet.noise.sampling import bernoulli, uniform_integers
 
 LARGEST_TABLE = 2**25
-"""q^t: the server transforms as many complex numbers, half a gigabyte at most."""
+"""q^t, the numbers that vectors are. The server transforms 2q^(t−1) complex numbers: 360 MB at most."""
 
 Numbers: TypeAlias = NDArray[np.uint32]
 """Vectors as numbers in base q: below 2²⁵, so that no product of two digits, or sum of such, overflows."""
@@ -167,21 +167,26 @@ class ProjectiveResponse(Categorical):
         return int(tally.sum())
 
     def support(self, tally: Tally) -> NDArray[np.int64]:
-        """How many reports are on the plane of each option: one Fourier transform over F_q^t.
+        """How many reports are on the plane of each option, by Fourier transforms over F_q^(t−1).
 
-        With every report counted at all q − 1 multiples of its point, the transform at an option is
-        Σ (q·[on its plane] − 1), an integer; its error in floating point is far below ½.
+        A report is on a plane when Σ_c ω^(c·product) = q, over all c in F_q, and off it when that is 0. The
+        last place of a vector has the digit 0 or 1, so reports are transformed by their other digits, those
+        with 0 and those with 1 apart. The sum is an integer; its floating-point error is far below ½.
         """
         q, t = self.prime, self.coordinates
-        points, _ = self._numbers(np.arange(self.cells))
-        table = np.zeros(q**t)
-        for factor in range(1, q):
-            table[self._multiplied(points, np.uint32(factor))] = tally
-        spectrum = np.fft.fftn(table.reshape((q,) * t)).real.reshape(-1)
-        found: NDArray[np.int64] = np.rint((spectrum[points[: self.answers]] + tally.sum()) / q).astype(
-            np.int64
-        )
-        return found
+        top, numbers = int(self._units[-1]), self._numbers(np.arange(self.cells))[0]
+        table = np.zeros((2, top))
+        table[numbers // top, numbers % top] = tally
+        without, with_top = np.fft.fftn(table.reshape(2, *(q,) * (t - 1)), axes=range(1, t)).reshape(2, -1)
+        options = numbers[: self.answers]
+        turns = np.exp(-2j * np.pi / q * (options // top))
+        total, turn = np.zeros(self.answers), np.ones(self.answers, dtype=np.complex128)
+        for factor in range(q):
+            place = self._multiplied(options % top, np.uint32(factor))
+            total += (without[place] + turn * with_top[place]).real
+            turn *= turns
+        supporting: NDArray[np.int64] = np.rint(total / q).astype(np.int64)
+        return supporting
 
     @property
     def _units(self) -> Numbers:
