@@ -11,6 +11,7 @@ import engines
 import extreme_scales
 import local
 import local_collect
+import local_javascript
 import scalar_release
 import startup
 import timing_leak
@@ -22,7 +23,7 @@ def main() -> int:
     start = perf_counter()
     figures = []
     scripts = (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines)
-    for script in (*scripts, local, local_collect):
+    for script in (*scripts, local, local_collect, local_javascript):
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)

@@ -225,6 +225,34 @@ def test_tabs_that_send_at_the_same_time_send_the_same_report(visitor):
     assert len(set(visitor.reports())) == 1
 
 
+COUNT_UP = """
+import("/discreet-local.js").then(async ({ browserStore }) => {
+  const store = browserStore("counting");
+  for (let turn = 0; turn < 150; turn++) await store.update((count) => (count ?? 0) + 1);
+  document.title = "counted";
+});
+"""
+COUNTED = """
+() => import("/discreet-local.js").then(async ({ browserStore }) => {
+  let counted;
+  await browserStore("counting").update((count) => (counted = count));
+  return counted;
+})
+"""
+
+
+def test_no_tab_overwrites_what_another_remembered(visitor):
+    """localStorage under a lock of navigator.locks fails here: a tab does not see the latest write."""
+    tabs = [visitor.tab() for _ in range(2)]
+    for tab in tabs:
+        expect(tab.locator("#asking")).to_be_visible()  # its title does not change any more
+    for tab in tabs:
+        tab.evaluate(f"() => {{ {COUNT_UP} }}")
+    for tab in tabs:
+        expect(tab).to_have_title("counted")
+    assert tabs[0].evaluate(COUNTED) == 300
+
+
 def test_the_estimate_moves_with_the_reports(visitor):
     page = visitor.tab()
     counted = page.locator('[data-question="smokes"] p.small').first
