@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from datetime import date, timedelta
 
 import duckdb
@@ -18,8 +19,8 @@ from discreet.errors import InvalidInput
 from discreet.local.batch import read_batch, write_batch
 from discreet.local.collector.store import Collector
 from discreet.local.signing import key_in, open_signed
-from tests.local.collector.processes import running
-from tests.local.collector.surveys import reports_of
+from tests.local.collector.processes import Sender, running, stopped
+from tests.local.collector.surveys import batches_of, reports_of
 
 TOML = f"""
 name = "health"
@@ -168,6 +169,8 @@ def test_without_a_file_the_template_is_offered(folder):
         ("epoch = 2", 'epoc = "2"', "epoc"),
         ("expires = ", "expires = 5 #", "must be a day"),
         ("expires = ", 'expires = "soon" #', "must be a day"),
+        ("expires = ", "expires = 2020-01-01 #", "past"),
+        ("expires = ", 'expires = "2020-01-01" #', "past"),
         ('options = ["no", "yes"]', 'options = ["no"]', "options"),
         ('options = ["no", "yes"]', "options = []", "options"),
         ('options = ["no", "yes"]', "options = [1, 2]", "list of texts"),
@@ -336,6 +339,7 @@ def test_estimates_of_several_collectors_are_added_up(folder, key, survey):
     assert "980 others" in result.output
     assert "█" in result.output
     assert "distribution" in result.output
+    assert "Rejected" not in result.output
     assert ET.parse(folder / "all.svg").getroot().tag.endswith("svg")  # noqa: S314  written just now
     found = json.loads(
         run("estimate", "survey.json", "--key", key, "north", "south", "--format", "json").output
@@ -345,6 +349,15 @@ def test_estimates_of_several_collectors_are_added_up(folder, key, survey):
     assert abs(smokes["shares"][0]["share"] - 1) < 2.76 * smokes["shares"][0]["error"]
     assert abs(town["shares"][1]["share"] - 1) < 2.76 * town["shares"][1]["error"]
     assert abs(sleep["mean"] - 12) < 2.76 * sleep["error"]
+
+
+def test_what_collectors_rejected_is_shown(folder, key, survey):
+    for name in ("north", "south"):
+        with Collector(folder / name, survey) as collector, pytest.raises(InvalidInput):
+            collector.add(b"x")
+    assert "Rejected: malformed 2." in run("estimate", "survey.json", "--key", key, "north", "south").output
+    found = run("estimate", "survey.json", "--key", key, "north", "--format", "json").output
+    assert json.loads(found)["rejected"] == {"malformed": 1}
 
 
 def test_reports_at_rest_are_estimated(key, survey):
@@ -409,3 +422,30 @@ def test_without_the_extra_it_says_what_to_install(key, monkeypatch):
     assert result.exit_code == 2
     assert 'pip install "discreet[server]"' in result.output
     assert not os.path.exists("reports")  # noqa: PTH110
+
+
+def test_before_anyone_chooses_local_the_error_is_compared():
+    result = run("compare", "--people", "100000", "--options", "2", "--epsilon", "1")
+    assert result.exit_code == 0, result.output
+    assert "0.59 points" in result.output
+    assert "0.003 points" in result.output
+    refused = run("compare", "--people", "0", "--options", "2", "--epsilon", "1")
+    assert refused.exit_code == 2
+    assert "people" in refused.output
+
+
+def test_a_collector_of_a_survey_that_has_ended_says_so(folder, survey):
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    from discreet.local.signing import sign
+
+    owner = load_pem_private_key((folder / "survey.key").read_bytes(), password=None)
+    text = sign(replace(survey, expires=date(2020, 1, 1)), owner)
+    (folder / "old.json").write_text(text)
+    with (
+        running(folder / "old.json", key_in(text), folder / "reports") as (process, port),
+        Sender(port) as sender,
+    ):
+        status, told = sender.post(batches_of(replace(survey, expires=date(2020, 1, 1)), 1)[0])
+        assert (status, told["problem"]) == (400, "The survey has ended.")
+        assert "has ended" in stopped(process)

@@ -1,6 +1,7 @@
 """The one reader of surveys as owners write them: a small TOML file, from which a signed one is made."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -42,12 +43,12 @@ def _day(root: Section) -> date:
     example = f"expires = {date.today() + timedelta(days=90)}"
     value = root.required("expires", example)
     if isinstance(value, str):
-        try:
-            return date.fromisoformat(value)
-        except ValueError:
-            pass
+        with suppress(ValueError):
+            value = date.fromisoformat(value)
     if not isinstance(value, date) or isinstance(value, datetime):
         root.refuse("expires", "this must be a day.", f"Write {example}.")
+    if value < date.today():
+        root.refuse("expires", "this day is past: nobody could answer.", f"Write {example}.")
     return value
 
 

@@ -41,7 +41,7 @@ def show_estimates(
 ) -> None:
     survey, _ = open_survey(path, key)
     positive_count(minimum, "minimum")
-    counts, dropped = _gathered(survey, sources, reports)
+    counts, rejected = _gathered(survey, sources, reports)
     enough = {
         question.name: estimate(question, tally, confidence=confidence)
         for question, tally in zip(survey.questions, counts.tallies, strict=True)
@@ -53,24 +53,32 @@ def show_estimates(
         found = estimates_as_json(
             survey, counts.tallies, minimum=minimum, confidence=confidence, every_option=True
         )
-        content = {"survey": survey.name, "epoch": survey.epoch, "questions": found}
+        content = {"survey": survey.name, "epoch": survey.epoch, "questions": found, "rejected": rejected}
         sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
         return
     _show(survey, counts, enough, minimum)
-    if dropped:
-        listed = ", ".join(f"{reason.value} {count:,}" for reason, count in dropped.items())
-        console().print(f"Dropped: {listed}.")
+    if rejected:
+        listed = ", ".join(f"{reason.value} {count:,}" for reason, count in rejected.items())
+        console().print(f"Rejected: {listed}.")
     if plot is not None:
         console().print(f"Wrote {plot}.", markup=False)
 
 
 def _gathered(survey: Survey, sources: Sequence[Path], reports: str | None) -> tuple[Counts, Counter[Reason]]:
-    """All counts together, and what of the reports at rest was dropped."""
-    found, dropped = [_counts_at(source) for source in sources], Counter[Reason]()
+    """All counts together, and what was rejected; a file of counts does not say."""
+    found: list[Counts] = []
+    rejected: Counter[Reason] = Counter()
+    for source in sources:
+        if source.is_dir():
+            _, counts, reasons = counts_of_folder(source)
+            rejected.update(reasons)
+        else:
+            counts = read_counts(source)
+        found.append(counts)
     if reports is not None:
         at_rest = tally_file(survey, reports)
         found.append(at_rest.counts)
-        dropped = +at_rest.dropped
+        rejected.update(at_rest.dropped)
     if not found:
         raise InvalidInput(
             "There is nothing to estimate from.",
@@ -78,11 +86,7 @@ def _gathered(survey: Survey, sources: Sequence[Path], reports: str | None) -> t
         )
     for counts in found:
         check_survey(counts, survey)
-    return reduce(merge, found), dropped
-
-
-def _counts_at(source: Path) -> Counts:
-    return counts_of_folder(source)[1] if source.is_dir() else read_counts(source)
+    return reduce(merge, found), +rejected
 
 
 def _show(survey: Survey, counts: Counts, found: Mapping[str, Estimate], minimum: int) -> None:

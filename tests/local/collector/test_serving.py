@@ -202,6 +202,7 @@ def test_nothing_about_requests_is_said(impatient):
         with socket.create_connection(("127.0.0.1", port)) as connection:
             connection.sendall(raw)
             answer = closed_by_peer(connection)
+            assert b'{"problem":' in answer
             assert b"uvicorn" not in answer.lower()
             assert b"\r\ndate:" not in answer.lower()
     with Sender(port) as sender:
@@ -220,3 +221,11 @@ def test_a_port_in_use_is_said():
         listening("127.0.0.1", 70_000)
     with pytest.raises(InvalidInput, match="cannot listen"):
         listening("no.such.host.invalid", 0)
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_as_soon_as_it_speaks_it_stops_in_order(file_and_key, tmp_path, end):
+    with running(*file_and_key, tmp_path / "a") as (process, _):
+        process.send_signal(end)
+        assert "Stopped. Reports: smokes 0, town 0, hours 0." in process.stdout.read()
+        assert process.wait() == 0

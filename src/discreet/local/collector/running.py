@@ -12,8 +12,8 @@ import numpy as np
 from discreet.local.mechanisms.mechanism import Reports, Tally
 from discreet.local.survey import Survey
 
-_FEWEST = 4096
-"""Reports that are tallied at once; more where a tally has more cells."""
+_FEWEST, _MOST = 2**12, 2**22
+"""Reports that are tallied at once: as many as a tally has cells, within these bounds."""
 
 
 class RunningTallies:
@@ -22,16 +22,15 @@ class RunningTallies:
     def __init__(self, survey: Survey, tallies: Sequence[Tally] | None = None) -> None:
         self._mechanisms = [question.mechanism for question in survey.questions]
         self._tallies = list(tallies or [np.zeros(m.cells, dtype=np.int64) for m in self._mechanisms])
-        self._waiting: list[list[Reports]] = [[] for _ in self._mechanisms]
-        self._waiting_count: Counter[int] = Counter()
+        self._waiting = [bytearray() for _ in self._mechanisms]
+        self._enough = [min(max(m.cells, _FEWEST), _MOST) * m.size for m in self._mechanisms]
         self._lock = Lock()
 
     def add(self, reports: Mapping[int, Reports]) -> None:
         with self._lock:
             for place, some in reports.items():
-                self._waiting[place].append(some)
-                self._waiting_count[place] += len(some)
-                if self._waiting_count[place] >= max(_FEWEST, self._mechanisms[place].cells):
+                self._waiting[place] += some.tobytes()
+                if len(self._waiting[place]) >= self._enough[place]:
                     self._fold(place)
 
     def counts(self) -> Counter[int]:
@@ -39,7 +38,8 @@ class RunningTallies:
         with self._lock:
             return Counter(
                 {
-                    place: mechanism.reports_in(self._tallies[place]) + self._waiting_count[place]
+                    place: mechanism.reports_in(self._tallies[place])
+                    + len(self._waiting[place]) // mechanism.size
                     for place, mechanism in enumerate(self._mechanisms)
                 }
             )
@@ -53,6 +53,7 @@ class RunningTallies:
 
     def _fold(self, place: int) -> None:
         if self._waiting[place]:
-            self._tallies[place] += self._mechanisms[place].tally(np.concatenate(self._waiting[place]))
+            mechanism = self._mechanisms[place]
+            reports = np.frombuffer(bytes(self._waiting[place]), dtype=np.uint8).reshape(-1, mechanism.size)
+            self._tallies[place] += mechanism.tally(reports)
             self._waiting[place].clear()
-            self._waiting_count[place] = 0

@@ -1,6 +1,7 @@
 """Runs the service until it is told to stop. Connections that keep silent, or dawdle, are closed."""
 
 import asyncio
+import json
 import logging
 import signal
 import socket
@@ -53,20 +54,24 @@ def serve(app: Guarded, sock: socket.socket, *, silent_seconds: float = SILENT_S
         timeout_keep_alive=int(silent_seconds) or 1,
         timeout_graceful_shutdown=int(SILENT_SECONDS),
     )
-    with _ending_like_an_interrupt(), suppress(KeyboardInterrupt):
+    with until_interrupted():
         uvicorn.Server(config).run(sockets=[sock])
 
 
 @contextmanager
-def _ending_like_an_interrupt() -> Iterator[None]:
-    """uvicorn stops in order when told to, and then lets the signal do what it would have done."""
+def until_interrupted() -> Iterator[None]:
+    """Ends when the process is interrupted or asked to end, wherever it is: what follows is still done.
+
+    uvicorn stops in order when it is told to, and then lets the signal do what it would have done.
+    """
 
     def interrupt(_: int, __: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
-        yield
+        with suppress(KeyboardInterrupt):
+            yield
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -93,6 +98,13 @@ def _impatient(seconds: float) -> type[asyncio.Protocol]:
             if self._patience is not None:
                 self._patience.cancel()
             super().connection_lost(exc)
+
+        def send_400_response(self, msg: str) -> None:  # noqa: ARG002  it may say what was sent
+            """To what is not HTTP, or too long a head."""
+            body = json.dumps({"problem": "This is not a request.", "remedy": "Speak HTTP."}).encode()
+            head = f"HTTP/1.1 400 Bad Request\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
+            self.transport.write(f"{head}Content-Type: application/json\r\n\r\n".encode() + body)
+            self.transport.close()
 
         def _between_requests(self) -> bool:
             return self.cycle is None or self.cycle.response_complete
