@@ -99,7 +99,7 @@ def test_no_other_size_of_the_set_has_less_error(options, epsilon):
         lambda: HadamardResponse(answers=5, keep=2.5),
         lambda: ProjectiveResponse(answers=5, prime=4, coordinates=3, keep=1),
         lambda: ProjectiveResponse(answers=14, prime=3, coordinates=3, keep=1),
-        lambda: ProjectiveResponse(answers=5, prime=3, coordinates=16, keep=1),
+        lambda: ProjectiveResponse(answers=5, prime=3, coordinates=17, keep=1),
         lambda: ProjectiveResponse(answers=5, prime=3, coordinates=1, keep=1),
         lambda: NumberResponse.for_loss(Fraction(1), 0),
         lambda: NumberResponse(steps=2, low=RANGE // 2, rise=RANGE // 4, mix=0, stride=1, window=1, keep=1),

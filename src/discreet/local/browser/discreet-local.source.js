@@ -74,7 +74,7 @@ const MECHANISMS = {
       odds: odds(keep, plane, reports - plane),
       fits() {
         let factor = 2;
-        if (!(coordinates > 1 && prime ** coordinates <= 2 ** 25 && k <= reports)) return false;
+        if (!(coordinates > 1 && prime ** (coordinates - 1) <= 2 ** 24 && prime ** coordinates < 2 ** 32 && prime <= 2 ** 14 && k <= reports)) return false;
         while (factor < prime && prime % factor) factor++;
         return factor === prime;
       },
@@ -204,8 +204,8 @@ export async function openSurvey(file, key) {
 }
 
 // What travels: format, digest, a random number of this batch, then reports, each after its question's place.
-export const batch = ({ digest }, sent) =>
-  Uint8Array.from([1, ...digest, ...crypto.getRandomValues(new Uint8Array(16)), ...sent]);
+const nonce = () => [...crypto.getRandomValues(new Uint8Array(16))];
+export const batch = ({ digest }, sent, number = nonce()) => Uint8Array.from([1, ...digest, ...number, ...sent]);
 
 // Sets up a device that may ever give away ε = limit. One that has a memory keeps it.
 export async function enrol(store, limit) {
@@ -221,8 +221,8 @@ export class Client {
     this.draw = draw;
   }
 
-  // A batch to send, as often as anyone likes: a question is randomised once, and the report repeated
-  // whatever the answer is by then.
+  // A batch to send, as often as anyone likes: it counts once. A question is randomised once, and the report
+  // repeated whatever the answer is by then.
   async report(survey, answers) {
     checkDay(survey);
     const { questions } = survey;
@@ -232,7 +232,7 @@ export class Client {
       return [place, level(questions[place], answer)];
     });
     asked.sort(([one], [other]) => one - other);
-    let sent;
+    let sent, number;
     await this.store.update((memory) => {
       must(
         whole(memory?.spent, 0, memory?.limit) && memory.reports,
@@ -240,9 +240,10 @@ export class Client {
       );
       const report = ([place, answer]) => [place, ...this.once(memory, survey, questions[place], answer)];
       sent = asked.flatMap(report);
+      number = memory.reports[[survey.digest, ...asked.map(([place]) => place)]] ??= nonce();
       return memory;
     });
-    return batch(survey, sent);
+    return batch(survey, sent, number);
   }
 
   once(memory, survey, question, answer) {

@@ -73,16 +73,19 @@ async function send() {
   const message = await client.report(survey, answers);
   const names = survey.questions.filter(({ name }) => Object.hasOwn(answers, name));
   const fresh = names.filter((question) => !before.reports[memoryKey(survey, question)]);
-  const { accepted, rejected } = await post(message);
+  const { accepted, rejected, repeated } = await post(message);
   sent = { names: new Set(names.map(({ name }) => name)), fresh: new Set(fresh.map(({ name }) => name)) };
   byId("request-size").textContent = `${message.length} bytes`;
   byId("request-bytes").textContent = hex(message);
   byId("request").hidden = false;
-  const again = fresh.length < names.length ? " It cannot know which of them you sent before." : "";
-  byId("outcome").textContent = rejected
-    ? `Sent; the collector took ${accepted} and rejected ${rejected}.`
-    : `Sent. The collector counted ${accepted === 1 ? "one report" : `${accepted} reports`}.${again}`;
+  byId("outcome").textContent = outcome(accepted, rejected, repeated);
   await draw();
+}
+
+function outcome(accepted, rejected, repeated) {
+  if (repeated) return "Sent again. The collector had it already: it counts once.";
+  if (rejected) return `Sent; the collector took ${accepted} and rejected ${rejected}.`;
+  return `Sent. The collector counted ${accepted === 1 ? "one report" : `${accepted} reports`}.`;
 }
 
 function answersGiven() {

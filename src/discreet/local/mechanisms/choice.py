@@ -6,7 +6,7 @@ from fractions import Fraction
 from discreet.local.mechanisms import hadamard, subset
 from discreet.local.mechanisms.hadamard import HadamardResponse
 from discreet.local.mechanisms.mechanism import Categorical
-from discreet.local.mechanisms.projective import LARGEST_TABLE, ProjectiveResponse, is_prime
+from discreet.local.mechanisms.projective import LARGEST_PRIME, ProjectiveResponse, fits, is_prime
 from discreet.local.mechanisms.subset import SubsetSelection
 from discreet.local.mechanisms.thresholds import weight_of
 from discreet.model.exact import whole
@@ -28,11 +28,11 @@ def geometries(epsilon: Fraction, options: int) -> Iterator[ProjectiveResponse]:
     For 2 the geometry is that of Hadamard response, which needs less memory.
     """
     ideal = float(weight_of(epsilon)) + 1
-    for prime in range(3, int(min(2 * ideal + 3, LARGEST_TABLE**0.5)) + 1):
+    for prime in range(3, int(min(2 * ideal + 3, LARGEST_PRIME)) + 1):
         if not is_prime(prime):
             continue
         coordinates = 2
         while (prime**coordinates - 1) // (prime - 1) < options:
             coordinates += 1
-        if prime**coordinates <= LARGEST_TABLE:
+        if fits(prime, coordinates):
             yield ProjectiveResponse.for_loss(epsilon, options, prime=prime, coordinates=coordinates)

@@ -29,11 +29,13 @@ from discreet.model.exact import whole
 from discreet.noise.entropy import Entropy
 from discreet.noise.sampling import bernoulli, uniform_integers
 
-LARGEST_TABLE = 2**25
-"""q^t, the numbers that vectors are. The server transforms 2q^(t−1) complex numbers: 360 MB at most."""
+LARGEST_TABLE = 2**24
+"""Of q^(t−1): the server transforms twice as many complex numbers, half a gigabyte at most."""
+LARGEST_PRIME = 2**14
+_LARGEST_NUMBER = 2**32 - 1  # of q^t
 
 Numbers: TypeAlias = NDArray[np.uint32]
-"""Vectors as numbers in base q: below 2²⁵, so that no product of two digits, or sum of such, overflows."""
+"""Vectors as numbers in base q. As q < 2¹⁴, no inner product overflows either."""
 
 _ROWS = 2**14  # people at a time: their numbers stay in the processor's cache
 
@@ -49,18 +51,14 @@ class ProjectiveResponse(Categorical):
     keep: int
 
     def __post_init__(self) -> None:
-        whole(self.answers, "options", 2, LARGEST_TABLE)
-        whole(self.prime, "prime", 2, LARGEST_TABLE)
+        whole(self.prime, "prime", 2, LARGEST_PRIME)
         whole(self.coordinates, "coordinates", 2, LARGEST_TABLE.bit_length())
         whole(self.keep, "keep", 1, RANGE - 1)
-        if (
-            self.prime**self.coordinates > LARGEST_TABLE
-            or not is_prime(self.prime)
-            or self.cells < self.answers
-        ):
+        if not (is_prime(self.prime) and fits(self.prime, self.coordinates)):
             raise InvalidInput(
-                "These options do not fit this geometry.", remedy="Let `discreet local new` choose it."
+                "There is no such geometry, or it is too large.", remedy="Let `discreet local new` choose it."
             )
+        whole(self.answers, "options", 2, self.cells)
 
     @classmethod
     def for_loss(
@@ -226,6 +224,11 @@ class ProjectiveResponse(Categorical):
         unit = self._units[lead]
         leading_one = self._multiplied(numbers, inverses[numbers // unit])
         return (leading_one - unit + self._starts[lead]).astype(np.int64)
+
+
+def fits(prime: int, coordinates: int) -> bool:
+    """Whether the server can hold the tables of this geometry, and 32 bits its vectors."""
+    return prime ** (coordinates - 1) <= LARGEST_TABLE and prime**coordinates <= _LARGEST_NUMBER
 
 
 def is_prime(number: int) -> bool:
