@@ -104,7 +104,9 @@ def _show(survey: Survey, counts: Counts, found: Mapping[str, Estimate], minimum
             _show_shares(view, estimated)
     if found:
         level = next(iter(found.values())).confidence
-        view.print(f"\n± holds for {100 * float(level):.4g} % of estimates, each on its own.", highlight=False)
+        view.print(
+            f"\n± holds for {100 * float(level):.4g} % of estimates, each on its own.", highlight=False
+        )
     if any(isinstance(estimated, Shares) for estimated in found.values()):
         view.print("Shares are unbiased, so that some may be below 0: read one option by its share and ±.")
         view.print(

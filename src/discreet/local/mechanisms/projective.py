@@ -228,7 +228,8 @@ class ProjectiveResponse(Categorical):
 
 def fits(prime: int, coordinates: int) -> bool:
     """Whether the server can hold the tables of this geometry, and 32 bits its vectors."""
-    return prime ** (coordinates - 1) <= LARGEST_TABLE and prime**coordinates <= _LARGEST_NUMBER
+    table: int = prime ** (coordinates - 1)
+    return table <= LARGEST_TABLE and table * prime <= _LARGEST_NUMBER
 
 
 def is_prime(number: int) -> bool:
