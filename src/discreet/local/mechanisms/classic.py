@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
 from discreet.local.draws import RANGE, Draws
-from discreet.local.mechanisms.mechanism import Categorical, Reports, Tally, as_bytes, as_integers, bytes_for
+from discreet.local.mechanisms.mechanism import Categorical, Numbered, Reports, Tally, as_bytes
 from discreet.local.mechanisms.projective import LARGEST_TABLE, is_prime
 from discreet.local.mechanisms.thresholds import keep_threshold, odds_of, weight_of
 from discreet.model.exact import whole
@@ -35,7 +35,7 @@ MOST_OPTIONS = 2**24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DirectResponse(Categorical):
+class DirectResponse(Numbered):
     """The own option in `keep` of 2⁴⁸ cases, else any other."""
 
     name = "direct"
@@ -55,21 +55,12 @@ class DirectResponse(Categorical):
         return self.answers
 
     @property
-    def size(self) -> int:  # type: ignore[override]
-        return bytes_for(self.answers)
-
-    @property
-    def odds(self) -> Fraction:
-        odds = odds_of(self.keep, 1, self.answers - 1)
-        return max(odds, 1 / odds)
+    def favoured(self) -> tuple[int, int]:
+        return 1, self.answers - 1
 
     @property
     def parameters(self) -> Mapping[str, int]:
         return {"keep": self.keep}
-
-    @property
-    def inside(self) -> Fraction:
-        return Fraction(self.keep, RANGE)
 
     @property
     def outside(self) -> Fraction:
@@ -88,16 +79,6 @@ class DirectResponse(Categorical):
 
     def probability(self, report: bytes, answer: int) -> Fraction:
         return self.inside if int.from_bytes(report, "little") == answer else self.outside
-
-    def valid(self, reports: Reports) -> NDArray[np.bool_]:
-        right: NDArray[np.bool_] = as_integers(reports) < self.answers
-        return right
-
-    def tally(self, reports: Reports) -> Tally:
-        return np.bincount(as_integers(reports), minlength=self.answers)
-
-    def reports_in(self, tally: Tally) -> int:
-        return int(tally.sum())
 
     def support(self, tally: Tally) -> NDArray[np.int64]:
         return tally
@@ -187,7 +168,7 @@ class UnaryEncoding(Categorical):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalHashing(Categorical):
+class LocalHashing(Numbered):
     """Options have `digits` digits in base `prime`. A hash function is a list of as many factors a; the hash
     of x is Σ a·x modulo the prime. Two options have the same hash under exactly 1/prime of the functions."""
 
@@ -227,21 +208,12 @@ class LocalHashing(Categorical):
         return int(self.prime ** (self.digits + 1))
 
     @property
-    def size(self) -> int:  # type: ignore[override]
-        return bytes_for(self.cells)
-
-    @property
-    def odds(self) -> Fraction:
-        odds = odds_of(self.keep, 1, self.prime - 1)
-        return max(odds, 1 / odds)
+    def favoured(self) -> tuple[int, int]:
+        return 1, self.prime - 1
 
     @property
     def parameters(self) -> Mapping[str, int]:
         return {"prime": self.prime, "digits": self.digits, "keep": self.keep}
-
-    @property
-    def inside(self) -> Fraction:
-        return Fraction(self.keep, RANGE)
 
     @property
     def outside(self) -> Fraction:
@@ -277,16 +249,6 @@ class LocalHashing(Categorical):
         function, hashed = divmod(int.from_bytes(report, "little"), self.prime)
         kept = self._hash(function, answer) == hashed
         return (self.inside if kept else (1 - self.inside) / (self.prime - 1)) / self._functions
-
-    def valid(self, reports: Reports) -> NDArray[np.bool_]:
-        right: NDArray[np.bool_] = as_integers(reports) < self.cells
-        return right
-
-    def tally(self, reports: Reports) -> Tally:
-        return np.bincount(as_integers(reports), minlength=self.cells)
-
-    def reports_in(self, tally: Tally) -> int:
-        return int(tally.sum())
 
     def support(self, tally: Tally) -> NDArray[np.int64]:
         """Reports (a, h) with Σ a·x = h: the Fourier transform at (x, −1) and its multiples, on average."""

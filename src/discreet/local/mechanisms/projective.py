@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
 from discreet.local.draws import RANGE, Draws
-from discreet.local.mechanisms.mechanism import Categorical, Reports, Tally, as_bytes, as_integers, bytes_for
-from discreet.local.mechanisms.thresholds import keep_threshold, odds_of
+from discreet.local.mechanisms.mechanism import Numbered, Reports, Tally, as_bytes
+from discreet.local.mechanisms.thresholds import keep_threshold
 from discreet.model.exact import whole
 from discreet.noise.entropy import Entropy
 from discreet.noise.sampling import bernoulli, uniform_integers
@@ -41,7 +41,7 @@ _ROWS = 2**14  # people at a time: their numbers stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectiveResponse(Categorical):
+class ProjectiveResponse(Numbered):
     """Points with `coordinates` digits in base `prime`; `keep` of 2⁴⁸ reports are on the own plane."""
 
     name = "projective"
@@ -77,21 +77,12 @@ class ProjectiveResponse(Categorical):
         return _points(self.prime, self.coordinates - 1)
 
     @property
-    def size(self) -> int:  # type: ignore[override]
-        return bytes_for(self.cells)
-
-    @property
-    def odds(self) -> Fraction:
-        odds = odds_of(self.keep, self._plane, self.cells - self._plane)
-        return max(odds, 1 / odds)
+    def favoured(self) -> tuple[int, int]:
+        return self._plane, self.cells - self._plane
 
     @property
     def parameters(self) -> Mapping[str, int]:
         return {"prime": self.prime, "coordinates": self.coordinates, "keep": self.keep}
-
-    @property
-    def inside(self) -> Fraction:
-        return Fraction(self.keep, RANGE)
 
     @property
     def outside(self) -> Fraction:
@@ -153,16 +144,6 @@ class ProjectiveResponse(Categorical):
         if product == 0:
             return self.inside / self._plane
         return (1 - self.inside) / (self.cells - self._plane)
-
-    def valid(self, reports: Reports) -> NDArray[np.bool_]:
-        right: NDArray[np.bool_] = as_integers(reports) < self.cells
-        return right
-
-    def tally(self, reports: Reports) -> Tally:
-        return np.bincount(as_integers(reports), minlength=self.cells)
-
-    def reports_in(self, tally: Tally) -> int:
-        return int(tally.sum())
 
     def support(self, tally: Tally) -> NDArray[np.int64]:
         """How many reports are on the plane of each option, by Fourier transforms over F_q^(t−1).
