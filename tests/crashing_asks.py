@@ -24,7 +24,7 @@ from tests.attacks.ask import stored_bytes
 from tests.ledger.forks import Countdown, in_child, outcome
 
 PRICE = Fraction(1, 10)
-CALLS = ("open_account", "stored_answer", "prepare", "charge", "run", "store_answer", "balance")
+CALLS = ("open_account", "stored_answer", "prepare", "charge", "run_each", "store_answer", "balance")
 
 
 def question(number):

@@ -128,10 +128,10 @@ def test_data_is_read_after_the_charge_only_and_shown_after_it_is_stored_only(fo
     calls.clear()
     curator.ask(QUESTION, epsilon=1)
     curator.explain(QUESTION.replace("mean", "other"), epsilon=1)
-    reads = [call for call in calls if call in ("prepare", "charge", "run", "store_answer")]
-    assert reads.index("charge") < reads.index("run") < reads.index("store_answer")
+    reads = [call for call in calls if call in ("prepare", "charge", "run_each", "store_answer")]
+    assert reads.index("charge") < reads.index("run_each") < reads.index("store_answer")
     assert reads[-1] == "store_answer"
     assert reads.count("charge") == reads.count("store_answer") == 1
     calls.clear()
     curator.ask(QUESTION, epsilon=1)
-    assert not {"charge", "run", "store_answer"} & set(calls)
+    assert not {"charge", "run_each", "store_answer"} & set(calls)

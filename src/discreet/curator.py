@@ -96,8 +96,9 @@ class Curator:
         if stored is not None:
             return self._answer(*stored, repeated=True)
         statements = emit_sql(plan, self._engine.relations, self._dialect)
-        for sql in (sql for statement in statements for sql in statement.runs):
-            self._engine.prepare(sql)
+        for statement in statements:
+            for emitted in statement.runs:
+                self._engine.prepare(emitted)
         receipt = self._ledger.charge(
             self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
         )
