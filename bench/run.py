@@ -9,6 +9,9 @@ from time import perf_counter
 import curator
 import engines
 import extreme_scales
+import local
+import local_collect
+import local_javascript
 import scalar_release
 import startup
 import timing_leak
@@ -19,7 +22,8 @@ from timing import CONSOLE, judge
 def main() -> int:
     start = perf_counter()
     figures = []
-    for script in (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines):
+    scripts = (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines)
+    for script in (*scripts, local, local_collect, local_javascript):
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)

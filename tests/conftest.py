@@ -1,12 +1,31 @@
 """Settings for all tests: timings are never a reason to fail. And servers, one for each worker of pytest."""
 
+import importlib.util
+import os
+import shutil
+
 import pytest
 from hypothesis import settings
 
+from discreet.engines.spark_quiet import load_pyspark
+from discreet.engines.spark_session import local_session
+from tests.servers import missing
 from tests.servers.postgres import running_postgres
 
 settings.register_profile("discreet", deadline=None)
 settings.load_profile("discreet")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Tests of one `xdist_group` stay on one worker, so that Spark is started once.
+
+    xdist 3.8 adds the group to `_nodeid`, which pytest 9.2 no longer reads (pytest-xdist issue 1386).
+    """
+    for item in items:
+        grouped = getattr(item, "_nodeid", item.nodeid)
+        if grouped != item.nodeid:
+            item._id = type(item._id).parse(grouped)
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +33,27 @@ def postgres_server():
     """A PostgreSQL of our own; without one, the tests that need it are skipped."""
     with running_postgres() as server:
         yield server
+
+
+JAVA = "apt-get install openjdk-17-jre-headless"
+SPARK = 'pip install "discreet[spark]"'
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """One Spark for all tests of a process, as an engine starts it; this is a session of its owner."""
+    if importlib.util.find_spec("pyspark") is None:
+        missing("Spark", SPARK)
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        missing("Java", JAVA)
+    load_pyspark()
+    settings = tmp_path_factory.mktemp("spark-conf")
+    (settings / "spark-defaults.conf").write_text(
+        "spark.driver.memory 2g\nspark.sql.shuffle.partitions 2\nspark.connect.grpc.binding.port 0\n"
+        "spark.connect.grpc.binding.address 127.0.0.1\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_CONF_DIR", str(settings))
+        session = local_session()
+    yield session.frames.newSession()
+    session.close()

@@ -6,6 +6,7 @@ NAMES = [
     "Answer",
     "ApproximateLoss",
     "BudgetExceeded",
+    "CollectorClosed",
     "ConcentratedFilter",
     "ConcentratedLoss",
     "DiscreetError",

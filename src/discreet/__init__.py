@@ -8,6 +8,7 @@ from discreet.answers.answer import Answer
 from discreet.audit.own import OwnAudit, audit_mechanism
 from discreet.errors import (
     BudgetExceeded,
+    CollectorClosed,
     DiscreetError,
     EngineFailed,
     InvalidInput,
@@ -40,6 +41,7 @@ __all__ = [
     "Answer",
     "ApproximateLoss",
     "BudgetExceeded",
+    "CollectorClosed",
     "ConcentratedFilter",
     "ConcentratedLoss",
     "DiscreetError",

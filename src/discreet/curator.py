@@ -96,8 +96,8 @@ class Curator:
         if stored is not None:
             return self._answer(*stored, repeated=True)
         statements = emit_sql(plan, self._engine.relations, self._dialect)
-        for statement in statements:
-            self._engine.prepare(statement.sql)
+        for sql in (sql for statement in statements for sql in statement.runs):
+            self._engine.prepare(sql)
         receipt = self._ledger.charge(
             self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
         )
@@ -151,8 +151,9 @@ class Curator:
     def _released(self, plan: Plan, statements: Sequence[Statement]) -> bytes:
         """Run and add noise. Exact numbers live in this call alone, whatever fails after it."""
         exact = [
-            (each, self._engine.run(each.sql, self._progress(i, len(statements))).reveal())
+            (each, rows.reveal())
             for i, each in enumerate(statements)
+            for rows in self._engine.run_each(each.runs, self._progress(i, len(statements)))
         ]
         return release(plan, exact).encode()
 

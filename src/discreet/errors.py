@@ -7,6 +7,7 @@
     ├── QueryRefused              a question that has no private answer as it stands; no data was read
     ├── EngineFailed              the database failed after the charge; the charge stays
     ├── LedgerClosed              the ledger does not add up, is not the one it was, or is out of reach
+    ├── CollectorClosed           a folder of reports is in use, damaged, or cannot be written
     ├── NotComposable             two losses, or a loss and a group, that no theorem here covers
     ├── MissingExtra              an optional dependency is not installed
     └── SelfTestFailed            the noise did not pass its known-answer test; nothing is released
@@ -46,6 +47,10 @@ class EngineFailed(DiscreetError):
 
 class LedgerClosed(DiscreetError):
     """The ledger does not add up, or is not the one it was. No charge succeeds until its owner has looked."""
+
+
+class CollectorClosed(DiscreetError):
+    """A folder of reports is in use by another collector, damaged, or cannot be written."""
 
 
 class NotComposable(DiscreetError):

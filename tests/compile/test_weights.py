@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from discreet.compile.dialects.duckdb import DUCKDB
-from discreet.compile.emit_sql import weight_sql
+from discreet.compile.emit_weights import weight_sql
 from discreet.compile.weights import Norm, Weight
 from discreet.model.neighbours import Neighbours
 

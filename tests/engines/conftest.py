@@ -1,8 +1,5 @@
 """A small clinic as files of every kind and in PostgreSQL, with one cell that must never be seen."""
 
-import importlib.util
-import os
-import shutil
 import traceback
 from functools import cache
 
@@ -11,12 +8,9 @@ import pytest
 
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.spark import SparkEngine
-from discreet.engines.spark_quiet import load_pyspark
-from discreet.engines.spark_session import local_session
 from discreet.model.declaration import Source
 from tests.engines import databases
 from tests.engines.expressions import PostgresRows, SparkRows
-from tests.servers import missing
 
 CANARY = "canary-5e1f"
 
@@ -99,30 +93,6 @@ def open_postgres(clinic):
 def changes(clinic):
     """Statements of the superuser in the database of the tests."""
     return lambda *statements: databases.execute(clinic, *statements)
-
-
-JAVA = "apt-get install openjdk-17-jre-headless"
-SPARK = 'pip install "discreet[spark]"'
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory):
-    """One Spark for all tests of a process, as an engine starts it; this is a session of its owner."""
-    if importlib.util.find_spec("pyspark") is None:
-        missing("Spark", SPARK)
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        missing("Java", JAVA)
-    load_pyspark()
-    settings = tmp_path_factory.mktemp("spark-conf")
-    (settings / "spark-defaults.conf").write_text(
-        "spark.driver.memory 2g\nspark.sql.shuffle.partitions 2\nspark.connect.grpc.binding.port 0\n"
-        "spark.connect.grpc.binding.address 127.0.0.1\n"
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_CONF_DIR", str(settings))
-        session = local_session()
-    yield session.frames.newSession()
-    session.close()
 
 
 @pytest.fixture

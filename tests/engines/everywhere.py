@@ -90,17 +90,37 @@ def exact(engine, plan):
     """What comes back for each statement: the integers by their keys, whatever the order of the rows."""
     found = []
     for statement in emit_sql(plan, engine.relations, DIALECTS[engine.dialect]):
-        engine.prepare(statement.sql)
-        table = engine.run(statement.sql).reveal()
-        names = [f"k{i}" for i in range(len(statement.keys))] + (["leaf"] if statement.by_leaf else [])
-        columns = [np.ma.asarray(table[name]).tolist() for name in names]
-        integers = [np.ma.asarray(table[f"s{part}"]).tolist() for part in statement.parts]
-        assert all(type(value) is int or value is None for column in integers for value in column)
-        keys = zip(*columns, strict=True) if columns else [()] * len(integers[0])
-        rows = dict(zip(keys, zip(*integers, strict=True), strict=True))
-        assert len(rows) == len(integers[0])
+        for sql in statement.runs:
+            engine.prepare(sql)
+        rows = _by_keys(statement, engine.run(statement.sql).reveal())
+        if statement.slices:
+            slices = [_by_keys(statement, each.reveal()) for each in engine.run_each(statement.slices)]
+            assert _added_up(slices) == rows
         found.append(rows)
     return found
+
+
+def _by_keys(statement, table):
+    names = [f"k{i}" for i in range(len(statement.keys))] + (["leaf"] if statement.by_leaf else [])
+    columns = [np.ma.asarray(table[name]).tolist() for name in names]
+    integers = [np.ma.asarray(table[f"s{part}"]).tolist() for part in statement.parts]
+    assert all(type(value) is int or value is None for column in integers for value in column)
+    keys = zip(*columns, strict=True) if columns else [()] * len(integers[0])
+    rows = dict(zip(keys, zip(*integers, strict=True), strict=True))
+    assert len(rows) == len(integers[0])
+    return rows
+
+
+def _added_up(slices):
+    """NULL is the sum of no rows."""
+    rows = {}
+    for some in slices:
+        for key, values in some.items():
+            known = rows.get(key, (None,) * len(values))
+            rows[key] = tuple(
+                b if a is None else a if b is None else a + b for a, b in zip(known, values, strict=True)
+            )
+    return rows
 
 
 def size_of(found):

@@ -5,7 +5,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from discreet.compile.dialects import DIALECTS
-from discreet.compile.emit_sql import emit_sql, weight_sql
+from discreet.compile.emit_sql import emit_sql
+from discreet.compile.emit_weights import weight_sql
 from discreet.compile.weights import Norm, Weight
 from discreet.errors import QueryRefused
 from discreet.model.policy import ValueType

@@ -8,10 +8,18 @@ from pathlib import Path
 import click
 
 from discreet import __version__
+from discreet.apps.cli_local import local
 from discreet.apps.cli_owner import budget, data, ledger
 from discreet.apps.options import policy_option, table_or_json
 from discreet.apps.waiting import waiting
-from discreet.errors import BudgetExceeded, DiscreetError, EngineFailed, LedgerClosed, SelfTestFailed
+from discreet.errors import (
+    BudgetExceeded,
+    CollectorClosed,
+    DiscreetError,
+    EngineFailed,
+    LedgerClosed,
+    SelfTestFailed,
+)
 
 EXIT_FAILED, EXIT_REFUSED, EXIT_OVER_BUDGET = 1, 2, 3
 
@@ -34,7 +42,8 @@ class _RefusingGroup(click.Group):
 def _exit_code(error: DiscreetError) -> int:
     if isinstance(error, BudgetExceeded):
         return EXIT_OVER_BUDGET
-    return EXIT_FAILED if isinstance(error, EngineFailed | LedgerClosed | SelfTestFailed) else EXIT_REFUSED
+    failed = EngineFailed | LedgerClosed | CollectorClosed | SelfTestFailed
+    return EXIT_FAILED if isinstance(error, failed) else EXIT_REFUSED
 
 
 @click.group(cls=_RefusingGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -54,6 +63,7 @@ def main() -> None:
       discreet ledger verify
       discreet audit                check every privacy claim on this machine
       discreet audit --help         also for mechanisms of your own
+      discreet local --help         surveys that need no trust
     """
 
 
@@ -339,5 +349,5 @@ def demo(folder: Path) -> None:
     run_demo(folder)
 
 
-for command in (budget, ledger, data):
+for command in (budget, ledger, data, local):
     main.add_command(command)

@@ -70,3 +70,9 @@ def threshold_law(noisy: Law, low: int, threshold: int) -> Law:
     """Outcome 0: the key is not named; then one outcome for each noisy count from the threshold on."""
     named = noisy[threshold - low :]
     return np.concatenate([[1 - named.sum()], named])
+
+
+def favoured_law(weight: float, favoured: NDArray[np.bool_], possible: NDArray[np.bool_]) -> Law:
+    """Possible outcomes, each favoured one `weight` times as likely as each other."""
+    weights = np.where(favoured, weight, 1.0) * possible
+    return np.asarray(weights / weights.sum())

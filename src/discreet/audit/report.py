@@ -17,6 +17,7 @@ from discreet.audit.decisions import (
 )
 from discreet.audit.divergence import concentration, hockey_stick, max_divergence
 from discreet.audit.laws import Law
+from discreet.audit.local_claims import local_claims, local_decisions
 from discreet.audit.sensitivities import SensitivityCheck, registered_sensitivities
 from discreet.audit.statistics import FIT_ALARM, epsilon_lower_bound, fit_probability, telling_event
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss
@@ -51,9 +52,11 @@ def planned_checks(*, thorough: bool = False, only: str = "") -> list[Check]:
     checks = [
         *(Check(name=c.name, run=partial(_check_sensitivity, c)) for c in registered_sensitivities()),
         *(Check(name=c.name, run=partial(_check_decision, c)) for c in registered_decisions()),
+        *(Check(name=c.name, run=partial(_check_decision, c)) for c in local_decisions()),
         *(Check(name=c.name, run=partial(_check_strata, c)) for c in registered_strata()),
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in registered_claims()),
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in accounting_claims()),
+        *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in local_claims()),
     ]
     return [check for check in checks if only.lower() in check.name.lower()]
 

@@ -10,15 +10,16 @@ from one statement, however many ways of weighing there are in it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.compile.calibrate import Plan
 from discreet.compile.dialects.dialect import Dialect
 from discreet.compile.emit_relation import relation_sql
+from discreet.compile.emit_weights import by_squares, most_of_whole, weight_sql
 from discreet.compile.functions import emit, emit_steps, range_of
 from discreet.compile.parts import DistinctCount, Histogram, Scores, WeightedSum
-from discreet.compile.weights import Norm, Unit, Weight
+from discreet.compile.weights import Unit, Weight
 from discreet.model.expression import Expression, Field, Literal
 from discreet.model.policy import ValueType
 from discreet.model.query import GroupKey
@@ -36,6 +37,14 @@ class Statement:
     """Which parts of the plan the columns s0, s1, … are."""
     by_leaf: bool
     """Whether there is a row for each key and bin, as for a histogram."""
+    slices: tuple[str, ...] = ()
+    """The same for some people each, to be run at once: their results add up to those of `sql`. None where
+    the database gains nothing by it."""
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """What is run."""
+        return self.slices or (self.sql,)
 
 
 def emit_sql(plan: Plan, tables: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
@@ -43,10 +52,21 @@ def emit_sql(plan: Plan, tables: Mapping[str, str], dialect: Dialect) -> tuple[S
 
     `tables` says what stands after FROM for each table of the policy.
     """
-    writer = _Writer(plan, tables, dialect)
+    statements = _Writer(plan, tables, dialect).statements()
+    if dialect.slices == 1 or not _adds_up_over_people(plan):
+        return tuple(statements)
+    cut = [_Writer(plan, tables, dialect, slice_=i).statements() for i in range(dialect.slices)]
     return tuple(
-        statement for number in range(len(plan.bounded.query.sets)) for statement in writer.of_set(number)
+        replace(whole, slices=tuple(each.sql for each in same))
+        for whole, *same in zip(statements, *cut, strict=True)
     )
+
+
+def _adds_up_over_people(plan: Plan) -> bool:
+    """Whether the vectors are sums over people who can be told apart, in groups that are known."""
+    query, parts = plan.bounded.query, plan.bounded.parts
+    several = query.source.has_ids and not query.source.one_row_a_person
+    return several and not query.private_keys and not any(isinstance(part, DistinctCount) for part in parts)
 
 
 def emit_public_keys(relation: str, column: str, kind: ValueType, most: int, dialect: Dialect) -> str:
@@ -59,11 +79,18 @@ def emit_public_keys(relation: str, column: str, kind: ValueType, most: int, dia
 
 
 class _Writer:
-    def __init__(self, plan: Plan, tables: Mapping[str, str], dialect: Dialect) -> None:
+    def __init__(
+        self, plan: Plan, tables: Mapping[str, str], dialect: Dialect, *, slice_: int | None = None
+    ) -> None:
+        """With `slice_`, for the people of that slice."""
+        self._slice = slice_
         self._parts = plan.bounded.parts
         self._query = plan.bounded.query
         self._tables = tables
         self._dialect = dialect
+
+    def statements(self) -> list[Statement]:
+        return [each for number in range(len(self._query.sets)) for each in self.of_set(number)]
 
     def of_set(self, number: int) -> list[Statement]:
         """The sums of one grouping set in one statement, and one more for each histogram."""
@@ -150,28 +177,28 @@ class _Writer:
         if self._dialect.weighs_in_windows:
             return f"SELECT {select} FROM ({self._in_windows(rows, weight, names)}) AS rows{rest}"
         source, n = "rows", "count(*)"
-        if _by_squares(weight):
+        if by_squares(weight):
             source = f"(SELECT p, count(*) AS c FROM rows{_group_by(['p', *names])}) AS pairs"
             n = f"sum(CAST(c AS {self._dialect.types[ValueType.NUMBER]}) * c)"
         share = weight_sql(weight, n, self._dialect)
-        heavy = f"SELECT p, {share} AS w FROM {source} GROUP BY p HAVING {n} > {_most_of_whole(weight)}"
+        heavy = f"SELECT p, {share} AS w FROM {source} GROUP BY p HAVING {n} > {most_of_whole(weight)}"
         return (
             f"WITH rows AS {self._dialect.kept(once=once)}({rows}), heavy AS ({heavy})"
             f" SELECT {self._dialect.join_hint}{select} FROM {self._dialect.with_weights()}{rest}"
         )
 
     def _in_windows(self, rows: str, weight: Weight, names: Sequence[str]) -> str:
-        """The same without a join. Over the rows of a person, the sum of the c rows in their group is Σc²."""
-        counted = f"SELECT *, count(*) OVER (PARTITION BY p) AS n FROM ({rows}) AS keyed"
-        if _by_squares(weight):
+        """The same without a join. Over the rows of a person, the sum of the c rows in their group is Σc².
+
+        A window is computed in one process. Rows that come to it in order are computed and sorted in several.
+        """
+        counted, n = f"{rows} ORDER BY p", "count(*) OVER (PARTITION BY p)"
+        if by_squares(weight):
             pairs = f"count(*) OVER (PARTITION BY {', '.join(['p', *names])})"
-            number = self._dialect.types[ValueType.NUMBER]
-            counted = (
-                f"SELECT *, sum(CAST(c AS {number})) OVER (PARTITION BY p) AS n"
-                f" FROM (SELECT *, {pairs} AS c FROM ({rows}) AS keyed) AS pairs"
-            )
-        share = weight_sql(weight, "n", self._dialect)
-        w = f"CASE WHEN n > {_most_of_whole(weight)} THEN {share} ELSE {weight.whole} END"
+            counted = f"SELECT *, {pairs} AS c FROM ({rows}) AS keyed"
+            n = f"sum(CAST(c AS {self._dialect.types[ValueType.NUMBER]})) OVER (PARTITION BY p)"
+        share = weight_sql(weight, n, self._dialect)
+        w = f"CASE WHEN {n} > {most_of_whole(weight)} THEN {share} ELSE {weight.whole} END"
         return f"SELECT *, {w} AS w FROM ({counted}) AS counted"
 
     def _bins(self, keys: Sequence[int], part: Histogram, index: int) -> str:
@@ -243,8 +270,11 @@ class _Writer:
         computed = [f"{self._emit(key.expression)} AS g{i}" for i, key in enumerate(self._query.keys)]
         computed += [f"{sql} AS {name}" for name, sql, _ in columns]
         rows = f"SELECT {', '.join(['p', *computed])} FROM ({source}) AS source"
-        if condition is not None:
-            rows += f" WHERE ({self._emit(condition)}) IS TRUE"
+        wanted = [] if condition is None else [f"({self._emit(condition)}) IS TRUE"]
+        if self._slice is not None:
+            wanted.append(self._dialect.in_slice("p", self._slice))
+        if wanted:
+            rows += f" WHERE {' AND '.join(wanted)}"
         grouped = [f"g{position} AS k{i}" for i, position in enumerate(keys)]
         finished = [sql if sql == name else f"{sql} AS {name}" for name, _, sql in columns]
         known = [
@@ -293,7 +323,7 @@ class _Writer:
             rounded = f"({self._emit(value)}) - ({part.offset})" if part.offset else self._emit(value)
         else:
             rounded = emit_steps(value, self._dialect, offset=part.offset, grid=part.grid, half=_HALF)
-        clamped = _clamped(name, -steps, steps)
+        clamped = name if _is_clamped(part, value) else _clamped(name, -steps, steps)
         return rounded, clamped if part.power == 1 else f"({clamped}) * ({clamped})"
 
     def _leaf(self, part: Histogram) -> tuple[str, str]:
@@ -347,35 +377,20 @@ def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
     )
 
 
-def _by_squares(weight: Weight) -> bool:
-    """Whether a person's weight follows from the squares of their counts; pairs of people count once each."""
-    return weight.norm is Norm.L2 and weight.unit is Unit.ROWS
-
-
-def _most_of_whole(weight: Weight) -> int:
-    """Who has at most this much of n counts fully."""
-    return weight.limit if weight.norm is Norm.L1 else weight.square
-
-
-def weight_sql(weight: Weight, n: str, dialect: Dialect) -> str:
-    """⌊2^s·L/‖n‖⌋ where ‖n‖ > L: n is ‖n‖, an integer, in ℓ₁; in ℓ₂ its square, a double.
-
-    A sum of squares is exact in doubles below 2⁵³, and weights are zero long before.
-    """
-    if weight.norm is Norm.L1:
-        share = dialect.integer_quotient(str(weight.limit * weight.whole), n)
-    else:
-        scaled = dialect.double(float(weight.square * weight.whole**2))  # below 2⁵², as is its root
-        share = f"CAST(floor(sqrt(floor({scaled} / {n}))) AS BIGINT)"
-    return share if weight.least == 1 else f"CASE WHEN {n} <= {weight.most} THEN {share} ELSE 0 END"
-
-
 def _is_whole(part: WeightedSum, value: Expression) -> bool:
     """Whether x − offset is the integer already, and the same in integers as in doubles."""
     span = range_of(value)
     if value.type is not ValueType.INTEGER or part.grid != 1 or part.offset.denominator != 1 or span is None:
         return False
     return max(abs(span.low), abs(span.high)) < _EXACT_IN_DOUBLE
+
+
+def _is_clamped(part: WeightedSum, value: Expression) -> bool:
+    """Whether it is a column of whole numbers, whose clamp to its bounds leaves nothing to clamp again."""
+    span = range_of(value)
+    if not isinstance(value, Field) or span is None or part.offset != 0 or not _is_whole(part, value):
+        return False
+    return -part.most_steps <= span.low and span.high <= part.most_steps
 
 
 def _clamped(number: str, low: int, high: int) -> str:

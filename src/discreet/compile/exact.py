@@ -38,7 +38,8 @@ class Exact:
     sums: Mapping[int, Column]
     """By part: one integer for each group."""
     bins: Mapping[int, tuple[Column, Column, Column]]
-    """By part that is a histogram: group, bin and integer of those that are not 0, sorted by group."""
+    """By part that is a histogram: group, bin and integer of those that are not 0, sorted by group. A bin may
+    occur for several slices of the people."""
 
     def __len__(self) -> int:
         return len(self.keys[0]) if self.keys else 1
@@ -48,7 +49,7 @@ class Exact:
         groups, bins, integers = self.bins[part]
         here = slice(*np.searchsorted(groups, [group, group + 1]))
         counts = np.zeros(leaves, dtype=integers.dtype)
-        counts[bins[here]] = integers[here]
+        np.add.at(counts, bins[here], integers[here])
         return counts
 
 
@@ -78,7 +79,7 @@ def _enumerated(plan: Plan, results: Results) -> Exact:
                 sums[part] = np.zeros(starts[-1], dtype=np.int64)
             if integers.dtype == object:
                 sums[part] = sums[part].astype(object)
-            sums[part][at] = integers
+            sums[part][at] += integers  # slices of people add up
     return Exact(
         keys=tuple(_key_column(query, i) for i in range(len(query.keys))),
         sums=sums,

@@ -1,6 +1,6 @@
 """What every database must do for the curator."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
@@ -42,6 +42,10 @@ class Engine(Protocol):
 
     def run(self, sql: str, watch: Watch | None = None) -> Secret[Rows]:
         """Read the data. Any failure is an EngineFailed that says nothing about it."""
+        ...
+
+    def run_each(self, sqls: Sequence[str], watch: Watch | None = None) -> list[Secret[Rows]]:
+        """Several statements, on the data of one moment; at once where the database can."""
         ...
 
     def close(self) -> None: ...

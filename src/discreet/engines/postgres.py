@@ -7,7 +7,8 @@ nothing else.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,11 +95,15 @@ class PostgresEngine:
             )
 
     def run(self, sql: str, watch: Watch | None = None) -> Secret[Rows]:
+        return self.run_each([sql], watch)[0]
+
+    def run_each(self, sqls: Sequence[str], watch: Watch | None = None) -> list[Secret[Rows]]:
+        """Each on a connection of its own, as far as there are any left."""
         with ExitStack() as stack:
-            connection = silently(lambda: stack.enter_context(self._sessions.transaction()))
-            if connection is None:
+            connections = silently(lambda: stack.enter_context(self._sessions.transactions(len(sqls))))
+            if connections is None:
                 raise failed()
-            return _run(connection, sql, self._forbidden, watch)
+            return _run(connections, sqls, self._forbidden, watch)
 
     def close(self) -> None:
         self._sessions.close()
@@ -174,19 +179,38 @@ def _state_of_plan(connection: "Connection", sql: str, forbidden: frozenset[str]
     return None
 
 
-def _run(connection: "Connection", sql: str, forbidden: frozenset[str], watch: Watch | None) -> Secret[Rows]:
-    """The rows. Ctrl-C cancels until the statement has ended: a cancel that comes too early is lost."""
+def _run(
+    connections: "Sequence[Connection]", sqls: Sequence[str], forbidden: frozenset[str], watch: Watch | None
+) -> list[Secret[Rows]]:
+    """The rows. Ctrl-C cancels until the statements have ended: a cancel that comes too early is lost.
+
+    So does the failure of one of them.
+    """
     ended = threading.Event()
 
-    def work() -> Secret[Rows]:
+    def work() -> list[Secret[Rows]]:
+        shares = [(connection, sqls[i :: len(connections)]) for i, connection in enumerate(connections)]
         try:
-            return Secret(fetch(connection, sql, forbidden))
+            with ThreadPoolExecutor(len(connections)) as pool:
+                return [rows for found in pool.map(fetched, shares) for rows in found]
         finally:
             ended.set()
 
+    def fetched(share: "tuple[Connection, Sequence[str]]") -> list[Secret[Rows]]:
+        connection, some = share
+        try:
+            return [Secret(fetch(connection, sql, forbidden)) for sql in some]
+        except BaseException:
+            cancel()
+            raise
+
+    def cancel() -> None:
+        for connection in connections:
+            silently(connection.cancel_safe)
+
     def interrupt() -> None:
         while not ended.is_set():
-            connection.cancel_safe()
+            cancel()
             ended.wait(_SECONDS_BETWEEN_CANCELS)
 
     return run_to_end(work, interrupt=interrupt, watch=watch)

@@ -6,10 +6,11 @@ back from the server before any statement of ours runs.
 """
 
 import os
+import re
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.engines.postgres_address import PostgresAddress, connection_options
@@ -89,18 +90,33 @@ class Sessions:
             finally:
                 self._give_back(connection)
 
+    @contextmanager
+    def transactions(self, most: int) -> Iterator[list["Connection"]]:
+        """Connections that see the data of one moment: one at least, and no more than can be had at once."""
+        with self.transaction() as first, ExitStack() as stack:
+            connections = [first]
+            snapshot = silently(lambda: _snapshot(first)) if most > 1 else None
+            while snapshot and len(connections) < most and self._places.acquire(blocking=False):
+                stack.callback(self._places.release)
+                other = silently(lambda: self._begun(snapshot))
+                if other is None:
+                    break
+                stack.callback(self._give_back, other)
+                connections.append(other)
+            yield connections
+
     def close(self) -> None:
         with self._lock:
             self._closed = True
             _close_all(self._idle, self._process)
 
-    def _begun(self) -> "Connection":
+    def _begun(self, snapshot: str | None = None) -> "Connection":
         """One that waits, if it still answers, or else a new one."""
         while (waiting := self._waiting()) is not None:
-            if self._try_to_begin(waiting):
+            if self._try_to_begin(waiting, snapshot):
                 return waiting
         connection = self._connect()
-        begun = self._try_to_begin(connection)
+        begun = self._try_to_begin(connection, snapshot)
         if not begun:
             raise lost(self._database) if begun is None else settings_lost(self._database)
         return connection
@@ -112,15 +128,20 @@ class Sessions:
                 self._process = os.getpid()
             return self._idle.pop() if self._idle else None
 
-    def _try_to_begin(self, connection: "Connection") -> bool | None:
+    def _try_to_begin(self, connection: "Connection", snapshot: str | None) -> bool | None:
         """Whether the server took all settings; None if it failed. Then the connection is closed."""
-        begun = silently(lambda: self._begin(connection))
+        begun = silently(lambda: self._begin(connection, snapshot))
         if not begun:
             silently(connection.close)
         return begun
 
-    def _begin(self, connection: "Connection") -> bool:
-        """Start a transaction with our settings; whether the server has them all."""
+    def _begin(self, connection: "Connection", snapshot: str | None) -> bool:
+        """Start a transaction with our settings; whether the server has them all.
+
+        With the snapshot of another transaction it sees what that one sees.
+        """
+        if snapshot is not None:
+            connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'".encode())
         wanted = {
             name: value for name, value in self._expected.items() if not name.startswith("transaction_")
         }
@@ -170,6 +191,13 @@ class Sessions:
         if connection.info.parameter_status("server_encoding") != "UTF8":
             return not_unicode(self._database)
         return None
+
+
+def _snapshot(connection: "Connection") -> str | None:
+    """The name by which other transactions can see what this one sees."""
+    found = connection.execute("SELECT pg_catalog.pg_export_snapshot()").fetchone()
+    name = str(found[0]) if found else ""
+    return name if re.fullmatch(r"[0-9A-Fa-f-]+", name) else None
 
 
 def _close_all(idle: list["Connection"], process: int) -> None:

@@ -7,7 +7,7 @@ be a query, in a Spark of this process only over the sources, and no word of Spa
 import threading
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -106,6 +106,9 @@ class SparkEngine:
                 return self._session.share_done(tag)
 
         return run_to_end(fetch, interrupt=interrupt, watch=watch, progress=progress)
+
+    def run_each(self, sqls: Sequence[str], watch: Watch | None = None) -> list[Secret[Rows]]:
+        return [self.run(sql, watch) for sql in sqls]  # each takes all cores already
 
     def close(self) -> None:
         """A session that was handed in stays, and so do other engines of this process."""

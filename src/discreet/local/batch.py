@@ -6,7 +6,7 @@ whose length the survey fixes. Nothing in it says who sent it, or when.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,11 +36,36 @@ def write_batch(survey: Survey, reports: Iterable[tuple[int, bytes]], *, nonce: 
 
 def read_batch(data: bytes, survey: Survey) -> Batch:
     """Refused as a whole if it is cut short, of another survey, or names a question that there is not."""
-    if len(data) < HEADER or data[0] != FORMAT:
-        raise _malformed("The batch is too short, or has another format.")
-    if data[1:17] != survey.digest:
-        raise _malformed("The batch is of another survey, or of another epoch of it.")
-    sizes = [question.mechanism.size for question in survey.questions]
+    return Layout.of(survey).read(data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What batches of a survey look like: for whoever reads many."""
+
+    digest: bytes
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, survey: Survey) -> "Layout":
+        return cls(digest=survey.digest, sizes=tuple(q.mechanism.size for q in survey.questions))
+
+    def read(self, data: bytes) -> Batch:
+        if len(data) < HEADER or data[0] != FORMAT:
+            raise _malformed("The batch is too short, or has another format.")
+        if data[1:17] != self.digest:
+            raise OtherSurvey(
+                "The batch is of another survey, or of another epoch of it.",
+                remedy="Load the present survey, and answer that.",
+            )
+        return Batch(digest=self.digest, nonce=data[17:33], reports=_reports(data, self.sizes))
+
+
+class OtherSurvey(InvalidInput):
+    """A batch of reports about other questions."""
+
+
+def _reports(data: bytes, sizes: Sequence[int]) -> Mapping[int, Reports]:
     found: dict[int, list[bytes]] = {}
     at = HEADER
     while at < len(data):
@@ -49,11 +74,10 @@ def read_batch(data: bytes, survey: Survey) -> Batch:
             raise _malformed("The batch names a question that there is not, or is cut short.")
         found.setdefault(place, []).append(data[at + 1 : at + 1 + sizes[place]])
         at += 1 + sizes[place]
-    reports = {
+    return {
         place: np.frombuffer(b"".join(each), dtype=np.uint8).reshape(-1, sizes[place])
         for place, each in found.items()
     }
-    return Batch(digest=data[1:17], nonce=data[17:33], reports=reports)
 
 
 def _malformed(problem: str) -> InvalidInput:

@@ -9,6 +9,7 @@ Privacy
 """
 
 import json
+import os
 from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
@@ -22,7 +23,10 @@ from discreet.model.exact import Number, short, within
 
 
 class Memory(TypedDict):
-    """What a device keeps. Losses are in millionths of ε; reports in hex. No answer is kept."""
+    """What a device keeps. Losses are in millionths of ε; reports, and numbers of batches, in hex.
+
+    No answer is kept.
+    """
 
     limit: int
     spent: int
@@ -59,7 +63,10 @@ class Client:
         return Fraction(_read(self._store.read())["spent"], MILLION)
 
     def report(self, survey: Survey, answers: Mapping[str, object], *, today: date | None = None) -> bytes:
-        """A batch with one report for each question answered: to be sent, as often as anyone likes."""
+        """A batch with one report for each question answered: to be sent as often as anyone likes.
+
+        Reports on the same questions in the same epoch are the same batch, and count once.
+        """
         if survey.expires < (today or date.today()):
             raise InvalidInput("The survey has ended.", remedy="Ask whoever runs it for the present one.")
         levels = {name: survey.question(name).level(answer) for name, answer in answers.items()}
@@ -73,9 +80,11 @@ class Client:
                 (place, self._remembered(memory, survey, question, levels[question.name]))
                 for place, question in asked
             ]
+            places = ",".join(str(place) for place, _ in asked)
+            nonce = memory["reports"].setdefault(f"{survey.digest.hex()} {places}", os.urandom(16).hex())
             new = _written(memory)
             if new == old or self._store.replace(old, new):
-                return write_batch(survey, reports)
+                return write_batch(survey, reports, nonce=bytes.fromhex(nonce))
 
     def _remembered(self, memory: Memory, survey: Survey, question: Question, level: int) -> bytes:
         key = memory_key(survey, question)

@@ -58,9 +58,10 @@ class SystemEntropy:
         block: Words | None = mine.pop("block", None)
         if block is None or len(block) < count:
             block = self._fresh(_BLOCK_WORDS)
-        out = block[-count:].copy()
-        block[-count:] = 0
-        mine["block"] = block[:-count]
+        left = len(block) - count
+        out = block[left:].copy()
+        block[left:] = 0
+        mine["block"] = block[:left]
         return out
 
     def _fresh(self, count: int) -> Words:

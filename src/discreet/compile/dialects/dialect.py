@@ -75,6 +75,8 @@ class Dialect(ABC):
     name: ClassVar[str]
     types: ClassVar[Mapping[ValueType, str]]
     """Of the values that an expression gives."""
+    slices: ClassVar[int] = 1
+    """Into how many parts of the people a statement is cut, to be computed side by side."""
     weighs_in_windows: ClassVar[bool] = False
     """Whether people are weighed by windows over their rows, or by a join with those who are heavy."""
     join_hint: ClassVar[str] = ""
@@ -229,6 +231,10 @@ class Dialect(ABC):
         """A date and few days, which stay within what the engine can count."""
 
     # Statements
+
+    def in_slice(self, person: str, number: int) -> str:
+        """Whether a person is in this slice; people who are equal to the database are in the same."""
+        raise NotImplementedError
 
     def integer_quotient(self, left: str, right: str) -> str:
         """Of positive integers, rounded down."""

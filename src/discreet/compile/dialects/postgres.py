@@ -33,6 +33,7 @@ class _Postgres(Dialect):
         ValueType.DATE: "date",
         ValueType.TIMESTAMP: "timestamp",
     }
+    slices = 2  # a window is computed in one process, and so is what follows it
     weighs_in_windows = True  # its joins find NULL only row by row, and it sorts faster than it joins
     gaps: ClassVar = {
         "x + y, x - y, x * y, x / y, power, exp": (
@@ -107,6 +108,10 @@ class _Postgres(Dialect):
     def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
         power = self.double(10.0**digits)
         return f"({self.rounded(f'({_moderate(x, scope)} * {power})', scope)} / {power})"
+
+    def in_slice(self, person: str, number: int) -> str:
+        """By the hash that goes with the type's own equality; of NULL it is 0."""
+        return f"hash_array(ARRAY[{person}]) & {self.slices - 1} = {number}"
 
     def grid(self, value: float) -> str:
         """A sum of steps of this size could else overflow, and raise, for some rows and not for others."""

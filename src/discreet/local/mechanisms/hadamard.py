@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.local.draws import RANGE, Draws
-from discreet.local.mechanisms.mechanism import Categorical, Reports, Tally, as_bytes, as_integers, bytes_for
-from discreet.local.mechanisms.thresholds import keep_threshold, odds_of
+from discreet.local.mechanisms.mechanism import Numbered, Reports, Tally, as_bytes
+from discreet.local.mechanisms.thresholds import keep_threshold
 from discreet.model.exact import whole
 from discreet.noise.entropy import Entropy
 from discreet.noise.sampling import bernoulli, uniform_integers
@@ -29,7 +29,7 @@ MOST_OPTIONS = 2**26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HadamardResponse(Categorical):
+class HadamardResponse(Numbered):
     """Option x stands for the bits of x + 1; `keep` of 2⁴⁸ reports agree with it."""
 
     name = "hadamard"
@@ -49,21 +49,12 @@ class HadamardResponse(Categorical):
         return 1 << self.answers.bit_length()
 
     @property
-    def size(self) -> int:  # type: ignore[override]
-        return bytes_for(self.cells)
-
-    @property
-    def odds(self) -> Fraction:
-        odds = odds_of(self.keep, 1, 1)
-        return max(odds, 1 / odds)
+    def favoured(self) -> tuple[int, int]:
+        return 1, 1
 
     @property
     def parameters(self) -> Mapping[str, int]:
         return {"keep": self.keep}
-
-    @property
-    def inside(self) -> Fraction:
-        return Fraction(self.keep, RANGE)
 
     @property
     def outside(self) -> Fraction:
@@ -90,16 +81,6 @@ class HadamardResponse(Categorical):
     def probability(self, report: bytes, answer: int) -> Fraction:
         agrees = (int.from_bytes(report, "little") & (answer + 1)).bit_count() % 2 == 0
         return (self.inside if agrees else 1 - self.inside) / (self.cells // 2)
-
-    def valid(self, reports: Reports) -> NDArray[np.bool_]:
-        right: NDArray[np.bool_] = as_integers(reports) < self.cells
-        return right
-
-    def tally(self, reports: Reports) -> Tally:
-        return np.bincount(as_integers(reports), minlength=self.cells)
-
-    def reports_in(self, tally: Tally) -> int:
-        return int(tally.sum())
 
     def support(self, tally: Tally) -> NDArray[np.int64]:
         """Reports that agree less those that do not, for all options at once: a Walsh-Hadamard transform."""

@@ -20,7 +20,8 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.draws import Draws
+from discreet.local.draws import RANGE, Draws
+from discreet.local.mechanisms.thresholds import odds_of
 from discreet.noise.entropy import Entropy
 
 Reports: TypeAlias = NDArray[np.uint8]
@@ -99,6 +100,44 @@ class Categorical(Mechanism):
     def mean_variance(self) -> float:
         """The same, on average over all options: n times the mean squared error."""
         return self.variance(1 / self.answers)
+
+
+class Favouring(Categorical):
+    """An answer favours some reports: they share `keep` of 2⁴⁸ draws evenly, and the others the rest."""
+
+    keep: int
+
+    @property
+    @abstractmethod
+    def favoured(self) -> tuple[int, int]:
+        """In which proportion reports are favoured, and not."""
+
+    @property
+    def inside(self) -> Fraction:
+        return Fraction(self.keep, RANGE)
+
+    @property
+    def odds(self) -> Fraction:
+        odds = odds_of(self.keep, *self.favoured)
+        return max(odds, 1 / odds)
+
+
+class Numbered(Favouring):
+    """A report is one of `cells` numbers, and a tally how often each was sent."""
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return bytes_for(self.cells)
+
+    def valid(self, reports: Reports) -> NDArray[np.bool_]:
+        right: NDArray[np.bool_] = as_integers(reports) < self.cells
+        return right
+
+    def tally(self, reports: Reports) -> Tally:
+        return np.bincount(as_integers(reports), minlength=self.cells)
+
+    def reports_in(self, tally: Tally) -> int:
+        return int(tally.sum())
 
 
 def as_bytes(integers: NDArray[np.int64], size: int) -> Reports:

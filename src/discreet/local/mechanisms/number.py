@@ -183,7 +183,9 @@ class NumberResponse(Mechanism):
     def variance(self, answer: Fraction) -> Fraction:
         """Of the estimate that one report gives of i, for i anywhere on the scale."""
         upper = (self.low + answer * self.rise) / RANGE
-        ends = upper * (1 - upper) * Fraction(RANGE, self.rise) ** 2
+        ends: Fraction = upper * (1 - upper) * Fraction(RANGE, self.rise) ** 2
+        if not self.mix:
+            return ends
         scale, shift = self._place_estimate
         begin = answer * self.stride
         window = self.window * begin**2 + 2 * begin * _sum_below(self.window) + _squares_below(self.window)

@@ -13,27 +13,35 @@ A point is a vector up to a factor; we take the one whose leading digit is 1. Re
 a vector is q^r + v with v < q^r. In the order of these numbers the points are 0, 1, 2, …
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
 from discreet.local.draws import RANGE, Draws
-from discreet.local.mechanisms.mechanism import Categorical, Reports, Tally, as_bytes, as_integers, bytes_for
-from discreet.local.mechanisms.thresholds import keep_threshold, odds_of
+from discreet.local.mechanisms.mechanism import Numbered, Reports, Tally, as_bytes
+from discreet.local.mechanisms.thresholds import keep_threshold
 from discreet.model.exact import whole
 from discreet.noise.entropy import Entropy
 from discreet.noise.sampling import bernoulli, uniform_integers
 
-LARGEST_TABLE = 2**25
-"""q^t: the server transforms as many complex numbers, half a gigabyte at most."""
+LARGEST_TABLE = 2**24
+"""Of q^(t−1): the server transforms twice as many complex numbers, half a gigabyte at most."""
+LARGEST_PRIME = 2**14
+_LARGEST_NUMBER = 2**32 - 1  # of q^t
+
+Numbers: TypeAlias = NDArray[np.uint32]
+"""Vectors as numbers in base q. As q < 2¹⁴, no inner product overflows either."""
+
+_ROWS = 2**14  # people at a time: their numbers stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectiveResponse(Categorical):
+class ProjectiveResponse(Numbered):
     """Points with `coordinates` digits in base `prime`; `keep` of 2⁴⁸ reports are on the own plane."""
 
     name = "projective"
@@ -43,18 +51,14 @@ class ProjectiveResponse(Categorical):
     keep: int
 
     def __post_init__(self) -> None:
-        whole(self.answers, "options", 2, LARGEST_TABLE)
-        whole(self.prime, "prime", 2, LARGEST_TABLE)
+        whole(self.prime, "prime", 2, LARGEST_PRIME)
         whole(self.coordinates, "coordinates", 2, LARGEST_TABLE.bit_length())
         whole(self.keep, "keep", 1, RANGE - 1)
-        if (
-            self.prime**self.coordinates > LARGEST_TABLE
-            or not is_prime(self.prime)
-            or self.cells < self.answers
-        ):
+        if not (is_prime(self.prime) and fits(self.prime, self.coordinates)):
             raise InvalidInput(
-                "These options do not fit this geometry.", remedy="Let `discreet local new` choose it."
+                "There is no such geometry, or it is too large.", remedy="Let `discreet local new` choose it."
             )
+        whole(self.answers, "options", 2, self.cells)
 
     @classmethod
     def for_loss(
@@ -73,21 +77,12 @@ class ProjectiveResponse(Categorical):
         return _points(self.prime, self.coordinates - 1)
 
     @property
-    def size(self) -> int:  # type: ignore[override]
-        return bytes_for(self.cells)
-
-    @property
-    def odds(self) -> Fraction:
-        odds = odds_of(self.keep, self._plane, self.cells - self._plane)
-        return max(odds, 1 / odds)
+    def favoured(self) -> tuple[int, int]:
+        return self._plane, self.cells - self._plane
 
     @property
     def parameters(self) -> Mapping[str, int]:
         return {"prime": self.prime, "coordinates": self.coordinates, "keep": self.keep}
-
-    @property
-    def inside(self) -> Fraction:
-        return Fraction(self.keep, RANGE)
 
     @property
     def outside(self) -> Fraction:
@@ -121,22 +116,27 @@ class ProjectiveResponse(Categorical):
         return _index(point, q).to_bytes(self.size, "little")
 
     def randomise_many(self, answers: NDArray[np.int64], entropy: Entropy) -> Reports:
-        q, t = self.prime, self.coordinates
-        free = q ** (t - 1)
+        parts = [
+            self._some(answers[start : start + _ROWS], entropy) for start in range(0, len(answers), _ROWS)
+        ]
+        return np.concatenate(parts) if parts else np.empty((0, self.size), dtype=np.uint8)
+
+    def _some(self, answers: NDArray[np.int64], entropy: Entropy) -> Reports:
+        """As `randomise`, with vectors as numbers in base q; the option's number is q^lead + …"""
+        q = self.prime
+        free = q ** (self.coordinates - 1)
         kept = bernoulli(self.inside, len(answers), entropy)
-        rest = np.empty(len(answers), dtype=np.int64)
+        rest = np.empty(len(answers), dtype=np.uint32)
         rest[kept] = 1 + uniform_integers(free - 1, int(kept.sum()), entropy)
         rest[~kept] = uniform_integers(free, int((~kept).sum()), entropy)
-        options, lead = self._vectors(answers)
-        point = np.zeros((t, len(answers)), dtype=np.int64)
-        product = np.zeros(len(answers), dtype=np.int64)
-        for place in range(t):
-            own = lead == place
-            rest, digit = np.where(own, rest, rest // q), np.where(own, 0, rest % q)
-            point[place] = digit
-            product += digit * options[place]
-        np.put_along_axis(point, lead[None], ((~kept - product) % q)[None], axis=0)
-        return as_bytes(self._indices(point), self.size)
+        options, unit = self._numbers(answers)
+        above = rest // unit
+        below = rest - above * unit
+        product = np.zeros(len(answers), dtype=np.uint32)
+        for digit, other in zip(self._digits(below), self._digits(options), strict=True):
+            product += digit * other
+        lead = (self.coordinates * q**2 - product + ~kept) % q
+        return as_bytes(self._indices(below + unit * (lead + q * above)), self.size)
 
     def probability(self, report: bytes, answer: int) -> Fraction:
         point, option = _vector(int.from_bytes(report, "little"), self.prime), _vector(answer, self.prime)
@@ -145,57 +145,72 @@ class ProjectiveResponse(Categorical):
             return self.inside / self._plane
         return (1 - self.inside) / (self.cells - self._plane)
 
-    def valid(self, reports: Reports) -> NDArray[np.bool_]:
-        right: NDArray[np.bool_] = as_integers(reports) < self.cells
-        return right
-
-    def tally(self, reports: Reports) -> Tally:
-        return np.bincount(as_integers(reports), minlength=self.cells)
-
-    def reports_in(self, tally: Tally) -> int:
-        return int(tally.sum())
-
     def support(self, tally: Tally) -> NDArray[np.int64]:
-        """How many reports are on the plane of each option: one Fourier transform over F_q^t.
+        """How many reports are on the plane of each option, by Fourier transforms over F_q^(t−1).
 
-        With every report counted at all q − 1 multiples of its point, the transform at an option is
-        Σ (q·[on its plane] − 1), an integer; its error in floating point is far below ½.
+        A report is on a plane when Σ_c ω^(c·product) = q, over all c in F_q, and off it when that is 0. The
+        last place of a vector has the digit 0 or 1, so reports are transformed by their other digits, those
+        with 0 and those with 1 apart. The sum is an integer; its floating-point error is far below ½.
         """
         q, t = self.prime, self.coordinates
-        points, lead = self._vectors(np.arange(self.cells))
-        powers = q ** np.arange(t)
-        table = np.zeros(q**t)
-        for factor in range(1, q):
-            table[powers @ (points * factor % q)] = tally
-        spectrum = np.fft.fftn(table.reshape((q,) * t)).real.reshape(-1)
-        options = q ** lead[: self.answers] + np.arange(self.answers) - self._starts[lead[: self.answers]]
-        found: NDArray[np.int64] = np.rint((spectrum[options] + tally.sum()) / q).astype(np.int64)
-        return found
+        top, numbers = int(self._units[-1]), self._numbers(np.arange(self.cells))[0]
+        table = np.zeros((2, top))
+        table[numbers // top, numbers % top] = tally
+        without, with_top = np.fft.fftn(table.reshape(2, *(q,) * (t - 1)), axes=range(1, t)).reshape(2, -1)
+        options = numbers[: self.answers]
+        turns = np.exp(-2j * np.pi / q * (options // top))
+        total, turn = np.zeros(self.answers), np.ones(self.answers, dtype=np.complex128)
+        for factor in range(q):
+            place = self._multiplied(options % top, np.uint32(factor))
+            total += (without[place] + turn * with_top[place]).real
+            turn *= turns
+        supporting: NDArray[np.int64] = np.rint(total / q).astype(np.int64)
+        return supporting
 
     @property
-    def _starts(self) -> NDArray[np.int64]:
+    def _units(self) -> Numbers:
+        """1, q, q², …: what a digit at each place counts."""
+        return self.prime ** np.arange(self.coordinates, dtype=np.uint32)
+
+    @property
+    def _starts(self) -> Numbers:
         """Where the points begin whose leading digit is at place 0, 1, 2, …"""
-        return np.array([_points(self.prime, place) for place in range(self.coordinates)])
+        return (self._units - 1) // (self.prime - 1)
 
-    def _vectors(self, points: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The digits of each point, the lowest place first, and the place of its leading 1."""
-        starts = self._starts
-        lead = np.searchsorted(starts, points, side="right") - 1
-        rest = points - starts[lead] + self.prime**lead
-        digits = np.empty((self.coordinates, len(points)), dtype=np.int64)
-        for place in range(self.coordinates):
-            rest, digits[place] = np.divmod(rest, self.prime)
-        return digits, lead
+    def _numbers(self, points: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+        """Each point's vector as a number, and the unit of its leading digit."""
+        lead = np.searchsorted(self._starts, points, side="right") - 1
+        unit = self._units[lead]
+        return points.astype(np.uint32) - self._starts[lead] + unit, unit
 
-    def _indices(self, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _digits(self, numbers: Numbers) -> Iterator[Numbers]:
+        """The lowest place first."""
+        for _ in range(self.coordinates):
+            rest = numbers // self.prime
+            yield numbers - rest * self.prime
+            numbers = rest
+
+    def _multiplied(self, numbers: Numbers, factors: Numbers | np.uint32) -> Numbers:
+        """Vectors times a factor each, digit by digit."""
+        out = np.zeros_like(numbers)
+        for unit, digit in zip(self._units, self._digits(numbers), strict=True):
+            out += digit * factors % self.prime * unit
+        return out
+
+    def _indices(self, numbers: Numbers) -> NDArray[np.int64]:
         """Which point each vector is."""
-        q, t = self.prime, self.coordinates
-        inverses = np.array([0, *(pow(digit, -1, q) for digit in range(1, q))])
-        lead = t - 1 - np.argmax(vectors[::-1] != 0, axis=0)
-        leading = np.take_along_axis(vectors, lead[None], axis=0)[0]
-        numbers = q ** np.arange(t) @ (vectors * inverses[leading] % q)
-        found: NDArray[np.int64] = numbers - q**lead + self._starts[lead]
-        return found
+        q = self.prime
+        inverses = np.array([0, *(pow(digit, -1, q) for digit in range(1, q))], dtype=np.uint32)
+        lead = np.searchsorted(self._units, numbers, side="right") - 1
+        unit = self._units[lead]
+        leading_one = self._multiplied(numbers, inverses[numbers // unit])
+        return (leading_one - unit + self._starts[lead]).astype(np.int64)
+
+
+def fits(prime: int, coordinates: int) -> bool:
+    """Whether the server can hold the tables of this geometry, and 32 bits its vectors."""
+    table: int = prime ** (coordinates - 1)
+    return table <= LARGEST_TABLE and table * prime <= _LARGEST_NUMBER
 
 
 def is_prime(number: int) -> bool:

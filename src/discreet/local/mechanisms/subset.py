@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.local.draws import RANGE, Draws
-from discreet.local.mechanisms.mechanism import Categorical, Reports, Tally
-from discreet.local.mechanisms.thresholds import keep_threshold, odds_of, weight_of
+from discreet.local.mechanisms.mechanism import Favouring, Reports, Tally
+from discreet.local.mechanisms.thresholds import keep_threshold, weight_of
 from discreet.model.exact import whole
 from discreet.noise.entropy import Entropy
 from discreet.noise.sampling import bernoulli, uniform_integers
@@ -29,7 +29,7 @@ _ROWS = 2**13  # people at a time: their options stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetSelection(Categorical):
+class SubsetSelection(Favouring):
     """A bitmap of `chosen` options, the own one among them in `keep` of 2⁴⁸ cases."""
 
     name = "subset"
@@ -63,17 +63,12 @@ class SubsetSelection(Categorical):
         return self.answers
 
     @property
-    def odds(self) -> Fraction:
-        odds = odds_of(self.keep, self.chosen, self.answers - self.chosen)
-        return max(odds, 1 / odds)
+    def favoured(self) -> tuple[int, int]:
+        return self.chosen, self.answers - self.chosen
 
     @property
     def parameters(self) -> Mapping[str, int]:
         return {"chosen": self.chosen, "keep": self.keep}
-
-    @property
-    def inside(self) -> Fraction:
-        return Fraction(self.keep, RANGE)
 
     @property
     def outside(self) -> Fraction:

@@ -1,0 +1,124 @@
+"""Runs the service until it is told to stop. Connections that keep silent, or dawdle, are closed."""
+
+import asyncio
+import json
+import logging
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+from discreet.errors import InvalidInput
+from discreet.local.collector.service import Guarded, load_server
+from discreet.model.exact import whole
+
+SILENT_SECONDS = 10.0
+"""How long a connection may be without a request that is whole up to its body."""
+_MOST_CONNECTIONS = 2000
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes any free one."""
+    whole(port, "port", 0, 65535)
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        found = socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise InvalidInput(
+            f"The collector cannot listen at {host}, port {port}: {error.strerror or 'no such address'}.",
+            remedy="Choose another --port, or stop what listens there.",
+        ) from None
+    found.set_inheritable(False)
+    return found
+
+
+def serve(app: Guarded, sock: socket.socket, *, silent_seconds: float = SILENT_SECONDS) -> None:
+    """Returns when the process is interrupted, or asked to end."""
+    load_server()
+    import uvicorn
+
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what it says is what others sent
+    config = uvicorn.Config(
+        app,
+        http=_impatient(silent_seconds),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_keep_alive=int(silent_seconds) or 1,
+        timeout_graceful_shutdown=int(SILENT_SECONDS),
+    )
+    with until_interrupted():
+        uvicorn.Server(config).run(sockets=[sock])
+
+
+@contextmanager
+def until_interrupted() -> Iterator[None]:
+    """Ends when the process is interrupted or asked to end, wherever it is: what follows is still done.
+
+    uvicorn stops in order when it is told to, and then lets the signal do what it would have done.
+    """
+
+    def interrupt(_: int, __: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _impatient(seconds: float) -> type[asyncio.Protocol]:
+    """uvicorn waits for the head of a request for ever: here a connection is closed instead."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):  # type: ignore[misc]
+        _patience: asyncio.TimerHandle | None = None
+        _after: Any = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self._between_requests() and (self._patience is None or self._after is not self.cycle):
+                self._wait()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self._patience is not None:
+                self._patience.cancel()
+            super().connection_lost(exc)
+
+        def send_400_response(self, msg: str) -> None:  # noqa: ARG002  it may say what was sent
+            """To what is not HTTP, or too long a head."""
+            body = json.dumps({"problem": "This is not a request.", "remedy": "Speak HTTP."}).encode()
+            head = f"HTTP/1.1 400 Bad Request\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
+            self.transport.write(f"{head}Content-Type: application/json\r\n\r\n".encode() + body)
+            self.transport.close()
+
+        def _between_requests(self) -> bool:
+            return self.cycle is None or self.cycle.response_complete
+
+        def _wait(self) -> None:
+            """For the head of the request after this one, from now on."""
+            if self._patience is not None:
+                self._patience.cancel()
+            self._after = self.cycle
+            self._patience = self.loop.call_later(seconds, self._look)
+
+        def _look(self) -> None:
+            self._patience = None
+            if self.cycle is self._after and self._between_requests():
+                self.transport.close()
+
+    return Impatient
