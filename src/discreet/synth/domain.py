@@ -47,7 +47,7 @@ class Marginal:
 
     attributes: tuple[int, ...]
     codes: tuple[Codes, ...]
-    """Bins are 0, 1, 2, …, without a gap."""
+    """Bins are 0, 1, 2, …, in the order of the values and without a gap."""
 
     @classmethod
     def full(cls, domain: Domain, attributes: Sequence[int]) -> "Marginal":
@@ -56,14 +56,14 @@ class Marginal:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(int(code[-1] if len(code) == 1 else code.max()) + 1 for code in self.codes)
+        return tuple(int(code[-1]) + 1 for code in self.codes)
 
     @property
     def cells(self) -> int:
         return prod(self.shape)
 
     def places(self, columns: Sequence[NDArray[np.integer]]) -> NDArray[np.int32]:
-        """Which cell each record is in; `columns` has one array of values for every attribute of the domain."""
+        """Which cell each record is in; `columns` has the values of every attribute of the domain."""
         place = np.zeros(len(columns[0]), dtype=np.int32)
         for attribute, code, size in zip(self.attributes, self.codes, self.shape, strict=True):
             place *= size
@@ -72,7 +72,7 @@ class Marginal:
 
 
 def bins(shares: NDArray[np.float64], most: int) -> Codes:
-    """Neighbouring values joined until each bin holds about 1/most of the people, by shares that were measured.
+    """Neighbouring values joined until a bin holds about 1/most of the people, by shares that were measured.
 
     A value that holds as much alone stays alone.
     """

@@ -3,15 +3,17 @@
 Given counts y with variance σ² over the cells of several marginals, and n people, the fit is the table
 p = base · e^(sum of exponents) that minimises
 
-    Σ (y − m)² / (2λσ²)  +  n-fold relative entropy of p to its base,      m the table's own marginals.
+    Σ (y − m)² / (2λσ²)  +  the relative entropy of p to its base,      m the table's own marginals.
 
 At the minimum every exponent is (y − m)/(λσ²): multiplicative weights (Hardt, Ligett, McSherry, arXiv
-1012.4763v2) whose learning rate is the noise itself. One marginal at a time this is solved exactly: with θ the
-exponent of a cell so far, its change Δ obeys m·e^Δ + λσ²·(θ + Δ) = y, a Lambert function. Each such step raises the
-dual of the problem, so the steps converge with no rate to tune; without noise it is iterative proportional fitting.
+1012.4763v2) whose learning rate is the noise itself. For one marginal it is found exactly: with θ the
+exponent of a cell so far, its change Δ obeys m·e^Δ + λσ²·(θ + Δ) = y, a Lambert function. Each such step
+raises the dual of the problem, so that there is no rate to tune; without noise it is iterative proportional
+fitting.
 
-λ begins at 1 and is lowered only until the measurements fit as well as they should, Σ(y − m)²/σ² = number of cells:
-fitting closer would be fitting the noise (the discrepancy principle, Morozov 1966).
+λ begins at 1, and is halved until the measurements fit as well as they should, Σ(y − m)²/σ² at most the
+number of cells: to fit closer would be to fit the noise (the discrepancy principle, Morozov 1966). Everything
+here is made from measurements, and costs no privacy.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,18 +24,17 @@ import numpy as np
 from discreet.synth.measurement import Measurement
 from discreet.synth.records import Floats, Records, Term, shares
 
-TARGET = 1.0
-STALL = 0.9
-SWEEPS = 60
-"""At most as many times through all measurements."""
-_FARTHEST = 1.0  # that an exponent moves in one step on a sample, which knows little of rare cells
+MOST_SWEEPS = 60
+_SETTLED = 0.97  # a sweep that leaves more of the misfit than this has no more to give at this λ
+_RISEN, _NEAR = 1.02, 1.5  # a misfit that is near 1 and rises will not come down again
+_SMALLEST_LAMBDA = 2.0**-10
 _NEWTON_STEPS = 4
 _TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fitted:
-    """How well the measurements are met: 1 is what their noise makes likely."""
+    """The exponents of each measured marginal, and how well it is met: 1 is what the noise makes likely."""
 
     terms: list[Term]
     misfit: float
@@ -46,26 +47,25 @@ def fit(
     people: float,
     *,
     earlier: Sequence[Term] = (),
-    advance: Callable[[int, float], object] = lambda sweep, misfit: None,
+    advance: Callable[[int, float], object] = lambda *_: None,
 ) -> Fitted:
-    """Moves the weights of the records. `earlier` are terms that their base holds already.
+    """Moves the weights of the records. `earlier` are the terms that their base holds already.
 
     After every sweep `advance` is told how many there were, and the misfit.
     """
     terms = [Term(each.marginal) for each in measurements]
-    loose, last, best = 1.0, float("inf"), float("inf")
-    for sweep in range(1, SWEEPS + 1):
+    loose, last = 1.0, float("inf")
+    for sweep in range(1, MOST_SWEEPS + 1):
         for term, measurement in zip(terms, measurements, strict=True):
             _step(records, term, measurement, people, loose)
         misfit = _misfit(records, measurements, people)
         advance(sweep, misfit)
-        best = min(best, misfit)
-        if misfit <= TARGET or misfit > 1.02 * best:
+        settled = misfit > _SETTLED * last
+        rises = misfit > _RISEN * last and last < _NEAR
+        if settled and (misfit <= 1 or rises or loose < _SMALLEST_LAMBDA):
             break
         records.renew([*earlier, *terms])
-        if misfit > STALL * last:
-            loose /= 2
-        last = misfit
+        loose, last = loose / 2 if settled else loose, misfit
     return Fitted(terms=terms, misfit=misfit, sweeps=sweep)
 
 
@@ -74,7 +74,7 @@ def _step(records: Records, term: Term, measurement: Measurement, people: float,
     counts = shares(records, term.marginal) * people
     change = _best_change(counts, term.exponents, measurement.counts, loose * measurement.variance)
     change[counts <= 0] = 0
-    np.clip(change, -_FARTHEST, _FARTHEST, out=change)
+    np.clip(change, -records.farthest, records.farthest, out=change)
     term.exponents += change
     records.weights *= np.exp(change)[records.places(term.marginal)]
     records.weights /= records.weights.sum()
@@ -83,8 +83,8 @@ def _step(records: Records, term: Term, measurement: Measurement, people: float,
 def _best_change(counts: Floats, exponents: Floats, measured: Floats, variance: float) -> Floats:
     """Δ with counts·e^Δ + variance·(exponents + Δ) = measured, for every cell.
 
-    With x = counts·e^Δ/variance this is x + ln x = ln(counts/variance) + a, a = measured/variance − exponents; then
-    Δ = a − x. Newton's method from a start that is near at both ends.
+    With x = counts·e^Δ/variance and a = measured/variance − exponents this is
+    x + ln x = ln(counts/variance) + a, and then Δ = a − x. Newton's method, from a start near both ends.
     """
     target = measured / variance - exponents
     log = np.log(np.maximum(counts, _TINY) / variance) + target

@@ -30,7 +30,7 @@ def measure(
     unit: int = 1,
     entropy: Entropy = SYSTEM,
 ) -> Measurement:
-    """Costs ρ (`DiscreteGaussian`). Exact counts are integers in 1/unit of a person, as weights make them."""
+    """Costs ρ (`DiscreteGaussian`). Exact counts are in 1/unit of a person, as weights make them."""
     mechanism = DiscreteGaussian.for_loss(rho, sensitivity)
     noisy = mechanism.release(exact, entropy=entropy)
     return Measurement(

@@ -30,6 +30,8 @@ class Records(Protocol):
 
     columns: Sequence[NDArray[np.integer]]
     weights: Floats
+    farthest: float
+    """How far an exponent may move in one step."""
 
     def places(self, marginal: Marginal) -> NDArray[np.int32]:
         """Which cell of the marginal each record is in."""
@@ -42,11 +44,16 @@ class Records(Protocol):
 
 def shares(records: Records, marginal: Marginal) -> Floats:
     """The weight in each cell of a marginal."""
-    return np.bincount(records.places(marginal), weights=records.weights, minlength=marginal.cells)
+    held: Floats = np.bincount(  # type: ignore[assignment]
+        records.places(marginal), weights=records.weights, minlength=marginal.cells
+    )
+    return held
 
 
 class Cells:
     """Every record of a domain, each once."""
+
+    farthest = float("inf")
 
     def __init__(self, domain: Domain) -> None:
         grid = np.unravel_index(np.arange(domain.cells), domain.sizes)
@@ -67,9 +74,12 @@ class Cells:
 class Sample:
     """Records drawn one attribute at a time from a base law, and moved by Metropolis-Hastings steps.
 
-    The fitted law is base · e^(sum of exponents). A step proposes another value of one attribute from the base, and
-    accepts it with probability min(1, e^(change of exponents)), which leaves that law as it is (Hastings 1970).
+    The fitted law is base · e^(sum of exponents). A step proposes another value of one attribute from the
+    base, and accepts it with probability min(1, e^(change of exponents)), which leaves that law as it is
+    (Hastings, Biometrika 1970).
     """
+
+    farthest = 1.0  # a sample knows little of cells that are rare in it
 
     def __init__(self, base: Sequence[Floats], count: int, random: np.random.Generator) -> None:
         self._cumulative = [np.cumsum(shares) / shares.sum() for shares in base]
@@ -108,7 +118,8 @@ class Sample:
 
 
 def proportional(weights: Floats, count: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """`count` records in proportion to their weights: each w·count times, rounded up or down (systematic sampling)."""
+    """`count` records in proportion to their weights, each w·count times, rounded up or down."""
     ends = np.cumsum(weights)
     marks = (np.arange(count) + random.random()) / count * ends[-1]
-    return np.minimum(np.searchsorted(ends, marks, side="right"), len(weights) - 1)
+    chosen: NDArray[np.int64] = np.minimum(np.searchsorted(ends, marks, side="right"), len(weights) - 1)
+    return chosen

@@ -2,19 +2,21 @@
 
 Privacy
     Each marginal is measured with Gaussian noise at its own part of ρ, and zCDP adds up (Bun, Steinke, arXiv
-    1605.02065v1, Lemma 1.7): the whole costs ρ. Which marginals are measured, and how coarsely, depends on the
-    domain and on earlier measurements alone. Fitting and drawing rows are free.
+    1605.02065v1, Lemma 1.7): the whole costs ρ. Which marginals are measured, and how coarsely, depends on
+    the domain and on earlier measurements alone. Fitting and drawing rows are free.
 
 Accuracy
-    A domain of up to `MOST_CELLS` records is fitted on all of them, to all tables of up to three attributes. A wider
-    one is fitted on a sample, to all tables of two attributes, in bins that hold about as many people as the noise
-    of a cell: finer ones would measure the noise.
+    A domain of up to `MOST_CELLS` records is fitted on all of them, to all tables of up to three attributes.
+    A wider one is fitted on a sample, to all tables of two attributes, in bins that hold about as many people
+    as the noise of a cell: finer ones would measure the noise.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import sqrt
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +29,14 @@ from discreet.synth.records import Cells, Floats, Records, Sample, Term, proport
 
 MOST_CELLS = 2**21
 SAMPLE = 200_000
-FINER = 1.0
 ON_CELLS = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
-ON_SAMPLE = (Fraction(3, 10), Fraction(7, 10))
+ON_SAMPLE = (Fraction(4, 10), Fraction(6, 10))
 """How ρ is divided between tables of one, two, three attributes."""
 
-Exact = Callable[[Sequence[Marginal]], Sequence[NDArray[np.int64]]]
-"""The exact counts of marginals, from the engine."""
-Progress = Callable[[int, int, float], object]
-"""Told the stage, the sweep and the misfit."""
+Exact: TypeAlias = Callable[[Sequence[Marginal]], Sequence[NDArray[np.int64]]]
+"""The exact counts of marginals, in units that one person moves by no more than the sensitivity."""
+Progress: TypeAlias = Callable[[int, int, float], object]
+"""Told how many attributes the tables have that are fitted, the sweep, and the misfit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,9 @@ class Synthetic:
     def rows(self, count: int, random: np.random.Generator | None = None) -> list[NDArray[np.integer]]:
         """As many rows as asked for, one array an attribute. Costs nothing, however often."""
         chance = random or np.random.default_rng()
-        kept = chance.permutation(proportional(self.records.weights, count, chance))
+        order = np.lexsort(self.records.columns[::-1])  # like records lie together, and share a rounding
+        kept = order[proportional(self.records.weights[order], count, chance)]
+        chance.shuffle(kept)
         return [column[kept] for column in self.records.columns]
 
 
@@ -61,41 +64,36 @@ def synthesise(
     rho: Fraction,
     sensitivity: Sensitivity,
     unit: int = 1,
-    progress: Progress = lambda stage, sweep, misfit: None,
+    progress: Progress = lambda *_: None,
 ) -> Synthetic:
-    """Costs ρ in all."""
-    split = ON_CELLS if domain.cells <= MOST_CELLS else ON_SAMPLE
-    split = split[: len(domain.sizes)]
-    stage_rho = [rho * part / sum(split) for part in split]
-
-    def measured(order: int, marginals: Sequence[Marginal]) -> list[Measurement]:
-        each = stage_rho[order - 1] / len(marginals)
-        counts = exact(marginals)
-        return [
-            measure(marginal, table, rho=each, sensitivity=sensitivity, unit=unit)
-            for marginal, table in zip(marginals, counts, strict=True)
-        ]
-
-    ones = measured(1, domain.marginals(1))
-    people = _people(ones)
-    base = [_law(each.counts, people) for each in ones]
-    records: Records
-    records = Cells(domain) if domain.cells <= MOST_CELLS else Sample(base, SAMPLE, np.random.default_rng())
-    if isinstance(records, Cells):
-        for attribute, law in enumerate(base):
-            records.weights *= law[records.columns[attribute]]
-        records.weights /= records.weights.sum()
-    everything, terms = [*ones], list[Term]()
-    for order in range(2, len(split) + 1):
+    """Costs ρ in all. Exact counts are in 1/unit of a person."""
+    split = (ON_CELLS if domain.cells <= MOST_CELLS else ON_SAMPLE)[: len(domain.sizes)]
+    budgets = [rho * part / sum(split) for part in split]
+    measured = partial(_measured, exact, sensitivity, unit)
+    everything = measured(domain.marginals(1), budgets[0])
+    people = _people(everything)
+    laws = [_law(each.counts, people) for each in everything]
+    records = _independent(domain, laws)
+    terms: list[Term] = []
+    for order, budget in enumerate(budgets[1:], start=2):
         marginals = domain.marginals(order)
         if isinstance(records, Sample):
-            sigma = sqrt(sensitivity.l2_squared * len(marginals) / (2 * stage_rho[order - 1])) / unit
-            marginals = _coarse(domain, marginals, base, people, sigma)
-        news = measured(order, marginals)
-        stage = fit(records, news, people, earlier=terms, advance=lambda s, m, o=order: progress(o, s, m))  # type: ignore[misc]
-        terms += stage.terms
+            noise = sqrt(sensitivity.l2_squared * len(marginals) / (2 * budget)) / unit
+            marginals = _coarse(marginals, laws, people / noise)
+        news = measured(marginals, budget)
+        terms += fit(records, news, people, earlier=terms, advance=partial(progress, order)).terms
         everything += news
     return Synthetic(domain=domain, people=people, records=records, measurements=tuple(everything))
+
+
+def _measured(
+    exact: Exact, sensitivity: Sensitivity, unit: int, marginals: Sequence[Marginal], rho: Fraction
+) -> list[Measurement]:
+    """All of them for ρ together."""
+    return [
+        measure(marginal, counts, rho=rho / len(marginals), sensitivity=sensitivity, unit=unit)
+        for marginal, counts in zip(marginals, exact(marginals), strict=True)
+    ]
 
 
 def _people(ones: Sequence[Measurement]) -> float:
@@ -110,16 +108,26 @@ def _law(counts: Floats, people: float) -> Floats:
     excess = (np.cumsum(descending) - people) / np.arange(1, len(counts) + 1)
     last = np.flatnonzero(descending > excess)[-1]
     law: Floats = np.maximum(counts - excess[last], 0) + people * 1e-9
-    return law / law.sum()
+    law /= law.sum()
+    return law
 
 
-def _coarse(
-    domain: Domain, marginals: Sequence[Marginal], base: Sequence[Floats], people: float, sigma: float
-) -> list[Marginal]:
-    """In bins such that a cell of a table holds about as many people as its noise, if all were alike."""
-    order = len(marginals[0].attributes)
-    most = max(2, int(FINER * (people / sigma) ** (1 / order)))
-    codes = [bins(law, most) for law in base]
+def _independent(domain: Domain, laws: Sequence[Floats]) -> Records:
+    """Records whose attributes have these laws, and nothing to do with each other."""
+    if domain.cells > MOST_CELLS:
+        return Sample(laws, SAMPLE, np.random.default_rng())
+    cells = Cells(domain)
+    for column, law in zip(cells.columns, laws, strict=True):
+        cells.weights *= law[column] * len(law)
+    cells.weights /= cells.weights.sum()
+    return cells
+
+
+def _coarse(marginals: Sequence[Marginal], laws: Sequence[Floats], cells: float) -> list[Marginal]:
+    """In bins such that a table has about as many cells as told, if people were spread evenly."""
+    most = max(2, int(cells ** (1 / len(marginals[0].attributes))))
+    codes = [bins(law, most) for law in laws]
     return [
-        Marginal(attributes=each.attributes, codes=tuple(codes[i] for i in each.attributes)) for each in marginals
+        Marginal(attributes=each.attributes, codes=tuple(codes[i] for i in each.attributes))
+        for each in marginals
     ]
