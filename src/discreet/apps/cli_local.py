@@ -242,9 +242,14 @@ def estimate(
 
 
 @local.command()
-@click.option("--people", type=int, required=True, help="How many people answer.")
+@click.option("--people", "--n", "people", type=int, required=True, help="How many people answer.")
 @click.option(
-    "--options", type=int, required=True, help="How many options the question has; 2 for yes or no."
+    "--options",
+    "--k",
+    "options",
+    type=int,
+    required=True,
+    help="How many options the question has; 2 for yes or no.",
 )
 @click.option("--epsilon", type=float, required=True, help="What answering once may give away.")
 @click.option(
