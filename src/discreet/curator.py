@@ -12,20 +12,31 @@ import hashlib
 import json
 import posixpath
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from discreet.answers.answer import Answer
 from discreet.answers.released import Released
 from discreet.compile.bound import bound
-from discreet.compile.calibrate import Plan, analyst_cap_of, budget_of, calibrate
+from discreet.compile.calibrate import (
+    Charge,
+    Plan,
+    analyst_cap_of,
+    budget_of,
+    calibrate,
+    charge_of,
+    check_cap,
+)
 from discreet.compile.dialects import DIALECTS
-from discreet.compile.emit_sql import Statement, emit_public_keys, emit_sql
+from discreet.compile.emit_sql import Planned, Statement, emit_public_keys, emit_sql
+from discreet.compile.exact import Results
 from discreet.compile.explain import Explanation, explain
 from discreet.compile.frame import Frame
 from discreet.compile.parse_sql import parse_sql
 from discreet.compile.release import release
 from discreet.compile.resolve import resolve
+from discreet.compile.rows import resolve_rows
 from discreet.compile.scope import nearest
 from discreet.engines.engine import Engine
 from discreet.engines.running import Watch
@@ -39,8 +50,14 @@ from discreet.model.exact import (
     positive_rho,
 )
 from discreet.model.policy import Dataset, KeyValue, PersonColumn, PrivateTable, ValueType
+from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.receipt import Receipt
 from discreet.model.request import ByEpsilon, ByRho, Price, Request, Within
+from discreet.synth.attributes import Bins, attributes_of
+from discreet.synth.explain import SynthesisExplanation, explain_synthesis
+from discreet.synth.plan import SynthesisPlan, plan_synthesis
+from discreet.synth.synthesis import Progress
+from discreet.synth.table import SyntheticTable
 
 _MOST_PUBLIC_KEYS = 100_000
 
@@ -95,14 +112,11 @@ class Curator:
         stored = self._ledger.stored_answer(self.dataset.name, key)
         if stored is not None:
             return self._answer(*stored, repeated=True)
-        statements = emit_sql(plan, self._engine.relations, self._dialect)
-        for statement in statements:
-            for emitted in statement.runs:
-                self._engine.prepare(emitted)
+        statements = self._prepared(plan)
         receipt = self._ledger.charge(
             self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
         )
-        kept = self._ledger.store_answer(receipt, self._released(plan, statements))
+        kept = self._ledger.store_answer(receipt, release(plan, self._exact(statements)).encode())
         return self._answer(receipt, kept, repeated=False)
 
     def explain(
@@ -119,6 +133,57 @@ class Curator:
         emit_sql(plan, self._engine.relations, self._dialect)  # refuses what this engine cannot do
         balance = self.budget()
         return explain(plan, self.dataset, budget=balance.account.budget, left=balance.left)
+
+    def plan_synthesis(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        bins: Bins = None,
+    ) -> SynthesisPlan:
+        """What a synthetic table would be made from, and its price. Reads no data and costs nothing."""
+        rows = resolve_rows(parse_sql(sql), self.dataset, self._keys_of_public_table)
+        loss = self._price_of_rows(epsilon, rho)
+        return plan_synthesis(rows, attributes_of(rows.columns, bins), loss, self.dataset)
+
+    def explain_synthesis(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        bins: Bins = None,
+    ) -> SynthesisExplanation:
+        """Price and error of a synthetic table, from the policy alone. Costs nothing."""
+        plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins)
+        emit_sql(plan, self._engine.relations, self._dialect)  # refuses what this engine cannot do
+        return explain_synthesis(plan, self.dataset)
+
+    def synthesize(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        bins: Bins = None,
+        progress: Progress = lambda *_: None,
+    ) -> SyntheticTable:
+        """A synthetic table of the columns of a SELECT. It is charged once; rows are drawn for free.
+
+        Numbers between bounds are put into `bins`, of all columns or by name.
+        """
+        plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins)
+        key = _key(plan)
+        stored = self._ledger.stored_answer(self.dataset.name, key)
+        if stored is not None:
+            return self._synthetic(plan, *stored, repeated=True)
+        statements = self._prepared(plan)
+        receipt = self._ledger.charge(
+            self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
+        )
+        learnt = plan.synthesised(self._exact(statements), progress)
+        return self._synthetic(plan, receipt, self._ledger.store_answer(receipt, learnt), repeated=False)
 
     def close(self) -> None:
         """Let go of the data and the ledger; what was charged is durable already."""
@@ -149,14 +214,44 @@ class Curator:
             repeated=repeated,
         )
 
-    def _released(self, plan: Plan, statements: Sequence[Statement]) -> bytes:
-        """Run and add noise. Exact numbers live in this call alone, whatever fails after it."""
-        exact = [
+    def _price_of_rows(self, epsilon: Number | None, rho: Number | None) -> Charge:
+        """What is paid for something that is learnt from rows, all of it in noise and nothing in δ."""
+        if (epsilon is None) == (rho is None):
+            raise InvalidInput("This needs one price.", remedy="Give either epsilon or rho.")
+        price = (
+            ByRho(rho=positive_rho(rho)) if epsilon is None else ByEpsilon(epsilon=positive_epsilon(epsilon))
+        )
+        loss = charge_of(price, self.dataset)
+        check_cap(loss, self.dataset)
+        return loss if isinstance(loss, PureLoss) else ConcentratedLoss(rho=loss.rho, delta=Fraction(0))
+
+    def _synthetic(
+        self, plan: SynthesisPlan, receipt: Receipt, stored: bytes, *, repeated: bool
+    ) -> SyntheticTable:
+        return SyntheticTable(
+            attributes=plan.attributes,
+            encoded=stored,
+            charged=receipt.charged,
+            left=self.budget().left,
+            receipt=receipt,
+            repeated=repeated,
+        )
+
+    def _prepared(self, plan: Planned) -> tuple[Statement, ...]:
+        """What is run, which the engine has accepted. No row is read."""
+        statements = emit_sql(plan, self._engine.relations, self._dialect)
+        for statement in statements:
+            for emitted in statement.runs:
+                self._engine.prepare(emitted)
+        return statements
+
+    def _exact(self, statements: Sequence[Statement]) -> Results:
+        """Exact numbers, to be handed to what adds noise and to nothing else."""
+        return [
             (each, rows.reveal())
             for i, each in enumerate(statements)
             for rows in self._engine.run_each(each.runs, self._progress(i, len(statements)))
         ]
-        return release(plan, exact).encode()
 
     def _progress(self, statement: int, statements: int) -> Watch | None:
         """Of all statements together, where each is taken to be as long as the others."""
@@ -198,7 +293,7 @@ def _request(
     return Request(price=prices[0], confidence=confidence_level(confidence))
 
 
-def _key(plan: Plan) -> str:
+def _key(plan: Plan | SynthesisPlan) -> str:
     """The same for two questions exactly if the same would be run, at the same price."""
     return hashlib.sha256(repr(plan).encode()).hexdigest()
 

@@ -1,25 +1,19 @@
 """An answer in an analyst's hands: columns, intervals, and the way to a data frame."""
 
 import difflib
-import importlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from discreet.answers.columns import Cell, Column, Floats, plain_cells
 from discreet.answers.released import Released
+from discreet.answers.tabular import Tabular
 from discreet.answers.wording import charge_text, confidence_text
-from discreet.errors import InvalidInput, MissingExtra
+from discreet.errors import InvalidInput
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.receipt import Receipt
 
-if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Answer:
+class Answer(Tabular):
     """What was released, what it cost, and what is left."""
 
     released: Released
@@ -64,28 +58,6 @@ class Answer:
             )
         return plain_cells(self[self.columns[0]])[0]
 
-    def to_pandas(self) -> "pandas.DataFrame":
-        """A data frame; each measure NAME is followed by NAME_low and NAME_high."""
-        from discreet.answers.frames import pandas_frame
-
-        return pandas_frame(_library("pandas"), self.released)
-
-    def to_polars(self) -> "polars.DataFrame":
-        """A data frame; each measure NAME is followed by NAME_low and NAME_high."""
-        frame: polars.DataFrame = _library("polars").DataFrame(self)
-        return frame
-
-    def to_arrow(self) -> "pyarrow.Table":
-        """A table; each measure NAME is followed by NAME_low and NAME_high."""
-        table: pyarrow.Table = _library("pyarrow").table(self)
-        return table
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """For any library that reads Arrow; none has to be installed to write it."""
-        from discreet.answers.frames import arrow_stream
-
-        return arrow_stream(self.released, requested_schema)
-
     def __repr__(self) -> str:
         from discreet.answers.text import text_table
 
@@ -129,10 +101,3 @@ class Answer:
         raise InvalidInput(
             f"“{name}” is not measured, so it has no error.", remedy=f"Measured columns: {measured}."
         )
-
-
-def _library(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingExtra(f"{name} is not installed.", remedy=f"Run: pip install {name}") from error

@@ -1,5 +1,6 @@
 """Answers as data frames: through pandas' own arrays, or an Arrow stream for everybody else."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from discreet.answers.columns import Column, kind_of
 from discreet.answers.released import Released
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas
 
 _SQL_TYPES = {
@@ -22,6 +24,19 @@ _SQL_TYPES = {
 
 def arrow_stream(released: Released, requested_schema: object) -> object:
     """An Arrow C stream of a private database that holds the columns and nothing else."""
+    return _relation(released).__arrow_c_stream__(requested_schema)
+
+
+def write_file(released: Released, path: Path) -> None:
+    """As Parquet or CSV, by the ending of the name."""
+    relation = _relation(released)
+    if path.suffix == ".csv":
+        relation.write_csv(str(path))
+    else:
+        relation.write_parquet(str(path))
+
+
+def _relation(released: Released) -> "duckdb.DuckDBPyRelation":
     import duckdb
 
     connection = duckdb.connect(":memory:")
@@ -31,8 +46,7 @@ def arrow_stream(released: Released, requested_schema: object) -> object:
         f"CAST(c{i} AS {_SQL_TYPES[kind_of(column)]}) AS {_quoted(name)}"
         for i, (name, column) in enumerate(flat.items())
     )
-    relation = connection.sql(f"SELECT {selected} FROM answer")  # noqa: S608  names are quoted, values registered
-    return relation.__arrow_c_stream__(requested_schema)
+    return connection.sql(f"SELECT {selected} FROM answer")  # noqa: S608  names are quoted, values registered
 
 
 def _for_duckdb(column: Column) -> Column:

@@ -10,6 +10,7 @@ import click
 from discreet import __version__
 from discreet.apps.cli_local import local
 from discreet.apps.cli_owner import budget, data, ledger
+from discreet.apps.cli_synth import synth
 from discreet.apps.options import policy_option, table_or_json
 from discreet.apps.waiting import waiting
 from discreet.errors import (
@@ -59,6 +60,7 @@ def main() -> None:
       discreet check                is the policy right, and what can be asked?
       discreet explain "SELECT count(*) FROM visits" --epsilon 0.1
       discreet ask "SELECT count(*) FROM visits" --epsilon 0.1
+      discreet synth --columns ward,age --epsilon 1 --output synthetic.parquet
       discreet budget               what is spent, and how long the rest will last
       discreet ledger verify
       discreet audit                check every privacy claim on this machine
@@ -349,5 +351,5 @@ def demo(folder: Path) -> None:
     run_demo(folder)
 
 
-for command in (budget, ledger, data, local):
+for command in (budget, ledger, data, synth, local):
     main.add_command(command)

@@ -116,20 +116,13 @@ def calibrate(bounded: Bounded, request: Request, dataset: Dataset) -> Plan:
     match request.price:
         case Within(error=error):
             mechanisms = _for_error(bounded, error, request, dataset)
-        case ByEpsilon(epsilon=epsilon):
-            mechanisms = _for_charge(bounded, charge_for(dataset, epsilon))
-        case ByRho(rho=rho):
-            if dataset.delta == 0:
-                raise QueryRefused(
-                    "This dataset is charged in pure ε, because its budget has no δ.",
-                    remedy="Ask with epsilon= instead of rho=.",
-                )
-            mechanisms = _for_charge(bounded, ConcentratedLoss(rho=rho, delta=Fraction(0)))
+        case ByEpsilon() | ByRho() as price:
+            mechanisms = _for_charge(bounded, charge_of(price, dataset))
     plan = Plan(bounded=bounded, mechanisms=mechanisms, threshold=None, request=request)
     if bounded.selector is not None:
         threshold = _threshold(plan, bounded.selector, dataset)
         plan = Plan(bounded=bounded, mechanisms=mechanisms, threshold=threshold, request=request)
-    _check_cap(plan, dataset)
+    check_cap(plan.loss, dataset)
     return plan
 
 
@@ -141,6 +134,18 @@ def charge_for(dataset: Dataset, epsilon: Fraction) -> Charge:
     return ConcentratedLoss(
         rho=_whole_units(spending.rho, AMOUNT_UNITS), delta=_whole_units(spending.delta, DELTA_UNITS)
     )
+
+
+def charge_of(price: ByEpsilon | ByRho, dataset: Dataset) -> Charge:
+    """What a question pays that is asked at a price."""
+    if isinstance(price, ByEpsilon):
+        return charge_for(dataset, price.epsilon)
+    if dataset.delta == 0:
+        raise QueryRefused(
+            "This dataset is charged in pure ε, because its budget has no δ.",
+            remedy="Ask with epsilon= instead of rho=.",
+        )
+    return ConcentratedLoss(rho=price.rho, delta=Fraction(0))
 
 
 def _whole_units(amount: Fraction, units: int) -> Fraction:
@@ -231,8 +236,9 @@ def _threshold(plan: Plan, selector: int, dataset: Dataset) -> StabilityThreshol
     return StabilityThreshold.least(noise, lambda threshold: unique_key_delta(part, threshold) <= delta)
 
 
-def _check_cap(plan: Plan, dataset: Dataset) -> None:
-    cap, loss = charge_for(dataset, dataset.question_epsilon), plan.loss
+def check_cap(loss: Charge, dataset: Dataset) -> None:
+    """Refuse what is more than one question may cost."""
+    cap = charge_for(dataset, dataset.question_epsilon)
     if isinstance(loss, PureLoss) and isinstance(cap, PureLoss):
         over = loss.epsilon > cap.epsilon
     else:

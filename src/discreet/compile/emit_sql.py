@@ -12,8 +12,9 @@ from one statement, however many ways of weighing there are in it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Protocol
 
-from discreet.compile.calibrate import Plan
+from discreet.compile.bound import Bounded
 from discreet.compile.dialects.dialect import Dialect
 from discreet.compile.emit_relation import relation_sql
 from discreet.compile.emit_weights import by_squares, most_of_whole, weight_sql
@@ -23,6 +24,13 @@ from discreet.compile.weights import Unit, Weight
 from discreet.model.expression import Expression, Field, Literal
 from discreet.model.policy import ValueType
 from discreet.model.query import GroupKey
+
+
+class Planned(Protocol):
+    """Whatever knows what is to be summed."""
+
+    @property
+    def bounded(self) -> Bounded: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +55,7 @@ class Statement:
         return self.slices or (self.sql,)
 
 
-def emit_sql(plan: Plan, tables: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
+def emit_sql(plan: Planned, tables: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
     """The statements whose results are the exact vectors of the plan.
 
     `tables` says what stands after FROM for each table of the policy.
@@ -62,7 +70,7 @@ def emit_sql(plan: Plan, tables: Mapping[str, str], dialect: Dialect) -> tuple[S
     )
 
 
-def _adds_up_over_people(plan: Plan) -> bool:
+def _adds_up_over_people(plan: Planned) -> bool:
     """Whether the vectors are sums over people who can be told apart, in groups that are known."""
     query, parts = plan.bounded.query, plan.bounded.parts
     several = query.source.has_ids and not query.source.one_row_a_person
@@ -80,7 +88,7 @@ def emit_public_keys(relation: str, column: str, kind: ValueType, most: int, dia
 
 class _Writer:
     def __init__(
-        self, plan: Plan, tables: Mapping[str, str], dialect: Dialect, *, slice_: int | None = None
+        self, plan: Planned, tables: Mapping[str, str], dialect: Dialect, *, slice_: int | None = None
     ) -> None:
         """With `slice_`, for the people of that slice."""
         self._slice = slice_
@@ -336,6 +344,10 @@ class _Writer:
 
     def _known_key(self, key: GroupKey, name: str) -> str:
         """Rows whose key is not among the public ones belong to no group, and use up no weight."""
+        known = self._known_value(key, name)
+        return f"{known} OR {name} IS NULL" if None in (key.values or ()) else known
+
+    def _known_value(self, key: GroupKey, name: str) -> str:
         values = [value for value in key.values or () if value is not None]
         numbers = [value for value in values if type(value) is int]
         if len(numbers) == len(values) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
@@ -344,8 +356,7 @@ class _Writer:
                 return f"{name} IS NOT NULL"
             return f"{name} BETWEEN {min(numbers)} AND {max(numbers)}"
         listed = ", ".join(self._emit(Literal(value=value, type=key.expression.type)) for value in values)
-        known = f"{name} IN ({listed})" if values else "FALSE"
-        return f"{known} OR {name} IS NULL" if None in (key.values or ()) else known
+        return f"{name} IN ({listed})" if values else "FALSE"
 
 
 _Column = tuple[str, str, str]

@@ -66,14 +66,14 @@ def _enumerated(plan: Plan, results: Results) -> Exact:
     sums: dict[int, Column] = {}
     bins: dict[int, list[tuple[Column, Column, Column]]] = {}
     for statement, table in results:
-        places = _places(query, statement, table)
+        places = places_of(query, statement, table)
         # A group that is not public is not in the answer, and an error about it would name it.
         known = places >= 0
         at = places[known] + starts[statement.grouping_set]
         for part in statement.parts:
-            integers = _integers(table[f"s{part}"][known])
+            integers = integers_of(table[f"s{part}"][known])
             if statement.by_leaf:
-                bins.setdefault(part, []).append((at, _integers(table["leaf"])[known], integers))
+                bins.setdefault(part, []).append((at, integers_of(table["leaf"])[known], integers))
                 continue
             if part not in sums:
                 sums[part] = np.zeros(starts[-1], dtype=np.int64)
@@ -91,7 +91,7 @@ def _occurring(plan: Plan, results: Results) -> Exact:
     query = plan.bounded.query
     _, table = next((s, t) for s, t in results if not s.by_leaf)
     keys = tuple(np.ma.asarray(table[f"k{i}"]) for i in range(len(query.keys)))
-    sums = {part: _integers(table[f"s{part}"]) for s, _ in results if not s.by_leaf for part in s.parts}
+    sums = {part: integers_of(table[f"s{part}"]) for s, _ in results if not s.by_leaf for part in s.parts}
     binned = [(statement, found) for statement, found in results if statement.by_leaf]
     groups = zip(*(key.tolist() for key in keys), strict=True) if binned else ()
     known = {group: i for i, group in enumerate(groups)}
@@ -100,11 +100,11 @@ def _occurring(plan: Plan, results: Results) -> Exact:
         columns = [np.ma.asarray(found[f"k{i}"]).tolist() for i in range(len(keys))]
         places = np.array([known.get(group, -1) for group in zip(*columns, strict=True)], dtype=np.int64)
         for part in statement.parts:
-            bins[part] = _sorted([(places, _integers(found["leaf"]), _integers(found[f"s{part}"]))])
+            bins[part] = _sorted([(places, integers_of(found["leaf"]), integers_of(found[f"s{part}"]))])
     return Exact(keys=keys, sums=sums, bins=bins)
 
 
-def _places(query: Query, statement: Statement, table: Mapping[str, Column]) -> NDArray[np.int64]:
+def places_of(query: Query, statement: Statement, table: Mapping[str, Column]) -> NDArray[np.int64]:
     """The number of each row's group within its grouping set; −1 where a key is not public."""
     rows = len(next(iter(table.values())))
     places = np.zeros(rows, dtype=np.int64)
@@ -146,7 +146,7 @@ def _typed(key: GroupKey) -> Column:
     return np.array(values, dtype=dtype)
 
 
-def _integers(column: Column) -> Column:
+def integers_of(column: Column) -> Column:
     """64-bit where all fit, else Python's own; an aggregate over no rows is 0."""
     filled = column.filled(0) if isinstance(column, np.ma.MaskedArray) else column
     if filled.dtype != object:

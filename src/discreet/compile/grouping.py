@@ -90,10 +90,10 @@ def _position(node: exp.Expression, select: exp.Select, scope: Scope, keys: list
     for i, key in enumerate(keys):
         if key.expression == expression:
             return i
-    values = _public_values(expression, select, scope)
+    values = public_values(expression, select, scope)
     if values is None:
         clamped = scope.clamped(expression)
-        values = None if clamped == expression else _public_values(clamped, select, scope)
+        values = None if clamped == expression else public_values(clamped, select, scope)
         expression = expression if values is None else clamped
     keys.append(GroupKey(name=name, expression=expression, values=values))
     return len(keys) - 1
@@ -123,7 +123,7 @@ def is_name(node: exp.Expression, name: str) -> bool:
     )
 
 
-def _public_values(
+def public_values(
     expression: Expression, select: exp.Select, scope: Scope
 ) -> tuple[KeyValue | None, ...] | None:
     """All values of a key, if anybody may know them: listed, declared, or computed from bounds."""

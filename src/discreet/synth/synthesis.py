@@ -48,6 +48,17 @@ class Synthetic:
     records: Records
     measurements: tuple[Measurement, ...]
 
+    def encode(self):
+        import pickle
+
+        return pickle.dumps(self)
+
+    @staticmethod
+    def decode(data):
+        import pickle
+
+        return pickle.loads(data)
+
     def rows(self, count: int, random: np.random.Generator | None = None) -> list[NDArray[np.integer]]:
         """As many rows as asked for, one array an attribute. Costs nothing, however often."""
         chance = random or np.random.default_rng()
@@ -57,16 +68,47 @@ class Synthetic:
         return [column[kept] for column in self.records.columns]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """All tables of so many attributes, measured at once."""
+
+    order: int
+    tables: int
+    cells: int
+    """Of all of them."""
+    sigma: float
+    """The standard deviation of a count's noise, in rows."""
+
+
+def stages_of(domain, *, loss, sensitivity, unit=1):
+    rho = getattr(loss, "rho", None) or loss.epsilon**2 / 2
+    split = (ON_CELLS if domain.cells <= MOST_CELLS else ON_SAMPLE)[: len(domain.sizes)]
+    found = []
+    for order, part in enumerate(split, start=1):
+        marginals = domain.marginals(order)
+        budget = rho * part / sum(split)
+        found.append(
+            Stage(
+                order=order,
+                tables=len(marginals),
+                cells=sum(m.cells for m in marginals),
+                sigma=sqrt(sensitivity.l2_squared * len(marginals) / (2 * budget)) / unit,
+            )
+        )
+    return tuple(found)
+
+
 def synthesise(
     domain: Domain,
     exact: Exact,
     *,
-    rho: Fraction,
+    loss,
     sensitivity: Sensitivity,
     unit: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Synthetic:
     """Costs ρ in all. Exact counts are in 1/unit of a person."""
+    rho = getattr(loss, "rho", None) or loss.epsilon**2 / 2
     split = (ON_CELLS if domain.cells <= MOST_CELLS else ON_SAMPLE)[: len(domain.sizes)]
     budgets = [rho * part / sum(split) for part in split]
     measured = partial(_measured, exact, sensitivity, unit)

@@ -1,0 +1,205 @@
+"""`discreet synth`: from the options of the command to files, and to what is said on the terminal."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from discreet.answers.wording import charge_text, number_text
+from discreet.apps.answer_view import charge_json
+from discreet.apps.session import open_curator
+from discreet.curator import Curator
+from discreet.engines.running import Watch
+from discreet.errors import InvalidInput
+from discreet.model.policy import Dataset, PrivateTable
+from discreet.synth.attributes import Bins
+from discreet.synth.explain import SynthesisExplanation
+from discreet.synth.synthesis import Progress
+from discreet.synth.table import SyntheticTable, checked_output, select_of
+
+_REPORTS = (".html", ".json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthRequest:
+    """The options of the command, as they were typed."""
+
+    columns: str
+    table: str | None
+    where: str | None
+    epsilon: float | None
+    rho: float | None
+    bins: str | None
+    rows: int | None
+    output: Path | None
+    report: Path | None
+
+    def sql(self, dataset: Dataset) -> str:
+        names = [name.strip() for name in self.columns.split(",") if name.strip()]
+        return select_of(names, self.table or _only_table(dataset), self.where)
+
+    def bins_by_name(self) -> Bins:
+        if self.bins is None:
+            return None
+        if self.bins.strip().isdigit():
+            return int(self.bins)
+        pairs = [part.partition("=") for part in self.bins.split(",")]
+        if not all(count.strip().isdigit() for _, _, count in pairs):
+            raise InvalidInput(
+                "--bins is a number, or a number for each of some columns.",
+                remedy="Write --bins 32, or --bins cost=20,age=16.",
+            )
+        return {name.strip(): int(count) for name, _, count in pairs}
+
+
+def make_synthetic(
+    request: SynthRequest, policy: Path, *, analyst: str | None, only_explain: bool, as_json: bool
+) -> None:
+    """Explain, or pay and write. Everything that can be refused is refused before anything is paid."""
+    if not only_explain:
+        _check_files(request)
+    with open_curator(policy, analyst=analyst) as curator:
+        sql, bins = request.sql(curator.dataset), request.bins_by_name()
+        found = curator.explain_synthesis(sql, epsilon=request.epsilon, rho=request.rho, bins=bins)
+        if only_explain:
+            show_explanation(found, as_json=as_json)
+            return
+        if not as_json:
+            _warn(found)
+        made = _made(curator, sql, request, bins)
+    _write(made, request)
+    _show(made, request, as_json=as_json)
+
+
+def _made(curator: Curator, sql: str, request: SynthRequest, bins: Bins) -> SyntheticTable:
+    with _watching() as (curator.watch, progress):
+        return curator.synthesize(sql, epsilon=request.epsilon, rho=request.rho, bins=bins, progress=progress)
+
+
+def _check_files(request: SynthRequest) -> None:
+    if request.output is None:
+        raise InvalidInput(
+            "Where shall the rows go?",
+            remedy="Give --output FILE.parquet, or --explain to see price and error only.",
+        )
+    checked_output(request.output)
+    if request.rows is not None and request.rows < 1:
+        raise InvalidInput("--rows must be at least 1.", remedy="Leave it out for as many as there are.")
+    report = request.report
+    if report is not None and (
+        report.suffix not in _REPORTS or report.exists() or not report.parent.is_dir()
+    ):
+        raise InvalidInput(
+            f"The report cannot be written to “{report}”.",
+            remedy="Give the name of a new file that ends in .html or .json.",
+        )
+
+
+def _only_table(dataset: Dataset) -> str:
+    private = [name for name, table in dataset.tables.items() if isinstance(table, PrivateTable)]
+    if len(private) > 1:
+        raise InvalidInput(
+            "The policy has several tables about people.", remedy=f"Say which: --table {private[0]}."
+        )
+    return private[0]
+
+
+def _write(made: SyntheticTable, request: SynthRequest) -> None:
+    if request.output is not None:
+        made.rows(request.rows).write(request.output)
+    if request.report is not None:
+        quality = made.quality()
+        text = quality.to_html() if request.report.suffix == ".html" else json.dumps(quality.to_dict())
+        request.report.write_text(text, encoding="utf-8")
+
+
+def _show(made: SyntheticTable, request: SynthRequest, *, as_json: bool) -> None:
+    if as_json:
+        facts = {
+            "output": str(request.output),
+            "report": None if request.report is None else str(request.report),
+            "columns": list(made.columns),
+            "rows": request.rows or len(made),
+            "charged": charge_json(made.charged, free=made.repeated),
+            "left": charge_json(made.left),
+            "receipt": {"number": made.receipt.number, "repeated": made.repeated},
+        }
+        sys.stdout.write(json.dumps(facts, ensure_ascii=False) + "\n")
+        return
+    console = Console(highlight=False, emoji=False)
+    console.print(f"{request.rows or len(made):,} rows of nobody are in {request.output}.", markup=False)
+    if request.report is not None:
+        console.print(f"How good they are is in {request.report}.", markup=False)
+    console.print(made.price(), markup=False)
+
+
+def show_explanation(found: SynthesisExplanation, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
+        return
+    console = Console(highlight=False, emoji=False)
+    console.print(
+        f"Costs [bold]{charge_text(found.loss)}[/] (ε = {found.epsilon:.4g}),"
+        f" {found.share:.1%} of the budget. Nothing has been spent."
+    )
+    console.print(f"{found.cells:,} different records are possible; {found.form}.")
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("columns", "tables", "noise of a count", *(f"n = {size:,}" for size in found.sizes)):
+        table.add_column(heading, justify="right")
+    for stage in found.stages:
+        table.add_row(
+            f"{stage.order}",
+            f"{stage.tables:,}",
+            f"± {number_text(stage.error, stage.error)}",
+            *(f"{share:.1%}" if share < 1 else "drowned" for share in stage.shares),
+        )
+    console.print(table)
+    console.print(
+        "Noise at 95 % confidence; and how much of each table it moves, if there are n rows, before tables"
+        " of fewer columns correct those of more."
+    )
+    _warn(found)
+
+
+def _warn(found: SynthesisExplanation) -> None:
+    if found.warning:
+        Console(stderr=True, highlight=False).print(f"[yellow]{found.warning}[/]")
+
+
+@contextmanager
+def _watching() -> Iterator[tuple[Watch | None, Progress]]:
+    """What is done, in which round, how well, and how long it will take; only where somebody watches."""
+    if not sys.stderr.isatty():
+        yield None, lambda *_: None
+        return
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Counting", total=None)
+
+        def counting(share: float | None) -> None:
+            bar.update(task, total=None if share is None else 1, completed=share or 0)
+
+        def fitting(order: int, sweep: int, misfit: float) -> None:
+            text = f"Fitting tables of {order} columns, round {sweep}: {misfit:.2f} times the noise"
+            done = _ROUNDS * (order - 2) + min(sweep, _ROUNDS)
+            bar.update(task, description=text, total=_ROUNDS * 2, completed=done)
+
+        yield counting, fitting
+
+
+_ROUNDS = 25
+"""About as many as a fit takes, to tell how long it will be."""

@@ -1,0 +1,108 @@
+"""What a synthetic table would cost and how good it could be: from the policy alone.
+
+The noise of a count is known beforehand. On a table of c cells it moves about ½·c·E|noise| rows, and as a
+share that over the number of rows, which is private: so it is shown for several sizes. The fit is usually
+better, as tables correct each other; it cannot be much better where a table drowns in noise.
+"""
+
+from dataclasses import dataclass
+from math import pi, sqrt
+
+from discreet.answers.wording import charge_text
+from discreet.compile.calibrate import Charge, budget_of
+from discreet.compile.explain import epsilon_of
+from discreet.model.policy import Dataset
+from discreet.model.privacy import PureLoss
+from discreet.synth.plan import SynthesisPlan
+from discreet.synth.synthesis import MOST_CELLS, Stage, stages_of
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+_AT_95 = 1.96
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedStage:
+    """All tables of so many columns."""
+
+    order: int
+    tables: int
+    error: float
+    """Of one count, at 95 % confidence, in rows."""
+    shares: tuple[float, ...]
+    """For each of `SIZES` rows: how much of a table the noise moves, from 0 to 1 or beyond."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisExplanation:
+    """Everything that can be said before anything is spent."""
+
+    loss: Charge
+    epsilon: float
+    """The loss as ε: pure, or at the dataset's δ."""
+    share: float
+    """Of the whole budget."""
+    cells: int
+    """How many different records there can be."""
+    form: str
+    """What will stand for the data, in words."""
+    stages: tuple[ExplainedStage, ...]
+    sizes: tuple[int, ...] = SIZES
+
+    @property
+    def warning(self) -> str:
+        """What to do if this price buys little; empty if it buys something."""
+        last = self.stages[min(1, len(self.stages) - 1)]
+        if last.shares[SIZES.index(100_000)] < 1:
+            return ""
+        return (
+            f"At this price the noise drowns tables of {last.order} columns unless there are far more than"
+            " 100,000 rows. Pay more, take fewer columns, or fewer bins."
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "loss": charge_text(self.loss),
+            "epsilon": self.epsilon,
+            "share": self.share,
+            "cells": self.cells,
+            "form": self.form,
+            "stages": [
+                {
+                    "columns": stage.order,
+                    "tables": stage.tables,
+                    "error": stage.error,
+                    "moved": dict(zip(map(str, self.sizes), stage.shares, strict=True)),
+                }
+                for stage in self.stages
+            ],
+            "warning": self.warning,
+        }
+
+
+def explain_synthesis(plan: SynthesisPlan, dataset: Dataset) -> SynthesisExplanation:
+    """Describe a plan."""
+    domain, budget = plan.domain, budget_of(dataset)
+    stages = stages_of(domain, loss=plan.loss, sensitivity=plan.sensitivity, unit=plan.unit)
+    small = domain.cells <= MOST_CELLS
+    return SynthesisExplanation(
+        loss=plan.loss,
+        epsilon=epsilon_of(plan.loss, dataset),
+        share=float(_amount(plan.loss) / _amount(budget)),
+        cells=domain.cells,
+        form="each will have a weight" if small else "a sample of them will stand for the data",
+        stages=tuple(map(_explained, stages)),
+    )
+
+
+def _explained(stage: Stage) -> ExplainedStage:
+    moved = stage.cells / stage.tables * stage.sigma / sqrt(2 * pi)
+    return ExplainedStage(
+        order=stage.order,
+        tables=stage.tables,
+        error=_AT_95 * stage.sigma,
+        shares=tuple(moved / size for size in SIZES),
+    )
+
+
+def _amount(loss: Charge) -> float:
+    return float(loss.epsilon if isinstance(loss, PureLoss) else loss.rho)

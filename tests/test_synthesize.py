@@ -1,0 +1,217 @@
+"""Synthetic tables end to end: real files, a real engine, a real ledger."""
+
+from fractions import Fraction
+
+import duckdb
+import pytest
+
+from discreet.apps.session import open_curator
+from discreet.audit.statistics import epsilon_lower_bound
+from discreet.errors import BudgetExceeded, EngineFailed, InvalidInput, QueryRefused
+from discreet.model.neighbours import Neighbours
+from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.sensitivity import Sensitivity
+from discreet.synth.plan import SynthesisPlan
+
+POLICY = """
+[dataset]
+name = "clinic"
+neighbours = "add_remove"
+budget = {{ epsilon = {epsilon}, delta = {delta} }}
+
+[tables.visits]
+source = "visits.parquet"
+person = "patient"
+max_rows = 2
+
+[tables.visits.columns.cost]
+bounds = [0, 100]
+
+[tables.visits.columns.age]
+bounds = [0, 9]
+
+[tables.visits.columns.ward]
+keys = ["north", "south", "empty"]
+"""
+ROWS = (
+    "SELECT range % 4000 AS patient, CASE WHEN range % 10 = 0 THEN NULL"
+    " ELSE ['north', 'south'][1 + (range % 3)::INT % 2] END AS ward,"
+    " (range % 50)::DOUBLE AS cost, range % 3 AS age, 'x' || range AS secret"
+)
+SQL = "SELECT ward, age, cost FROM visits"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    duckdb.sql(f"COPY ({ROWS} FROM range(6000)) TO '{tmp_path}/visits.parquet'")
+    return tmp_path
+
+
+def curator_of(folder, *, epsilon=100.0, delta="1e-6"):
+    policy = folder / "clinic.toml"
+    if not policy.exists():
+        policy.write_text(POLICY.format(epsilon=epsilon, delta=delta))
+    return open_curator(policy, analyst="ann")
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_counts_of_synthetic_rows_are_nearly_the_real_ones(folder, delta):
+    """At ε = 100 noise is far below a hundred rows: less than 10⁻⁹ to fail by chance."""
+    curator = curator_of(folder, epsilon=200, delta=delta)
+    table = curator.synthesize(SQL, epsilon=100, bins={"cost": 10})
+    rows = table.rows(6000).to_pandas()
+    assert list(rows.columns) == ["ward", "age", "cost"]
+    assert len(table) == pytest.approx(6000, abs=60)
+    for condition, pick in {
+        "ward = 'north'": rows.ward == "north",
+        "ward IS NULL": rows.ward.isna(),
+        "ward = 'south' AND age = 1": (rows.ward == "south") & (rows.age == 1),
+        "age = 2 AND cost >= 20 AND cost < 30": (rows.age == 2) & rows.cost.between(20, 29.999),
+    }.items():
+        query = f"SELECT count(*) FROM '{folder}/visits.parquet' WHERE {condition}"
+        ((exact,),) = duckdb.sql(query).fetchall()
+        assert pick.sum() == pytest.approx(exact, abs=150), condition
+    assert not (rows.ward == "empty").sum() > 100
+    assert (rows.cost.between(0, 100) | rows.cost.isna()).all()
+
+
+def test_a_table_is_charged_once_and_rows_are_free(folder):
+    curator = curator_of(folder)
+    first = curator.synthesize(SQL, epsilon=1)
+    spent = curator.budget().spent
+    assert isinstance(first.charged, ConcentratedLoss)
+    assert spent.rho == first.charged.rho
+    again = curator.synthesize(SQL, epsilon=1)
+    assert again.repeated
+    assert again.encoded == first.encoded
+    for table in (first, again):
+        assert len(table.rows(10)) == 10
+        assert len(table.rows(2000)) == 2000
+    assert curator.budget().spent == spent
+    assert curator_of(folder).synthesize(SQL, epsilon=1).repeated  # also after a restart
+    other = curator.synthesize(SQL, epsilon=1, bins=5)
+    assert not other.repeated
+    assert curator.budget().spent.rho == 2 * spent.rho
+
+
+def test_what_is_asked_for_is_what_is_spent(folder):
+    curator = curator_of(folder, delta=0)
+    assert curator.plan_synthesis(SQL, epsilon=0.25).loss == PureLoss(epsilon=Fraction(1, 4))
+    assert curator.synthesize(SQL, epsilon=0.25).charged == PureLoss(epsilon=Fraction(1, 4))
+
+
+@pytest.mark.parametrize(
+    ("sql", "price", "error"),
+    [
+        ("SELECT secret FROM visits", {"epsilon": 1}, QueryRefused),
+        ("SELECT patient, ward FROM visits", {"epsilon": 1}, QueryRefused),
+        ("SELECT ward FROM visit", {"epsilon": 1}, QueryRefused),
+        (SQL, {}, InvalidInput),
+        (SQL, {"epsilon": 1, "rho": 1}, InvalidInput),
+        (SQL, {"epsilon": -1}, InvalidInput),
+        (SQL, {"epsilon": 1, "bins": 0}, InvalidInput),
+        (SQL, {"epsilon": 1000}, QueryRefused),
+    ],
+)
+def test_what_is_refused_costs_nothing(folder, sql, price, error):
+    curator = curator_of(folder)
+    with pytest.raises(error) as refused:
+        curator.synthesize(sql, **price)
+    assert refused.value.remedy
+    assert curator.budget().spent.rho == 0
+
+
+def test_the_budget_is_the_same_one(folder):
+    curator = curator_of(folder, epsilon=1)
+    curator.ask("SELECT count(*) FROM visits", epsilon=0.9)
+    with pytest.raises(BudgetExceeded):
+        curator.synthesize(SQL, epsilon=0.9)
+
+
+def test_a_charge_stays_when_the_engine_fails_and_is_used_again(folder, monkeypatch):
+    curator = curator_of(folder)
+    plan = curator.plan_synthesis(SQL, epsilon=1)
+
+    def fails(*_):
+        raise EngineFailed("The database stopped.", remedy="Ask again.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(curator._engine, "run_each", fails)
+        with pytest.raises(EngineFailed):
+            curator.synthesize(SQL, epsilon=1)
+    assert curator.budget().spent.rho == plan.loss.rho
+    assert not curator.synthesize(SQL, epsilon=1).repeated
+    assert curator.budget().spent.rho == plan.loss.rho
+
+
+def test_which_values_there_are_does_not_depend_on_the_data(folder, tmp_path_factory):
+    """Domain, plan and explanation are the same for an empty table; and one can be made from it."""
+    empty = tmp_path_factory.mktemp("empty")
+    duckdb.sql(f"COPY ({ROWS} FROM range(6000) WHERE false) TO '{empty}/visits.parquet'")
+    full, none = curator_of(folder), curator_of(empty)
+    assert full.plan_synthesis(SQL, epsilon=1) == none.plan_synthesis(SQL, epsilon=1)
+    assert full.explain_synthesis(SQL, epsilon=1) == none.explain_synthesis(SQL, epsilon=1)
+    made = none.synthesize(SQL, epsilon=1)
+    assert len(made.rows(20)) == 20
+    assert len(made) < 300  # six standard deviations and more
+
+
+def test_an_explanation_says_what_noise_does_before_anything_is_paid(folder):
+    curator = curator_of(folder)
+    good, poor = (curator.explain_synthesis(SQL, epsilon=epsilon) for epsilon in (10, 0.001))
+    assert curator.budget().spent.rho == 0
+    assert not good.warning
+    assert "drowns" in poor.warning
+    assert poor.stages[0].error > 100 * good.stages[0].error
+    assert good.to_dict()["cells"] == good.cells
+
+
+def test_rows_go_into_new_files_only(folder):
+    table = curator_of(folder).synthesize(SQL, epsilon=1)
+    for name in ("out.parquet", "out.csv"):
+        table.rows(50).write(folder / name)
+        assert duckdb.sql(f"SELECT count(*) FROM '{folder / name}'").fetchall() == [(50,)]
+        with pytest.raises(InvalidInput):
+            table.rows(50).write(folder / name)
+    with pytest.raises(InvalidInput):
+        table.rows(50).write(folder / "out.xlsx")
+    with pytest.raises(InvalidInput):
+        table.rows(0)
+
+
+CANARIES, TABLES = 100, 10
+CANARY = "SELECT range % 100 AS patient, range % 100 AS bed FROM range({rows})"
+BEDS = """
+[tables.visits.columns.bed]
+bounds = [0, 99]
+"""
+
+
+def times_seen(folder, rows):
+    """How often a canary's bed counts more than half way between one with the canary and one without.
+
+    Every bed is another canary, with two rows or with none: an experiment of its own.
+    """
+    folder.mkdir()
+    duckdb.sql(f"COPY ({CANARY.format(rows=rows)}) TO '{folder}/visits.parquet'")
+    (folder / "clinic.toml").write_text(
+        POLICY.format(epsilon=1000, delta=0).split("[tables.visits.col")[0] + BEDS
+    )
+    curator = curator_of(folder)
+    prices = [1 + Fraction(i, 10**9) for i in range(TABLES)]  # another question each time
+    tables = [curator.synthesize("SELECT bed FROM visits", epsilon=price) for price in prices]
+    return sum(int((table.learnt.measurements[0].counts[:CANARIES] >= 1).sum()) for table in tables)
+
+
+def epsilon_seen(folder):
+    """Through the curator and its ledger; a lower bound that is too high once in 10⁶ times."""
+    folder.mkdir()
+    there, away = times_seen(folder / "with", 2 * CANARIES), times_seen(folder / "without", 0)
+    return epsilon_lower_bound(there, away, CANARIES * TABLES, 0.0)
+
+
+def test_a_canary_is_seen_no_better_than_the_price_allows_and_too_little_noise_is_seen(tmp_path, monkeypatch):
+    assert epsilon_seen(tmp_path / "as it is") <= 1.000001
+    small = Sensitivity.scalar(2**19, Neighbours.ADD_REMOVE)
+    monkeypatch.setattr(SynthesisPlan, "sensitivity", small)  # a quarter of what a person can do
+    assert epsilon_seen(tmp_path / "broken") > 1.000001
