@@ -24,8 +24,8 @@ Privacy
 Accuracy
     `interval` is ±t such that, with this confidence and k questions at once, every *below* has an answer of
     at most threshold + t and every *above* one of at least threshold − t. The smaller t of two: k times the
-    exact tail of ν − ρ, or the reach of ρ and that of all ν, each by itself. With a = e^(−1/b₁), b = e^(−1/b₂)
-    the generating functions of the two laws split into partial fractions, hence
+    exact tail of ν − ρ, or the reach of ρ and that of all ν, each by itself. With a = e^(−1/b₁) and
+    b = e^(−1/b₂), the generating functions of the two laws split into partial fractions, hence
 
         P(|ν − ρ| ≥ m) = (a(1 − b)²·2aᵐ/(1 + a) − b(1 − a)²·2bᵐ/(1 + b)) / ((a − b)(1 − ab)),  m ≥ 1
 """
