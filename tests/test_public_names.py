@@ -3,6 +3,7 @@
 import discreet
 
 NAMES = [
+    "AboveThreshold",
     "Answer",
     "ApproximateLoss",
     "BudgetExceeded",

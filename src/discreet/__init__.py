@@ -23,6 +23,7 @@ from discreet.model.interval import Interval
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
+from discreet.noise.above_threshold import AboveThreshold
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.quantile import NoisyTree, QuantileTree
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AboveThreshold",
     "Answer",
     "ApproximateLoss",
     "BudgetExceeded",

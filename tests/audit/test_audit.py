@@ -22,7 +22,7 @@ def test_every_mechanism_is_checked_in_all_five_layers():
     assert names >= {"Sensitivity", "Selection range"}
     assert names >= {"Laplace sampler", "Gaussian sampler", "Threshold"}
     assert names >= {"Laplace", "Gaussian", "Randomized response", "Permute-and-flip"}
-    assert names >= {"Exponential mechanism", "Laplace threshold", "Gaussian threshold"}
+    assert names >= {"Exponential mechanism", "Sparse vector", "Laplace threshold", "Gaussian threshold"}
     assert names >= {"Subset selection", "Projective geometry", "Hadamard response", "Number", "Device"}
     assert names >= {"Laplace quantile tree", "Gaussian quantile tree", "Composition", "Filter"}
 

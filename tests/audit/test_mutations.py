@@ -5,6 +5,7 @@ the statistics of fit and black box by more than ten standard deviations past th
 missed detection has probability below 10⁻²⁰.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ from discreet.model.exact import whole
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
 from discreet.noise import (
+    above_threshold,
     gaussian,
     integers,
     laplace,
@@ -356,3 +358,47 @@ def test_a_tree_with_a_node_that_is_never_noised(monkeypatch):
 
     monkeypatch.setattr(laplace, "add_noise", skips_node_1)
     assert "fit" in failed_layers("Laplace quantile tree: a row more")
+
+
+def test_a_halved_noise_on_the_threshold_of_sparse_vector(monkeypatch):
+    honest = above_threshold.Run.__init__
+
+    def quiet(self, mechanism, threshold, entropy):
+        honest(self, replace(mechanism, threshold_scale=mechanism.threshold_scale / 2), threshold, entropy)
+
+    monkeypatch.setattr(above_threshold.Run, "__init__", quiet)
+    assert "fit" in failed_layers("Sparse vector: sums")
+
+
+def test_a_threshold_noise_that_the_next_run_uses_again(monkeypatch):
+    honest, kept = above_threshold.Run.__init__, []
+
+    def thrifty(self, mechanism, threshold, entropy):
+        honest(self, mechanism, threshold, entropy)
+        if kept:
+            self._noisy_threshold = kept.pop()
+        else:
+            kept.append(self._noisy_threshold)
+
+    monkeypatch.setattr(above_threshold.Run, "__init__", thrifty)
+    assert "fit" in failed_layers("Sparse vector: two runs")
+
+
+def test_sparse_vector_that_goes_on_after_its_last_above(monkeypatch):
+    monkeypatch.setattr(above_threshold.Run, "over", property(lambda self: False))
+    assert "fit" in failed_layers("Sparse vector: counts, replace")
+
+
+def test_sparse_vector_that_takes_all_questions_for_monotone(monkeypatch):
+    monkeypatch.setattr(above_threshold, "_shifts", lambda sensitivity, monotone: 1)
+    assert failed_layers("Sparse vector: counts, replace") >= {"law"}
+
+
+def test_sparse_vector_that_pays_for_one_above_of_two(monkeypatch):
+    honest = above_threshold.AboveThreshold.for_loss.__func__
+
+    def cheap(cls, epsilon, sensitivity, *, monotone, aboves):
+        return replace(honest(cls, epsilon, sensitivity, monotone=monotone), aboves=aboves)
+
+    monkeypatch.setattr(above_threshold.AboveThreshold, "for_loss", classmethod(cheap))
+    assert failed_layers("Sparse vector: two aboves") >= {"law"}

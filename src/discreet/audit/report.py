@@ -19,6 +19,7 @@ from discreet.audit.divergence import concentration, hockey_stick, max_divergenc
 from discreet.audit.laws import Law
 from discreet.audit.local_claims import local_claims, local_decisions
 from discreet.audit.sensitivities import SensitivityCheck, registered_sensitivities
+from discreet.audit.sparse_claims import sparse_claims
 from discreet.audit.statistics import FIT_ALARM, epsilon_lower_bound, fit_probability, telling_event
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss
 
@@ -55,6 +56,7 @@ def planned_checks(*, thorough: bool = False, only: str = "") -> list[Check]:
         *(Check(name=c.name, run=partial(_check_decision, c)) for c in local_decisions()),
         *(Check(name=c.name, run=partial(_check_strata, c)) for c in registered_strata()),
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in registered_claims()),
+        *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in sparse_claims()),
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in accounting_claims()),
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in local_claims()),
     ]
