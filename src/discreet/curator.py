@@ -31,7 +31,7 @@ from discreet.compile.calibrate import (
 from discreet.compile.dialects import DIALECTS
 from discreet.compile.emit_sql import Planned, Statement, emit_public_keys, emit_sql
 from discreet.compile.exact import Results
-from discreet.compile.explain import Explanation, explain
+from discreet.compile.explain import Explanation, explain, priced
 from discreet.compile.frame import Frame
 from discreet.compile.parse_sql import parse_sql
 from discreet.compile.release import release
@@ -54,7 +54,10 @@ from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.receipt import Receipt
 from discreet.model.request import ByEpsilon, ByRho, Price, Request, Within
 from discreet.synth.attributes import Bins, attributes_of
+from discreet.synth.cache import Asked, Cache
+from discreet.synth.cached import CachedTable, encode_reading, plain_count
 from discreet.synth.explain import SynthesisExplanation, explain_synthesis
+from discreet.synth.online import FromCache
 from discreet.synth.plan import SynthesisPlan, plan_synthesis
 from discreet.synth.synthesis import Progress
 from discreet.synth.table import SyntheticTable
@@ -73,6 +76,7 @@ class Curator:
         self._engine = engine
         self._dialect = DIALECTS[engine.dialect]
         self._ledger = ledger
+        self._caches: dict[str, Cache] = {}
         self._public_keys: dict[tuple[str, str], tuple[KeyValue, ...] | None] = {}
         ledger.open_account(
             Account(
@@ -108,6 +112,9 @@ class Curator:
     ) -> Answer:
         """The private answer. The same question at the same price is charged once."""
         plan = self.plan(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
+        asked = self._asked_of_cache(plan)
+        if asked is not None:
+            return self._ask_cache(sql, plan, *asked)
         key = _key(plan)
         stored = self._ledger.stored_answer(self.dataset.name, key)
         if stored is not None:
@@ -132,7 +139,9 @@ class Curator:
         plan = self.plan(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
         emit_sql(plan, self._engine.relations, self._dialect)  # refuses what this engine cannot do
         balance = self.budget()
-        return explain(plan, self.dataset, budget=balance.account.budget, left=balance.left)
+        found = explain(plan, self.dataset, budget=balance.account.budget, left=balance.left)
+        cached = self._asked_of_cache(plan)
+        return found if cached is None else _explained_by_cache(found, *cached, balance, self.dataset)
 
     def plan_synthesis(
         self,
@@ -212,6 +221,41 @@ class Curator:
             left=self.budget().left,
             receipt=receipt,
             repeated=repeated,
+        )
+
+    def _asked_of_cache(self, plan: Plan) -> tuple[Cache, Asked] | None:
+        """A counting question about cached columns, asked within an error; None for all others."""
+        count = plain_count(plan.bounded.query)
+        table = None if count is None else self.dataset.tables[count.table]
+        if count is None or not isinstance(table, PrivateTable) or not table.cached:
+            return None
+        if table.name not in self._caches:
+            cached = CachedTable.of(table, self.dataset, self._keys_of_public_table)
+            self._caches[table.name] = Cache(cached, self._ledger)
+        cache = self._caches[table.name]
+        asked = cache.ask(count, plan.request)
+        return None if asked is None else (cache, asked)
+
+    def _ask_cache(self, sql: str, plan: Plan, cache: Cache, asked: Asked) -> Answer:
+        step, receipt = asked.step, None
+        if not isinstance(step, FromCache):
+            check_cap(step.loss, self.dataset)
+            narrowed = cache.table.narrowed(step)
+            statements = self._prepared(narrowed)
+            receipt = self._ledger.charge(
+                self.dataset.name, analyst=self.analyst, question=sql, key=asked.key, loss=step.loss
+            )
+            reading = step.measure(narrowed.exact(step, self._exact(statements)))
+            self._ledger.store_answer(receipt, encode_reading(reading))
+        last, released = cache.answer(asked, plan.request)
+        shown = receipt or last
+        return Answer(
+            released=released,
+            charged=shown.charged,
+            left=self.budget().left,
+            receipt=shown,
+            repeated=False,
+            cached=receipt is None,
         )
 
     def _price_of_rows(self, epsilon: Number | None, rho: Number | None) -> Charge:
@@ -296,6 +340,27 @@ def _request(
 def _key(plan: Plan | SynthesisPlan) -> str:
     """The same for two questions exactly if the same would be run, at the same price."""
     return hashlib.sha256(repr(plan).encode()).hexdigest()
+
+
+def _explained_by_cache(
+    found: Explanation, cache: Cache, asked: Asked, balance: Balance, dataset: Dataset
+) -> Explanation:
+    """What the cache makes of a question: its price, and the way it goes."""
+    step = asked.step
+    nothing = (
+        PureLoss(epsilon=Fraction(0))
+        if dataset.delta == 0
+        else ConcentratedLoss(rho=Fraction(0), delta=Fraction(0))
+    )
+    return priced(
+        found,
+        nothing if isinstance(step, FromCache) else step.loss,
+        dataset,
+        budget=balance.account.budget,
+        left=balance.left,
+        way=cache.way(step),
+        reach=step.reach,
+    )
 
 
 def _fingerprint(dataset: Dataset) -> str:

@@ -15,14 +15,14 @@ from discreet.compile.rows import resolve_rows
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import PureLoss
 from discreet.synth.attributes import attributes_of
-from discreet.synth.counting import Counted, counting
+from discreet.synth.counting import Counted, counting, sets_of
 from discreet.synth.domain import Marginal
 from discreet.synth.plan import SynthesisPlan
 from tests.compile.clinic import Database, clinic, public_keys
 
 DATABASE = Database()
 SQL = "SELECT ward, age, cost FROM visits"
-WARDS = [("north", 0), ("south", 1), (None, 2), ("elsewhere", None)]
+WARDS = [("north", 0), ("south", 1), (None, 2), ("elsewhere", 2)]
 ROW = st.tuples(
     st.integers(1, 4),
     st.sampled_from([ward for ward, _ in WARDS]),
@@ -35,7 +35,7 @@ def planned(*, wide=False, **settings):
     dataset = clinic(**settings)
     rows = resolve_rows(parse_sql(SQL), dataset, public_keys)
     attributes = attributes_of(rows.columns, {"age": 5, "cost": 3})
-    bounded = counting(rows, attributes, dataset, wide=wide)
+    bounded = counting(rows, attributes, dataset, sets=sets_of(3, wide=wide))
     return SynthesisPlan(attributes=attributes, bounded=bounded, loss=PureLoss(epsilon=1))
 
 

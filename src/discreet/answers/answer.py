@@ -22,6 +22,8 @@ class Answer(Tabular):
     receipt: Receipt
     repeated: bool
     """Whether the same question had been asked before: then this is the same answer, and was free."""
+    cached: bool = False
+    """Whether it follows from what was paid for before; then `receipt` is that of the last of it."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -71,6 +73,8 @@ class Answer(Tabular):
     def price(self) -> str:
         """What it cost and what is left, in a sentence."""
         left = f"{charge_text(self.left)} left"
+        if self.cached:
+            return f"Follows from what was paid for before: free; {left}."
         if self.repeated:
             return f"Asked before: the same answer, free; {left}."
         return f"Cost {charge_text(self.charged)}; {left}. Receipt {self.receipt.number}."

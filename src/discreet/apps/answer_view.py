@@ -63,13 +63,14 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "intervals": [],
         "raw": [],
         "confidence": released.confidence,
-        "charged": charge_json(answer.charged, free=answer.repeated),
+        "charged": charge_json(answer.charged, free=answer.repeated or answer.cached),
         "left": charge_json(answer.left),
         "receipt": {
             "number": answer.receipt.number,
             "digest": answer.receipt.digest,
             "at": answer.receipt.at.isoformat(),
             "repeated": answer.repeated,
+            "cached": answer.cached,
         },
         "notes": list(released.notes),
     }

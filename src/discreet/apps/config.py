@@ -32,12 +32,22 @@ SETTINGS = {
     "budget": ("epsilon", "delta"),
     "per_analyst": ("epsilon",),
     "per_question": ("epsilon",),
-    "table": ("source", "person", "unique", "max_rows", "max_groups", "public", "columns"),
+    "table": (
+        "source",
+        "person",
+        "unique",
+        "max_rows",
+        "max_groups",
+        "public",
+        "answers",
+        "cached_columns",
+        "columns",
+    ),
     "column": ("type", "bounds", "keys", "unit"),
 }
 """Every setting there is, by kind of section."""
 
-_PRIVATE_ONLY = ("person", "unique", "max_rows", "max_groups")
+_PRIVATE_ONLY = ("person", "unique", "max_rows", "max_groups", "answers", "cached_columns")
 _POLICY = Kind(
     name="policy",
     error=PolicyError,
@@ -148,7 +158,21 @@ def _table(name: str, section: Section) -> Table:
         max_rows=max_rows,
         max_groups=max_groups,
         columns={},
+        cached=_cached(section),
     )
+
+
+def _cached(section: Section) -> tuple[str, ...]:
+    """The columns whose counting questions share what they paid for."""
+    example = 'answers = "cached" and cached_columns = ["ward", "age"]'
+    value = section.text("answers", example) if "answers" in section.values else "direct"
+    if value not in ("direct", "cached"):
+        section.refuse("answers", f"“{value}” is no way to answer.", 'Write answers = "direct" or "cached".')
+    given = section.values.get("cached_columns", [])
+    columns = [column for column in given if isinstance(column, str)] if isinstance(given, list) else []
+    if columns != given or len(set(columns)) != len(columns) or bool(columns) != (value == "cached"):
+        section.refuse("cached_columns", "these must be columns, each once.", f"Write {example}.")
+    return tuple(columns)
 
 
 def _person(section: Section) -> Person:

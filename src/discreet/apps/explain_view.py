@@ -28,8 +28,11 @@ def show_explanation(found: Explanation, output: str) -> None:
         + (f" and δ = {float(delta):.2g}" if delta else "")
         + (f" (ε = {found.epsilon:.4g})" if isinstance(found.loss, ConcentratedLoss) else "")
         + f", {found.share:.1%} of the budget;"
-        f" {found.questions_left:,} such questions are left. Nothing has been spent."
+        + ("" if found.questions_left is None else f" {found.questions_left:,} such questions are left.")
+        + " Nothing has been spent."
     )
+    if found.way:
+        console.print(escape(found.way))
     if found.errors:
         console.print(_errors(found))
     if found.private_groups is not None:

@@ -51,8 +51,8 @@ class Explanation:
     """The loss as ε: pure, or at the dataset's δ."""
     share: float
     """Of the whole budget."""
-    questions_left: int
-    """How many such questions still fit."""
+    questions_left: int | None
+    """How many such questions still fit; None if they are free."""
     groups: int | None
     """None where that is private."""
     noise: str
@@ -68,6 +68,8 @@ class Explanation:
     alternatives: tuple[str, ...]
     """What would cost less, or be more accurate at the same price."""
     notes: tuple[str, ...]
+    way: str = ""
+    """How it will be answered, where the policy caches answers; empty if it is paid by itself as always."""
 
 
 def explain(plan: Plan, dataset: Dataset, *, budget: Charge, left: Charge) -> Explanation:
@@ -90,6 +92,31 @@ def explain(plan: Plan, dataset: Dataset, *, budget: Charge, left: Charge) -> Ex
         posterior=1 / (1 + math.exp(-epsilon)),
         alternatives=tuple(_alternatives(plan, dataset)),
         notes=notes_of(plan),
+    )
+
+
+def priced(
+    found: Explanation,
+    loss: Charge,
+    dataset: Dataset,
+    *,
+    budget: Charge,
+    left: Charge,
+    way: str,
+    reach: float,
+) -> Explanation:
+    """The same question answered in another way, at another price."""
+    epsilon = epsilon_of(loss, dataset)
+    return replace(
+        found,
+        loss=loss,
+        epsilon=epsilon,
+        share=float(_amount(loss) / _amount(budget)),
+        questions_left=_questions_left(loss, left) if _amount(loss) else None,
+        errors=tuple(replace(error, each=reach, all=reach) for error in found.errors),
+        posterior=1 / (1 + math.exp(-epsilon)),
+        alternatives=(),
+        way=way,
     )
 
 

@@ -165,8 +165,8 @@ class Ledger(Protocol):
     def balance(self, dataset: str) -> Balance:
         """What is spent and left, in all and by each analyst."""
 
-    def entries(self, dataset: str) -> Iterator[Entry]:
-        """Everything that happened to a dataset, oldest first."""
+    def entries(self, dataset: str, *, after: int = 0) -> Iterator[Entry]:
+        """Everything that happened to a dataset, oldest first; only what came after an entry, if told."""
 
     def verify(self) -> None:
         """Check the chain, the sums and the anchor; LedgerClosed with what is wrong."""

@@ -161,8 +161,8 @@ class DatabaseLedger:
         with self._turn() as books:
             return books.balance(dataset)
 
-    def entries(self, dataset: str) -> Iterator[Entry]:
-        number = 0
+    def entries(self, dataset: str, *, after: int = 0) -> Iterator[Entry]:
+        number = after
         while True:  # page by page, so that nobody waits for a reader; what was read does not change
             with self._turn() as books:
                 books.balance(dataset)

@@ -108,6 +108,7 @@ def complete_with_schema(policy: Policy, schemas: Mapping[str, Schema]) -> Datas
     for name, table in tables.items():
         if isinstance(table, PrivateTable):
             _check_person(table, policy.places[name])
+            _check_cached(table, policy.places[name])
     _check_one_kind_of_id([table for table in tables.values() if isinstance(table, PrivateTable)])
     return replace(policy.dataset, tables=tables)
 
@@ -154,6 +155,23 @@ def _check_person(table: PrivateTable, place: str) -> None:
             f"{place} person: “{column.name}” is {column.type.value}, which does not identify a person.",
             remedy="Name a column of integers or text, or declare the column's type as integer.",
         )
+
+
+def _check_cached(table: PrivateTable, place: str) -> None:
+    """Their values must be known one by one, before any data is read."""
+    for name in table.cached:
+        column = table.columns.get(name)
+        if column is None:
+            raise PolicyError(
+                f"{place} cached_columns: there is no usable column “{name}”.",
+                remedy=nearest(name, table.columns),
+            )
+        whole = column.type is ValueType.INTEGER and column.bounds is not None
+        if column.keys is None and column.type is not ValueType.BOOLEAN and not whole:
+            raise PolicyError(
+                f"{place} cached_columns: nobody knows which values “{name}” has.",
+                remedy=f"Declare keys = […] for it, bounds for whole numbers, or leave “{name}” out.",
+            )
 
 
 def _check_one_kind_of_id(tables: list[PrivateTable]) -> None:

@@ -154,6 +154,8 @@ class PrivateTable:
     max_groups: int
     """The groups that one person counts fully in, where people are counted."""
     columns: Mapping[str, Column]
+    cached: tuple[str, ...] = ()
+    """Columns that counting questions are about; answers to some then serve for others."""
 
     def __post_init__(self) -> None:
         positive_count(self.max_rows, f"max_rows of table “{self.name}”")

@@ -2,7 +2,7 @@
 
 A column with declared keys, a truth value, or few whole numbers between bounds has a value for each. Other
 numbers between bounds have bins of one width, and a value is drawn evenly from its bin. Each column has one
-value more, its last: NULL.
+value more, its last: NULL, or what was not declared.
 """
 
 import math
@@ -24,6 +24,8 @@ from discreet.model.policy import KeyValue, ValueType
 from discreet.model.query import GroupKey
 from discreet.synth.domain import MOST_VALUES, Domain
 
+MOST_LISTED = 5_000
+"""Values of a column that are declared one by one."""
 BINS = 64
 MOST_WHOLE_NUMBERS = 128
 """Of a column whose bins are not told: more whole numbers than this, and other numbers, are put into bins."""
@@ -99,8 +101,8 @@ class Attribute:
     """A column: what is counted in SQL, and what its codes 0, 1, … stand for; the last stands for NULL."""
 
     name: str
-    expression: Expression
-    """The value itself where values are listed, else the number of its bin."""
+    column: Expression
+    """As it was asked for."""
     values: Listed | Binned
 
     @property
@@ -108,10 +110,12 @@ class Attribute:
         return self.values.count + 1
 
     def key(self) -> GroupKey:
-        """To group rows by. Rows with a value that was not declared belong to no group."""
-        listed: Sequence[KeyValue]
-        listed = self.values.values if isinstance(self.values, Listed) else range(self.values.count)
-        return GroupKey(name=self.name, expression=self.expression, values=(*listed, None))
+        """To group rows by: a value that was not declared is as good as none."""
+        if isinstance(self.values, Binned):
+            codes = range(self.values.count)
+            return GroupKey(name=self.name, expression=_bin(self.column, self.values), values=(*codes, None))
+        known = _declared(self.column, self.values)
+        return GroupKey(name=self.name, expression=known, values=(*self.values.values, None))
 
     def drawn(self, codes: NDArray[np.integer], random: np.random.Generator) -> Values:
         """Values as they would stand in the table; masked where NULL."""
@@ -149,9 +153,9 @@ def _attribute(column: RowColumn, bins: int | None) -> Attribute:
     expression, span = column.expression, range_of(column.expression)
     if column.values is not None:
         listed = tuple(value for value in column.values if value is not None)
-        most = MOST_VALUES - 1 if span is None else bins or MOST_WHOLE_NUMBERS
+        most = MOST_LISTED if span is None else bins or MOST_WHOLE_NUMBERS
         if 0 < len(listed) <= most:
-            return Attribute(name=column.name, expression=expression, values=Listed(values=listed))
+            return Attribute(name=column.name, column=expression, values=Listed(values=listed))
         if span is None:
             raise QueryRefused(
                 f"“{column.name}” has {len(listed):,} values; at most {most:,} can be learnt.",
@@ -159,8 +163,7 @@ def _attribute(column: RowColumn, bins: int | None) -> Attribute:
             )
     if span is None:
         raise _without_values(column)
-    binned = _binned(expression, span, bins or BINS)
-    return Attribute(name=column.name, expression=_bin(expression, binned), values=binned)
+    return Attribute(name=column.name, column=expression, values=_binned(expression, span, bins or BINS))
 
 
 def _binned(expression: Expression, span: Range, most: int) -> Binned:
@@ -171,6 +174,14 @@ def _binned(expression: Expression, span: Range, most: int) -> Binned:
     unit = expression.unit if isinstance(expression, Field) else None
     width = (span.high - span.low) / most or Fraction(1)
     return Binned(low=span.low, high=span.high, width=width, step=unit, whole=False)
+
+
+def _declared(expression: Expression, listed: Listed) -> Expression:
+    """The value, or NULL for one that is not listed."""
+    if expression.type is ValueType.BOOLEAN or range_of(expression) is not None:
+        return expression
+    literals = tuple(Literal(value=value, type=expression.type) for value in listed.values)
+    return build_call("case", (build_call("in", (expression, *literals)), expression))
 
 
 def _bin(expression: Expression, binned: Binned) -> Expression:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,19 @@ from discreet.model.sensitivity import Sensitivity
 from discreet.synth.attributes import Attribute
 from discreet.synth.domain import Domain, Marginal
 
+Sets: TypeAlias = tuple[tuple[int, ...], ...]
+
 _PART = 0
 
 
-def counting(rows: RowQuery, attributes: Sequence[Attribute], dataset: Dataset, *, wide: bool) -> Bounded:
-    """What is counted: rows, by all attributes, or by every one and two of them."""
-    every = tuple(range(len(attributes)))
-    sets = tuple(chosen for order in (1, 2) for chosen in combinations(every, order)) if wide else (every,)
+def sets_of(attributes: int, *, wide: bool) -> Sets:
+    """By which attributes rows are counted for a synthetic table: by all, or by every one and two of them."""
+    every = tuple(range(attributes))
+    return tuple(chosen for order in (1, 2) for chosen in combinations(every, order)) if wide else (every,)
+
+
+def counting(rows: RowQuery, attributes: Sequence[Attribute], dataset: Dataset, *, sets: Sets) -> Bounded:
+    """Rows, counted by these sets of attributes. Each row is in one cell of every set."""
     source = rows.source
     weight = None if source.one_row_a_person else Weight.for_rows(source.max_rows, Norm.L1)
     part = WeightedSum(
@@ -105,7 +111,7 @@ class Counted:
             places = places_of(bounded.query, statement, table)
             known = places >= 0  # others belong to no group, and an error about them would name them
             sizes = tuple(domain.sizes[i] for i in statement.keys)
-            codes = np.unravel_index(places[known], sizes)
+            codes = np.unravel_index(places[known], sizes) if sizes else ()
             counts = Counts(
                 codes=dict(zip(statement.keys, codes, strict=True)),
                 integers=integers_of(table[f"s{_PART}"])[known],

@@ -5,6 +5,8 @@ data is involved.
 """
 
 from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +16,16 @@ from discreet.compile.functions import emit
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.synth.attributes import Attribute, Listed
 
+if TYPE_CHECKING:
+    import duckdb
+
 
 def readable(condition: Expression, attributes: Sequence[Attribute]) -> tuple[int, ...] | None:
     """The attributes that a condition reads, in order; None if it reads anything else, or within bins."""
     listed = {
-        attribute.expression.name: i
+        attribute.column.name: i
         for i, attribute in enumerate(attributes)
-        if isinstance(attribute.expression, Field) and isinstance(attribute.values, Listed)
+        if isinstance(attribute.column, Field) and isinstance(attribute.values, Listed)
     }
     names = {field.name for field in fields_of(condition)}
     return tuple(sorted(listed[name] for name in names)) if names <= set(listed) else None
@@ -30,23 +35,30 @@ def cells_where(
     condition: Expression, attributes: Sequence[Attribute], chosen: Sequence[int]
 ) -> NDArray[np.bool_]:
     """For every cell of the table of the chosen attributes, whether the condition is true in it."""
-    import duckdb
-
     sizes = [attributes[i].size for i in chosen]
-    codes = np.unravel_index(np.arange(np.prod(sizes, dtype=np.int64)), sizes)
+    cells = np.arange(np.prod(sizes, dtype=np.int64))
+    codes = np.unravel_index(cells, sizes) if sizes else ()
     random = np.random.default_rng(0)  # nothing is drawn: values are listed
-    columns = {
+    columns = {"cell": cells} | {
         f"c{place}": attributes[i].drawn(code, random)
         for place, (i, code) in enumerate(zip(chosen, codes, strict=True))
     }
     names = {
         expression.name: f"c{place}"
         for place, i in enumerate(chosen)
-        if isinstance(expression := attributes[i].expression, Field)
+        if isinstance(expression := attributes[i].column, Field)
     }
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+    truth = emit(condition, DUCKDB, names)
+    with _database().cursor() as connection:
         connection.register("cells", columns)
-        truth = emit(condition, DUCKDB, names)
         found = connection.sql(f"SELECT ({truth}) IS TRUE AS holds FROM cells")  # noqa: S608  our own tree
         holds: NDArray[np.bool_] = np.asarray(found.fetchnumpy()["holds"], dtype=np.bool_)
     return holds
+
+
+@cache
+def _database() -> "duckdb.DuckDBPyConnection":
+    """An empty one, kept because opening it takes longer than anything that it is asked."""
+    import duckdb
+
+    return duckdb.connect(":memory:", config={"threads": 1})

@@ -240,7 +240,9 @@ class Online:
 
         def enough(variance: float) -> bool:
             spread = after(variance)
-            return replace(spread, variance=HEADROOM * spread.variance).reach(miss) <= most
+            roomy = replace(spread, variance=HEADROOM * spread.variance)
+            joined = spread.joined(single.spread) if single else spread
+            return max(roomy.reach(miss), joined.reach(miss)) <= most
 
         variance = _largest_variance(enough, most)
         noise, spread = self.pricing.noise(variance), after(variance)

@@ -9,7 +9,7 @@ from discreet.compile.rows import RowQuery
 from discreet.model.policy import Dataset
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.attributes import Attribute, domain_of
-from discreet.synth.counting import Counted, counting, table_sensitivity, unit_of
+from discreet.synth.counting import Counted, counting, sets_of, table_sensitivity, unit_of
 from discreet.synth.domain import Domain
 from discreet.synth.synthesis import MOST_CELLS, Progress, synthesise
 
@@ -53,6 +53,6 @@ def plan_synthesis(
     wide = domain_of(attributes).cells > MOST_CELLS
     return SynthesisPlan(
         attributes=attributes,
-        bounded=counting(rows, attributes, dataset, wide=wide),
+        bounded=counting(rows, attributes, dataset, sets=sets_of(len(attributes), wide=wide)),
         loss=loss,
     )

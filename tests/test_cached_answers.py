@@ -1,0 +1,227 @@
+"""Answers that serve for others, end to end: real files, a real engine, a real ledger."""
+
+from fractions import Fraction
+
+import duckdb
+import pytest
+
+from discreet.apps.session import open_curator
+from discreet.errors import BudgetExceeded, EngineFailed, PolicyError
+from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.synth.cache import Cache
+from discreet.synth.cached import decode_reading, encode_reading
+
+POLICY = """
+[dataset]
+name = "clinic"
+neighbours = "add_remove"
+budget = {{ epsilon = {epsilon}, delta = {delta} }}
+
+[tables.visits]
+source = "visits.parquet"
+person = "patient"
+max_rows = 2
+answers = "cached"
+cached_columns = {columns}
+
+[tables.visits.columns.age]
+bounds = [0, 9]
+
+[tables.visits.columns.cost]
+bounds = [0, 100]
+
+[tables.visits.columns.ward]
+keys = ["north", "south", "west"]
+"""
+ROWS = (
+    "SELECT range % 4000 AS patient, ['north', 'south', 'elsewhere', NULL][1 + (range % 7)::INT % 4] AS ward,"
+    " (range % 50)::DOUBLE AS cost, range % 10 AS age FROM range(6000)"
+)
+OLD = "SELECT count(*) AS old FROM visits WHERE age > 4"
+WITHIN = 60
+
+
+@pytest.fixture
+def folder(tmp_path):
+    duckdb.sql(f"COPY ({ROWS}) TO '{tmp_path}/visits.parquet'")
+    return tmp_path
+
+
+def curator_of(folder, *, epsilon=100.0, delta="1e-6", analyst="ann", columns='["ward", "age"]'):
+    policy = folder / "clinic.toml"
+    if not policy.exists():
+        policy.write_text(POLICY.format(epsilon=epsilon, delta=delta, columns=columns))
+    return open_curator(policy, analyst=analyst)
+
+
+def exact(folder, sql):
+    ((count,),) = duckdb.sql(sql.replace("visits", f"'{folder}/visits.parquet'")).fetchall()
+    return count
+
+
+def questions():
+    """All ranges of ages, in all wards or in one."""
+    for low in range(8):
+        for high in range(low, 8):
+            for ward in ("", " AND ward IN ('north', 'south')"):
+                yield f"SELECT count(*) FROM visits WHERE age BETWEEN {low} AND {high}{ward}"
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_many_questions_cost_less_than_each_of_them_and_are_as_right_as_they_say(folder, delta):
+    """72 questions, each within ± 60 at 1 − 10⁻⁹: none is off by more, but once in a million times."""
+    curator = curator_of(folder, delta=delta, epsilon=1000)
+    paid, each = Fraction(0), Fraction(0)
+    free, told = 0, {"within": WITHIN, "confidence": 1 - 1e-9}
+    alone = curator.plan(OLD, **told).loss
+    price = alone.epsilon if delta == "0" else alone.rho
+    for sql in questions():
+        found = curator.explain(sql, **told)
+        answer = curator.ask(sql, **told)
+        amount = found.loss.epsilon if delta == "0" else found.loss.rho
+        assert answer.cached == (amount == 0)
+        free += answer.cached
+        paid += amount
+        each += price
+        (low,), (high,) = answer.interval(answer.columns[0])
+        assert high - low <= 2 * WITHIN + 1e-6
+        assert low - 1e-6 <= exact(folder, sql) <= high + 1e-6
+    spent = curator.budget().spent
+    total = spent.epsilon if delta == "0" else spent.rho
+    assert float(paid) == pytest.approx(float(total), rel=1e-6)
+    assert free > 20
+    assert total < each * 2 / 3
+
+
+def test_what_was_paid_for_is_known_to_everybody_and_after_a_restart(folder):
+    first = curator_of(folder)
+    answer = first.ask(OLD, within=WITHIN)
+    assert not answer.cached
+    assert answer.columns == ("old",)
+    for curator in (first, curator_of(folder, analyst="bob")):
+        again = curator.ask(OLD, within=WITHIN)
+        assert again.cached
+        assert again.scalar() == answer.scalar()
+        assert curator.budget().spent == first.budget().spent
+        assert "free" in again.price()
+    closer = first.ask(OLD, within=WITHIN / 2)
+    assert not closer.cached  # only what is missing is paid
+    alone = first.plan(OLD, within=WITHIN / 2).loss.rho
+    assert float(closer.charged.rho) == pytest.approx(float(alone) * 3 / 4, rel=0.02)
+
+
+def test_new_data_begins_with_nothing(folder):
+    curator = curator_of(folder)
+    curator.ask(OLD, within=WITHIN)
+    curator._ledger.refresh("clinic")
+    assert not curator.ask(OLD, within=WITHIN).cached
+    assert curator.ask(OLD, within=WITHIN).cached
+
+
+@pytest.mark.parametrize(
+    ("sql", "price"),
+    [
+        (OLD, {"epsilon": 1}),
+        ("SELECT count(*) FROM visits WHERE cost > 10", {"within": WITHIN}),
+        ("SELECT count(*) FROM visits WHERE age > 4 AND cost > 10", {"within": WITHIN}),
+        ("SELECT sum(cost) FROM visits WHERE age > 4", {"within": 600}),
+        ("SELECT count(DISTINCT patient) FROM visits WHERE age > 4", {"within": WITHIN}),
+        ("SELECT count(*) / 2 FROM visits WHERE age > 4", {"within": WITHIN}),
+        ("SELECT ward, count(*) FROM visits GROUP BY ward", {"within": WITHIN}),
+        ("SELECT count(age) FROM visits", {"within": WITHIN}),
+        ("SELECT count(*) FROM visits WHERE age > 20", {"within": WITHIN}),
+    ],
+)
+def test_other_questions_are_asked_as_ever(folder, sql, price):
+    curator = curator_of(folder)
+    assert not curator.explain(sql, **price).way
+    answer = curator.ask(sql, **price)
+    assert not answer.cached
+    alone = curator.plan(sql, **price).loss.rho
+    assert float(curator.budget().spent.rho) == pytest.approx(float(alone), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) FROM visits",
+        "SELECT count(*) FILTER (WHERE age > 4) AS old FROM visits WHERE ward = 'north'",
+        "SELECT count(*) FROM visits AS v WHERE NOT (v.age > 4 OR v.ward LIKE 'n%')",
+        "SELECT count(*) FROM visits WHERE floor(age / 5) = 1",
+    ],
+)
+def test_counting_questions_in_any_words_are_for_the_cache(folder, sql):
+    curator = curator_of(folder)
+    assert "paid by itself" in curator.explain(sql, within=WITHIN).way
+    curator.ask(sql, within=WITHIN)
+    assert "free" in curator.explain(sql, within=WITHIN).way
+    assert curator.ask(sql, within=WITHIN).cached
+
+
+def test_a_charge_that_was_never_used_is_used_again(folder, monkeypatch):
+    curator = curator_of(folder)
+
+    def fails(*_):
+        raise EngineFailed("The database stopped.", remedy="Ask again.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(curator._engine, "run_each", fails)
+        with pytest.raises(EngineFailed):
+            curator.ask(OLD, within=WITHIN)
+    spent = curator.budget().spent
+    assert spent.rho > 0
+    assert not curator.ask(OLD, within=WITHIN).cached
+    assert curator.budget().spent == spent
+
+
+def test_two_who_want_the_same_at_once_pay_once_and_hear_the_same(folder, monkeypatch):
+    """Both decide before either has stored anything."""
+    ann, bob = curator_of(folder), curator_of(folder, analyst="bob")
+    asked = []
+    plain = Cache.ask
+
+    def in_between(self, count, request):
+        found = plain(self, count, request)
+        if not asked:
+            asked.append(found)
+            asked.append(bob.ask(OLD, within=WITHIN))
+        return found
+
+    monkeypatch.setattr(Cache, "ask", in_between)
+    answer = ann.ask(OLD, within=WITHIN)
+    assert answer.scalar() == asked[1].scalar()
+    assert ann.budget().spent.rho == asked[1].charged.rho
+
+
+def test_the_budget_holds(folder):
+    curator = curator_of(folder, epsilon=0.5, delta=0)
+    curator.ask(OLD, within=20)
+    with pytest.raises(BudgetExceeded):
+        curator.ask("SELECT count(*) FROM visits WHERE age > 5", within=20)
+    assert curator.ask(OLD, within=20).cached  # what is known is free also at the end
+    assert curator.budget().spent.epsilon <= Fraction(1, 2)
+
+
+def test_readings_are_stored_as_they_are(folder):
+    curator = curator_of(folder)
+    curator.ask(OLD, within=WITHIN)
+    entry = [entry for entry in curator._ledger.entries("clinic") if entry.key.startswith("cache:")][-1]
+    _, stored = curator._ledger.stored_answer("clinic", entry.key)
+    assert encode_reading(decode_reading(stored)) == stored
+
+
+@pytest.mark.parametrize(
+    "columns", ['["cost"]', '["wrad"]', '["patient"]', '["age", "age"]', "[]", '"age"', "[1]"]
+)
+def test_columns_that_cannot_be_cached_are_refused(folder, columns):
+    with pytest.raises(PolicyError) as refused:
+        curator_of(folder, columns=columns)
+    assert "cached_columns" in refused.value.problem
+
+
+def test_a_loss_is_in_the_datasets_currency(folder):
+    assert isinstance(curator_of(folder).explain(OLD, within=WITHIN).loss, ConcentratedLoss)
+    other = folder / "pure"
+    other.mkdir()
+    (other / "visits.parquet").write_bytes((folder / "visits.parquet").read_bytes())
+    assert isinstance(curator_of(other, delta=0).explain(OLD, within=WITHIN).loss, PureLoss)
