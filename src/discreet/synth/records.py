@@ -56,8 +56,10 @@ class Cells:
     farthest = float("inf")
 
     def __init__(self, domain: Domain) -> None:
-        grid = np.unravel_index(np.arange(domain.cells), domain.sizes)
-        self.columns: Sequence[NDArray[np.integer]] = [column.astype(np.int16) for column in grid]
+        grid = np.ix_(*(np.arange(size, dtype=np.int16) for size in domain.sizes))
+        self.columns: Sequence[NDArray[np.integer]] = [
+            np.broadcast_to(along, domain.sizes).ravel() for along in grid
+        ]
         self.weights: Floats = np.full(domain.cells, 1 / domain.cells)
         self._places: dict[tuple[int, ...], tuple[Marginal, NDArray[np.int32]]] = {}
 
