@@ -215,3 +215,62 @@ def test_a_canary_is_seen_no_better_than_the_price_allows_and_too_little_noise_i
     small = Sensitivity.scalar(2**19, Neighbours.ADD_REMOVE)
     monkeypatch.setattr(SynthesisPlan, "sensitivity", small)  # a quarter of what a person can do
     assert epsilon_seen(tmp_path / "broken") > 1.000001
+
+
+WORKLOAD = [
+    "SELECT count(*) FROM visits WHERE ward = 'north' AND age = 1",
+    "SELECT count(*) FROM visits WHERE age > 1",
+    "marginals 1",
+    "prefixes 1",
+    "ranges 2",
+]
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_a_workload_is_answered_well(folder, delta):
+    """Noise is a few rows at ε = 100: far below 10⁻⁹ to be off by a hundred and fifty."""
+    curator = curator_of(folder, epsilon=200, delta=delta)
+    spoken = []
+    table = curator.synthesize(
+        "SELECT ward, age FROM visits",
+        epsilon=100,
+        workload=WORKLOAD,
+        advance=lambda what, share: spoken.append((what, share)),
+    )
+    assert spoken[-1][1] == 1
+    rows = table.rows(6000).to_pandas()
+    for sql, pick in zip(WORKLOAD[:2], ((rows.ward == "north") & (rows.age == 1), rows.age > 1), strict=True):
+        ((exact,),) = duckdb.sql(sql.replace("visits", f"'{folder}/visits.parquet'")).fetchall()
+        assert pick.sum() == pytest.approx(exact, abs=150)
+    again = curator.synthesize("SELECT ward, age FROM visits", epsilon=100, workload=WORKLOAD)
+    assert again.repeated
+    other = curator.plan_synthesis("SELECT ward, age FROM visits", epsilon=100, workload=WORKLOAD[:1])
+    assert other != curator.plan_synthesis(
+        "SELECT ward, age FROM visits", epsilon=100, workload=WORKLOAD[1:2]
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT sum(age) FROM visits",
+        "SELECT count(*) FROM visits WHERE cost > 3",
+        "SELECT count(*) FROM visits WHERE aeg > 3",
+        "marginals",
+        "marginals 3",
+        "ranges 0",
+        "margins 2",
+    ],
+)
+def test_a_workload_that_makes_no_sense_costs_nothing(folder, question):
+    curator = curator_of(folder)
+    with pytest.raises(QueryRefused) as refused:
+        curator.synthesize("SELECT ward, age FROM visits", epsilon=1, workload=[question])
+    assert refused.value.remedy
+    assert curator.budget().spent.rho == 0
+
+
+def test_a_domain_too_large_for_a_workload_is_said_with_its_size(folder):
+    sql = "SELECT ward, age, cost, cost * 2 AS b, cost * 3 AS c, cost * 4 AS d FROM visits"
+    with pytest.raises(QueryRefused, match=r"different records"):
+        curator_of(folder).plan_synthesis(sql, epsilon=1, workload=["marginals 1"])

@@ -51,15 +51,16 @@ from discreet.model.exact import (
 )
 from discreet.model.policy import Dataset, KeyValue, PersonColumn, PrivateTable, ValueType
 from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.query import Query
 from discreet.model.receipt import Receipt
 from discreet.model.request import ByEpsilon, ByRho, Price, Request, Within
+from discreet.synth.asked import wanted_of
 from discreet.synth.attributes import Bins, attributes_of
 from discreet.synth.cache import Asked, Cache
 from discreet.synth.cached import CachedTable, encode_reading, plain_count
 from discreet.synth.explain import SynthesisExplanation, explain_synthesis
 from discreet.synth.online import FromCache
-from discreet.synth.plan import SynthesisPlan, plan_synthesis
-from discreet.synth.synthesis import Progress
+from discreet.synth.plan import Advance, SynthesisPlan, plan_synthesis
 from discreet.synth.table import SyntheticTable
 
 _MOST_PUBLIC_KEYS = 100_000
@@ -98,8 +99,7 @@ class Curator:
     ) -> Plan:
         """What would be run, its price and its error. Reads no data and costs nothing."""
         request = _request(epsilon, rho, within, confidence)
-        query = resolve(parse_sql(sql), self.dataset, self._keys_of_public_table)
-        return calibrate(bound(query, self.dataset), request, self.dataset)
+        return calibrate(bound(self._resolved(sql), self.dataset), request, self.dataset)
 
     def ask(
         self,
@@ -150,11 +150,14 @@ class Curator:
         epsilon: Number | None = None,
         rho: Number | None = None,
         bins: Bins = None,
+        workload: Sequence[str] = (),
     ) -> SynthesisPlan:
         """What a synthetic table would be made from, and its price. Reads no data and costs nothing."""
         rows = resolve_rows(parse_sql(sql), self.dataset, self._keys_of_public_table)
         loss = self._price_of_rows(epsilon, rho)
-        return plan_synthesis(rows, attributes_of(rows.columns, bins), loss, self.dataset)
+        attributes = attributes_of(rows.columns, bins)
+        wanted = wanted_of(workload, attributes, rows.source, self._resolved) if workload else ()
+        return plan_synthesis(rows, attributes, loss, self.dataset, wanted)
 
     def explain_synthesis(
         self,
@@ -163,9 +166,10 @@ class Curator:
         epsilon: Number | None = None,
         rho: Number | None = None,
         bins: Bins = None,
+        workload: Sequence[str] = (),
     ) -> SynthesisExplanation:
         """Price and error of a synthetic table, from the policy alone. Costs nothing."""
-        plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins)
+        plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
         emit_sql(plan, self._engine.relations, self._dialect)  # refuses what this engine cannot do
         return explain_synthesis(plan, self.dataset)
 
@@ -176,13 +180,15 @@ class Curator:
         epsilon: Number | None = None,
         rho: Number | None = None,
         bins: Bins = None,
-        progress: Progress = lambda *_: None,
+        workload: Sequence[str] = (),
+        advance: Advance = lambda *_: None,
     ) -> SyntheticTable:
         """A synthetic table of the columns of a SELECT. It is charged once; rows are drawn for free.
 
-        Numbers between bounds are put into `bins`, of all columns or by name.
+        Numbers between bounds are put into `bins`, of all columns or by name. All counts by up to three
+        columns are to be right; or, if a `workload` is given, its questions (`synth.asked`).
         """
-        plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins)
+        plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
         key = _key(plan)
         stored = self._ledger.stored_answer(self.dataset.name, key)
         if stored is not None:
@@ -191,7 +197,7 @@ class Curator:
         receipt = self._ledger.charge(
             self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
         )
-        learnt = plan.synthesised(self._exact(statements), progress)
+        learnt = plan.synthesised(self._exact(statements), advance)
         return self._synthetic(plan, receipt, self._ledger.store_answer(receipt, learnt), repeated=False)
 
     def close(self) -> None:
@@ -222,6 +228,9 @@ class Curator:
             receipt=receipt,
             repeated=repeated,
         )
+
+    def _resolved(self, sql: str) -> Query:
+        return resolve(parse_sql(sql), self.dataset, self._keys_of_public_table)
 
     def _asked_of_cache(self, plan: Plan) -> tuple[Cache, Asked] | None:
         """A counting question about cached columns, asked within an error; None for all others."""

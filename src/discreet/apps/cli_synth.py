@@ -14,6 +14,12 @@ from discreet.apps.options import policy_option
 @click.option("--epsilon", type=float, help="Pay this ε (pure, or at the dataset's δ).")
 @click.option("--rho", type=float, help="Pay this ρ (zCDP); needs a budget with a δ.")
 @click.option("--bins", metavar="N|COLUMN=N,…", help="How many bins columns of numbers have; 64 if not told.")
+@click.option(
+    "--workload",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Questions that matter, one a line, if not all tables of up to three columns.",
+)
 @click.option("--rows", type=int, metavar="N", help="How many rows to draw; about as many as there are.")
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="A new .parquet or .csv file."
@@ -37,6 +43,7 @@ def synth(
     epsilon: float | None,
     rho: float | None,
     bins: str | None,
+    workload: Path | None,
     rows: int | None,
     output: Path | None,
     report: Path | None,
@@ -56,6 +63,7 @@ def synth(
       discreet synth --columns ward,age,cost --epsilon 1 --output visits-synthetic.parquet
       discreet synth --columns ward,age,cost --bins cost=20 --epsilon 1 --rows 1000 --output few.csv
       discreet synth --columns ward,age --epsilon 1 --output new.parquet --report how-good.html
+      discreet synth --columns ward,age --epsilon 1 --workload questions.sql --output new.parquet
     """
     from discreet.apps.synth import SynthRequest, make_synthetic
 
@@ -66,6 +74,7 @@ def synth(
         epsilon=epsilon,
         rho=rho,
         bins=bins,
+        workload=workload,
         rows=rows,
         output=output,
         report=report,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -14,16 +15,23 @@ from rich.table import Table
 from discreet.answers.wording import charge_text, number_text
 from discreet.apps.answer_view import charge_json
 from discreet.apps.session import open_curator
-from discreet.curator import Curator
 from discreet.engines.running import Watch
 from discreet.errors import InvalidInput
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.synth.attributes import Bins
 from discreet.synth.explain import SynthesisExplanation
-from discreet.synth.synthesis import Progress
+from discreet.synth.plan import Advance
 from discreet.synth.table import SyntheticTable, checked_output, select_of
 
 _REPORTS = (".html", ".json")
+
+
+class _Question(TypedDict):
+    sql: str
+    epsilon: float | None
+    rho: float | None
+    bins: Bins
+    workload: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,15 +44,35 @@ class SynthRequest:
     epsilon: float | None
     rho: float | None
     bins: str | None
+    workload: Path | None
     rows: int | None
     output: Path | None
     report: Path | None
 
-    def sql(self, dataset: Dataset) -> str:
+    def question(self, dataset: Dataset) -> "_Question":
+        """What the curator is asked."""
         names = [name.strip() for name in self.columns.split(",") if name.strip()]
-        return select_of(names, self.table or _only_table(dataset), self.where)
+        return _Question(
+            sql=select_of(names, self.table or _only_table(dataset), self.where),
+            epsilon=self.epsilon,
+            rho=self.rho,
+            bins=self._bins(),
+            workload=self._questions(),
+        )
 
-    def bins_by_name(self) -> Bins:
+    def _questions(self) -> list[str]:
+        """The lines of the workload's file, without empty ones and comments."""
+        if self.workload is None:
+            return []
+        try:
+            lines = self.workload.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            raise InvalidInput(
+                f"“{self.workload}” cannot be read.", remedy="Give a text file, one question a line."
+            ) from None
+        return [line.strip() for line in lines if line.strip() and not line.strip().startswith("--")]
+
+    def _bins(self) -> Bins:
         if self.bins is None:
             return None
         if self.bins.strip().isdigit():
@@ -65,21 +93,16 @@ def make_synthetic(
     if not only_explain:
         _check_files(request)
     with open_curator(policy, analyst=analyst) as curator:
-        sql, bins = request.sql(curator.dataset), request.bins_by_name()
-        found = curator.explain_synthesis(sql, epsilon=request.epsilon, rho=request.rho, bins=bins)
+        found = curator.explain_synthesis(**request.question(curator.dataset))
         if only_explain:
             show_explanation(found, as_json=as_json)
             return
         if not as_json:
             _warn(found)
-        made = _made(curator, sql, request, bins)
+        with _watching() as (curator.watch, advance):
+            made = curator.synthesize(**request.question(curator.dataset), advance=advance)
     _write(made, request)
     _show(made, request, as_json=as_json)
-
-
-def _made(curator: Curator, sql: str, request: SynthRequest, bins: Bins) -> SyntheticTable:
-    with _watching() as (curator.watch, progress):
-        return curator.synthesize(sql, epsilon=request.epsilon, rho=request.rho, bins=bins, progress=progress)
 
 
 def _check_files(request: SynthRequest) -> None:
@@ -149,6 +172,12 @@ def show_explanation(found: SynthesisExplanation, *, as_json: bool) -> None:
         f" {found.share:.1%} of the budget. Nothing has been spent."
     )
     console.print(f"{found.cells:,} different records are possible; {found.form}.")
+    if found.questions:
+        console.print(
+            f"{found.questions:,} questions; those that come out badly are measured, each to about"
+            f" ± {number_text(found.question_error, found.question_error)} rows at 95 %."
+        )
+        return
     table = Table(box=SIMPLE_HEAD)
     for heading in ("columns", "tables", "noise of a count", *(f"n = {size:,}" for size in found.sizes)):
         table.add_column(heading, justify="right")
@@ -173,7 +202,7 @@ def _warn(found: SynthesisExplanation) -> None:
 
 
 @contextmanager
-def _watching() -> Iterator[tuple[Watch | None, Progress]]:
+def _watching() -> Iterator[tuple[Watch | None, Advance]]:
     """What is done, in which round, how well, and how long it will take; only where somebody watches."""
     if not sys.stderr.isatty():
         yield None, lambda *_: None
@@ -193,13 +222,7 @@ def _watching() -> Iterator[tuple[Watch | None, Progress]]:
         def counting(share: float | None) -> None:
             bar.update(task, total=None if share is None else 1, completed=share or 0)
 
-        def fitting(order: int, sweep: int, misfit: float) -> None:
-            text = f"Fitting tables of {order} columns, round {sweep}: {misfit:.2f} times the noise"
-            done = _ROUNDS * (order - 2) + min(sweep, _ROUNDS)
-            bar.update(task, description=text, total=_ROUNDS * 2, completed=done)
+        def fitting(what: str, share: float) -> None:
+            bar.update(task, description=what, total=1, completed=share)
 
         yield counting, fitting
-
-
-_ROUNDS = 25
-"""About as many as a fit takes, to tell how long it will be."""

@@ -13,7 +13,10 @@ from discreet.compile.calibrate import Charge, budget_of
 from discreet.compile.explain import epsilon_of
 from discreet.model.policy import Dataset
 from discreet.model.privacy import PureLoss
+from discreet.model.sensitivity import Sensitivity
+from discreet.synth.asked import workload_of
 from discreet.synth.plan import SynthesisPlan
+from discreet.synth.price import FIRST_ROUNDS, price, variance
 from discreet.synth.synthesis import MOST_CELLS, Stage, stages_of
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -46,11 +49,17 @@ class SynthesisExplanation:
     form: str
     """What will stand for the data, in words."""
     stages: tuple[ExplainedStage, ...]
+    questions: int = 0
+    """Of a workload; then there are no stages."""
+    question_error: float = 0.0
+    """Of a question that is measured in a round of usual length, at 95 % confidence, in rows."""
     sizes: tuple[int, ...] = SIZES
 
     @property
     def warning(self) -> str:
         """What to do if this price buys little; empty if it buys something."""
+        if not self.stages:
+            return ""
         last = self.stages[min(1, len(self.stages) - 1)]
         if last.shares[SIZES.index(100_000)] < 1:
             return ""
@@ -75,6 +84,8 @@ class SynthesisExplanation:
                 }
                 for stage in self.stages
             ],
+            "questions": self.questions,
+            "question_error": self.question_error,
             "warning": self.warning,
         }
 
@@ -82,6 +93,17 @@ class SynthesisExplanation:
 def explain_synthesis(plan: SynthesisPlan, dataset: Dataset) -> SynthesisExplanation:
     """Describe a plan."""
     domain, budget = plan.domain, budget_of(dataset)
+    if plan.wanted:
+        return SynthesisExplanation(
+            loss=plan.loss,
+            epsilon=epsilon_of(plan.loss, dataset),
+            share=float(_amount(plan.loss) / _amount(budget)),
+            cells=domain.cells,
+            form="each will have a weight",
+            stages=(),
+            questions=workload_of(plan.wanted, domain).questions,
+            question_error=_AT_95 * _round_deviation(plan),
+        )
     stages = stages_of(domain, loss=plan.loss, sensitivity=plan.sensitivity, unit=plan.unit)
     small = domain.cells <= MOST_CELLS
     return SynthesisExplanation(
@@ -102,6 +124,13 @@ def _explained(stage: Stage) -> ExplainedStage:
         error=_AT_95 * stage.sigma,
         shares=tuple(moved / size for size in SIZES),
     )
+
+
+def _round_deviation(plan: SynthesisPlan) -> float:
+    currency = price(plan.loss)
+    each = currency.total / FIRST_ROUNDS * (1 - currency.selecting)
+    one = Sensitivity.scalar(plan.sensitivity.linf, plan.sensitivity.neighbours)
+    return sqrt(variance(currency.noise(each, one))) / plan.unit
 
 
 def _amount(loss: Charge) -> float:
