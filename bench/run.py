@@ -12,6 +12,7 @@ import extreme_scales
 import local
 import local_collect
 import local_javascript
+import online
 import scalar_release
 import startup
 import timing_leak
@@ -23,7 +24,7 @@ def main() -> int:
     start = perf_counter()
     figures = []
     scripts = (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines)
-    for script in (*scripts, local, local_collect, local_javascript):
+    for script in (*scripts, local, local_collect, local_javascript, online):
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)

@@ -56,6 +56,8 @@ from discreet.synth.records import Floats
 HEADROOM = 1.25
 """A table is bought with a variance this much lower than the question at hand needs, for those to come."""
 
+_WIDE = 2.0**40
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimate:
@@ -153,11 +155,8 @@ class Online:
         if known and known.reach(miss) <= most:
             return FromCache(reach=known.reach(miss))
         pay = self._pay(question, known, most, miss)
-        if not question.attributes:
-            return pay  # the table of no attributes is this one count
-        buy = self._buy(question, most, miss)
-        rent = self._rented(question.attributes) + _amount(pay.loss)
-        return buy if _amount(buy.loss) <= rent else pay
+        affordable = self._rented(question.attributes) + _amount(pay.loss)
+        return self._buy(question, most, miss, affordable) or pay
 
     def answer(self, question: Question) -> Estimate:
         """The best estimate there is. Free."""
@@ -213,7 +212,7 @@ class Online:
 
     def _pay(self, question: Question, known: Spread | None, most: float, miss: float) -> Pay:
         def after(variance: float) -> Spread:
-            fresh = self.pricing.spread(self.pricing.noise(variance))
+            fresh = self.pricing.spread_at(variance)
             return known.joined(fresh) if known else fresh
 
         variance = _largest_variance(lambda v: after(v).reach(miss) <= most, most)
@@ -227,16 +226,16 @@ class Online:
             reach=after(variance).reach(miss),
         )
 
-    def _buy(self, question: Question, most: float, miss: float) -> Buy:
+    def _buy(self, question: Question, most: float, miss: float, affordable: Fraction) -> Buy | None:
+        """The cheapest table that is enough, if it costs no more than is affordable."""
         mine, single = question.attributes, self._singles.get(question.key)
         spreads, parts = self._spreads(), question.parts()
 
         def after(variance: float) -> Spread:
-            fresh = self.pricing.spread(self.pricing.noise(variance))
+            fresh = self.pricing.spread_at(variance)
             tables = {**spreads, mine: spreads[mine].joined(fresh) if mine in spreads else fresh}
             weights = coefficients(question, tables, self.domain.sizes, parts)
-            assert weights is not None  # noqa: S101
-            return spread_of(weights, tables, self.domain.sizes)
+            return spread_of(weights or {}, tables, self.domain.sizes)
 
         def enough(variance: float) -> bool:
             spread = after(variance)
@@ -244,7 +243,10 @@ class Online:
             joined = spread.joined(single.spread) if single else spread
             return max(roomy.reach(miss), joined.reach(miss)) <= most
 
-        variance = _largest_variance(enough, most)
+        least = self.pricing.table_variance(affordable)
+        if not mine or not enough(least):  # the table of no attributes is the question itself
+            return None
+        variance = largest_that(enough, least, max(least, most**2) * _WIDE)
         noise, spread = self.pricing.noise(variance), after(variance)
         return Buy(
             attributes=mine,
@@ -258,7 +260,7 @@ class Online:
 
 def _largest_variance(fits: Callable[[float], bool], most: float) -> float:
     """The most noise that fits, to ten digits."""
-    return largest_that(fits, most**2 * 2.0**-60, most**2 * 2.0**40)
+    return largest_that(fits, most**2 / _WIDE, most**2 * _WIDE)
 
 
 def _amount(loss: PureLoss | ConcentratedLoss) -> Fraction:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
+from discreet.model.exact import whole
 from discreet.synth.domain import Domain
 from discreet.synth.records import Floats
 
@@ -46,17 +47,17 @@ class Question:
                 chosen = first.squeeze(axis=len(kept))  # every value is counted alike
             else:
                 kept.append(attribute)
-        return cls(attributes=tuple(kept), mask=np.ascontiguousarray(chosen))
+        return cls(attributes=tuple(kept), mask=np.array(chosen, order="C"))
 
     @classmethod
     def where(cls, domain: Domain, allowed: Mapping[int, Sequence[int]]) -> "Question":
         """All cells whose every named attribute has one of the values that are allowed for it."""
+        _check_attributes(domain, tuple(allowed))
         mask: Mask = np.ones((), dtype=np.bool_)
         for attribute, values in allowed.items():
-            if not 0 <= attribute < len(domain.sizes):
-                raise _unknown()
-            axis = np.zeros(domain.sizes[attribute], dtype=np.bool_)
-            axis[np.asarray(values, dtype=np.int64)] = True
+            size = domain.sizes[attribute]
+            axis = np.zeros(size, dtype=np.bool_)
+            axis[[whole(value, "a value", 0, size - 1) for value in values]] = True
             mask = np.logical_and.outer(mask, axis)
         return cls.about(domain, tuple(allowed), mask)
 
@@ -88,14 +89,8 @@ class Question:
 
 
 def _check(domain: Domain, attributes: Attributes, mask: NDArray[np.generic]) -> None:
-    if len(set(attributes)) < len(attributes) or not set(attributes) <= set(range(len(domain.sizes))):
-        raise _unknown()
+    _check_attributes(domain, attributes)
     shape = tuple(domain.sizes[each] for each in attributes)
-    if prod(shape) > MOST_CELLS:
-        raise InvalidInput(
-            f"A question over {prod(shape):,} cells is too wide.",
-            remedy=f"Ask about fewer attributes, or coarser ones: at most {MOST_CELLS:,} cells.",
-        )
     if mask.dtype != np.bool_ or mask.shape != shape:
         raise InvalidInput(
             "A mask says true or false of every cell of its table.",
@@ -103,8 +98,15 @@ def _check(domain: Domain, attributes: Attributes, mask: NDArray[np.generic]) ->
         )
 
 
-def _unknown() -> InvalidInput:
-    return InvalidInput(
-        "A question names attributes of its domain, each once.",
-        remedy="Give their positions, from 0.",
-    )
+def _check_attributes(domain: Domain, attributes: Attributes) -> None:
+    if len(set(attributes)) < len(attributes) or not set(attributes) <= set(range(len(domain.sizes))):
+        raise InvalidInput(
+            "A question names attributes of its domain, each once.",
+            remedy="Give their positions, from 0.",
+        )
+    cells = prod(domain.sizes[each] for each in attributes)
+    if cells > MOST_CELLS:
+        raise InvalidInput(
+            f"A question over {cells:,} cells is too wide.",
+            remedy=f"Ask about fewer attributes, or coarser ones: at most {MOST_CELLS:,} cells.",
+        )

@@ -13,6 +13,7 @@ its variance holds of the largest (`noise.sums`). Half a grid step is added for 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from math import log, prod, sqrt
 from statistics import NormalDist
 from typing import TypeAlias
@@ -32,6 +33,8 @@ from discreet.synth.records import Floats
 
 Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
 Coefficients: TypeAlias = dict[Attributes, Floats]
+
+_SMOOTH = 1 + 1e-6  # a Gaussian's σ² on the grid, from where on its lattice hardly shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,12 @@ class Pricing:
             return DiscreteGaussian(sigma_squared=round_down(variance * self.unit**2))
         return DiscreteLaplace(scale=round_down(sqrt(variance / 2) * self.unit))
 
+    def table_variance(self, amount: Fraction) -> float:
+        """Of each count, in people, in a table that costs this much ε or ρ."""
+        if self.concentrated:
+            return float(self.table.l2_squared / (2 * amount)) / self.unit**2
+        return 2 * (float(self.table.l1 / amount) / self.unit) ** 2
+
     def loss(self, noise: Noise, *, table: bool) -> PureLoss | ConcentratedLoss:
         return noise.loss(self.table if table else self.single)
 
@@ -65,10 +74,14 @@ class Pricing:
                 "A reading was paid in another currency.", remedy="Keep ε and ρ in caches of their own."
             )
         if isinstance(noise, DiscreteGaussian):
-            variance = float(noise.sigma_squared) / self.unit**2
-            return Spread(variance=variance, largest=0.0, smooth=noise.sigma_squared >= 1, step=1 / self.unit)
-        scale = float(noise.scale) / self.unit
-        return Spread(variance=2 * scale**2, largest=scale, smooth=True, step=1 / self.unit)
+            return self.spread_at(float(noise.sigma_squared) / self.unit**2)
+        return self.spread_at(2 * (float(noise.scale) / self.unit) ** 2)
+
+    def spread_at(self, variance: float) -> "Spread":
+        """Of one draw with this variance."""
+        laplace = 0.0 if self.concentrated else sqrt(variance / 2)
+        smooth = not self.concentrated or variance * self.unit**2 >= _SMOOTH
+        return Spread(variance=variance, largest=laplace, smooth=smooth, step=1 / self.unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
