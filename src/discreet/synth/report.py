@@ -207,12 +207,13 @@ def _column(
     held = [[labels[int(i)] for i in np.flatnonzero(codes == bin_)] for bin_ in range(len(best.counts))]
     return ColumnQuality(
         name=name,
-        values=tuple(_joined(each) for each in held),
+        values=tuple(joined(each) for each in held),
         synthetic=tuple(shares(synthetic.records, best.marginal).tolist()),
         measured=tuple((best.counts / synthetic.people).tolist()),
         error=sqrt(best.variance) / synthetic.people,
     )
 
 
-def _joined(labels: Sequence[str]) -> str:
+def joined(labels: Sequence[str]) -> str:
+    """Neighbouring values as one: the first and the last."""
     return labels[0] if len(labels) == 1 else f"{labels[0]} … {labels[-1]}"

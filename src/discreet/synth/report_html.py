@@ -202,9 +202,9 @@ def _reading(quality: Quality) -> str:
     return (
         "<section><h2>How to read this</h2><p>It was counted how many people are in each cell of a table, "
         "and random noise was added, so that no person can be told from the counts. The <b>distance</b> is "
-        "the share of people who would have to be in another cell to make the synthetic table agree with those "
-        "noisy counts. The <b>noise floor</b> is the distance that a perfect copy of the data would show on "
-        f"average, from noise alone.</p><p>{_OF_OTHERS if quality.independent else _OF_OWN}</p>"
+        "the share of people who would have to be in another cell to make the synthetic table agree with "
+        "those noisy counts. The <b>noise floor</b> is the distance that a perfect copy of the data would "
+        f"show on average, from noise alone.</p><p>{_OF_OTHERS if quality.independent else _OF_OWN}</p>"
         f"{_REHEARSED if rehearsed else ''}</section>"
     )
 

@@ -5,7 +5,7 @@ from html import escape
 from math import floor, isfinite, log10, sqrt
 
 from discreet.synth.relations import Relation
-from discreet.synth.report import FOLLOWED, ColumnQuality, TableQuality
+from discreet.synth.report import FOLLOWED, ColumnQuality, TableQuality, joined
 
 _FEW = 9  # values that are shown by name
 _MOST_BARS = 48
@@ -14,6 +14,8 @@ _LONGEST = 17  # letters of a value
 
 def percent(share: float) -> str:
     """With two digits that count."""
+    if share > 1:
+        return "over 100 %"
     if share <= 0:
         return "0 %"
     places = max(0, 1 - floor(log10(100 * share)))
@@ -35,8 +37,8 @@ def scatter(tables: Sequence[TableQuality]) -> str:
 
     lines = [
         f'<path d="M{x(t)} {top}V{height - bottom}M{left} {y(t)}H{width - 12}" class="grid"/>'
-        f'<text x="{x(t)}" y="{height - bottom + 16}" text-anchor="middle">{percent(t)}</text>'
-        f'<text x="{left - 7}" y="{y(t) + 4}" text-anchor="end">{percent(t)}</text>'
+        f'<text x="{x(t)}" y="{height - bottom + 16}" text-anchor="middle">{100 * t:g} %</text>'
+        f'<text x="{left - 7}" y="{y(t) + 4}" text-anchor="end">{100 * t:g} %</text>'
         for t in _decades(low, high)
     ]
     first, last = 10**low, 10**high
@@ -152,7 +154,7 @@ def _thinned(told: ColumnQuality) -> ColumnQuality:
     parts = [slice(start, start + each) for start in starts]
     return ColumnQuality(
         name=told.name,
-        values=tuple(f"{told.values[part][0]} … {told.values[part][-1]}" for part in parts),
+        values=tuple(joined(told.values[part]) for part in parts),
         synthetic=tuple(sum(told.synthetic[part]) for part in parts),
         measured=tuple(sum(told.measured[part]) for part in parts),
         error=told.error * sqrt(each),
