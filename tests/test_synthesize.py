@@ -11,7 +11,7 @@ from discreet.errors import BudgetExceeded, EngineFailed, InvalidInput, QueryRef
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth.plan import SynthesisPlan
+from discreet.synth.release.plan import SynthesisPlan
 
 POLICY = """
 [dataset]

@@ -54,14 +54,15 @@ from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.query import Query
 from discreet.model.receipt import Receipt
 from discreet.model.request import ByEpsilon, ByRho, Price, Request, Within
-from discreet.synth.asked import wanted_of
-from discreet.synth.attributes import Bins, attributes_of
 from discreet.synth.cache import Asked, Cache
 from discreet.synth.cached import CachedTable, encode_reading, plain_count
-from discreet.synth.explain import SynthesisExplanation, explain_synthesis
 from discreet.synth.online import FromCache
-from discreet.synth.plan import Advance, SynthesisPlan, plan_synthesis
-from discreet.synth.table import SyntheticTable
+from discreet.synth.release.asked import wanted_of
+from discreet.synth.release.attributes import Bins, attributes_of
+from discreet.synth.release.explain import SynthesisExplanation, explain_synthesis
+from discreet.synth.release.plan import Advance, SynthesisPlan, plan_synthesis
+from discreet.synth.release.table import SyntheticTable
+from discreet.synth.report import Quality
 
 _MOST_PUBLIC_KEYS = 100_000
 
@@ -197,8 +198,28 @@ class Curator:
         receipt = self._ledger.charge(
             self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
         )
-        learnt = plan.synthesised(self._exact(statements), advance)
+        learnt = plan.synthesised(self._exact(statements), advance).encode()
         return self._synthetic(plan, receipt, self._ledger.store_answer(receipt, learnt), repeated=False)
+
+    def check_synthetic(
+        self, table: SyntheticTable, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> Quality:
+        """How good a synthetic table is, compared with the data itself: measured anew, and charged."""
+        loss = self._price_of_rows(epsilon, rho)
+        key = hashlib.sha256(repr(("check", loss)).encode() + table.encoded).hexdigest()
+        stored = self._ledger.stored_answer(self.dataset.name, key)
+        if stored is None:
+            statements = self._prepared(table.plan)
+            receipt = self._ledger.charge(
+                self.dataset.name,
+                analyst=self.analyst,
+                question=f"How good is the synthetic table of receipt {table.receipt.number}?",
+                key=key,
+                loss=loss,
+            )
+            measured = table.plan.measured(self._exact(statements), table.learnt, loss)
+            stored = receipt, self._ledger.store_answer(receipt, encode_measurements(measured))
+        return table.plan.quality(table.learnt, decode_measurements(stored[1]))
 
     def close(self) -> None:
         """Let go of the data and the ledger; what was charged is durable already."""
@@ -282,7 +303,7 @@ class Curator:
         self, plan: SynthesisPlan, receipt: Receipt, stored: bytes, *, repeated: bool
     ) -> SyntheticTable:
         return SyntheticTable(
-            attributes=plan.attributes,
+            plan=plan,
             encoded=stored,
             charged=receipt.charged,
             left=self.budget().left,

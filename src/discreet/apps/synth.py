@@ -18,10 +18,10 @@ from discreet.apps.session import open_curator
 from discreet.engines.running import Watch
 from discreet.errors import InvalidInput
 from discreet.model.policy import Dataset, PrivateTable
-from discreet.synth.attributes import Bins
-from discreet.synth.explain import SynthesisExplanation
-from discreet.synth.plan import Advance
-from discreet.synth.table import SyntheticTable, checked_output, select_of
+from discreet.synth.release.attributes import Bins
+from discreet.synth.release.explain import SynthesisExplanation
+from discreet.synth.release.plan import Advance
+from discreet.synth.release.table import SyntheticTable, checked_output, select_of
 
 _REPORTS = (".html", ".json")
 

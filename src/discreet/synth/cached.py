@@ -24,14 +24,14 @@ from discreet.model.query import Aggregate, Filter, Query, Relation, Scan
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.synth.attributes import Attribute, attributes_of, domain_of
-from discreet.synth.counting import Counted, counting, table_sensitivity, unit_of
 from discreet.synth.domain import MOST_VALUES, Domain, Marginal
-from discreet.synth.masks import cells_where, readable
 from discreet.synth.online import Buy, Pay
 from discreet.synth.question import MOST_CELLS, Question
 from discreet.synth.readings import Pricing, Reading
-from discreet.synth.table import select_of
+from discreet.synth.release.attributes import Attribute, attributes_of, domain_of
+from discreet.synth.release.counting import Counted, counting, table_sensitivity, unit_of
+from discreet.synth.release.masks import cells_where, readable
+from discreet.synth.release.table import select_of
 
 _TRUE = Literal(value=True, type=ValueType.BOOLEAN)
 

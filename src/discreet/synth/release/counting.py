@@ -24,8 +24,8 @@ from discreet.compile.weights import Norm, Weight
 from discreet.model.policy import Dataset
 from discreet.model.query import Query
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth.attributes import Attribute
 from discreet.synth.domain import Domain, Marginal
+from discreet.synth.release.attributes import Attribute
 
 Sets: TypeAlias = tuple[tuple[int, ...], ...]
 

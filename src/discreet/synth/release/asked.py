@@ -15,11 +15,11 @@ import numpy as np
 
 from discreet.errors import QueryRefused
 from discreet.model.query import Filter, Query, Relation, Scan
-from discreet.synth.attributes import Attribute
 from discreet.synth.cached import plain_count
 from discreet.synth.domain import Domain
-from discreet.synth.masks import cells_where, readable
 from discreet.synth.question import MOST_CELLS
+from discreet.synth.release.attributes import Attribute
+from discreet.synth.release.masks import cells_where, readable
 from discreet.synth.workload import Workload
 
 _KINDS: dict[str, Callable[[Domain, int], Workload]] = {

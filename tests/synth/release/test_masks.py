@@ -6,8 +6,8 @@ import pytest
 from discreet.compile.parse_sql import parse_sql
 from discreet.compile.resolve import resolve
 from discreet.compile.rows import resolve_rows
-from discreet.synth.attributes import attributes_of
-from discreet.synth.masks import cells_where, readable
+from discreet.synth.release.attributes import attributes_of
+from discreet.synth.release.masks import cells_where, readable
 from tests.compile.clinic import Database, clinic, public_keys
 
 SQL = "SELECT ward, age, cost FROM visits"

@@ -14,10 +14,10 @@ from discreet.compile.parse_sql import parse_sql
 from discreet.compile.rows import resolve_rows
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import PureLoss
-from discreet.synth.attributes import attributes_of
-from discreet.synth.counting import Counted, counting, sets_of
 from discreet.synth.domain import Marginal
-from discreet.synth.plan import SynthesisPlan
+from discreet.synth.release.attributes import attributes_of
+from discreet.synth.release.counting import Counted, counting, sets_of
+from discreet.synth.release.plan import SynthesisPlan
 from tests.compile.clinic import Database, clinic, public_keys
 
 DATABASE = Database()

@@ -1,6 +1,6 @@
 """What a synthetic table will be made from, and its price: no data is read, and nothing is spent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -12,13 +12,16 @@ from discreet.compile.rows import RowQuery
 from discreet.errors import QueryRefused
 from discreet.model.policy import Dataset
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth.asked import Wanted, workload_of
-from discreet.synth.attributes import Attribute, domain_of
-from discreet.synth.counting import Counted, counting, sets_of, table_sensitivity, unit_of
-from discreet.synth.domain import Domain
+from discreet.synth.domain import Domain, Marginal
+from discreet.synth.explicit import Halves
+from discreet.synth.measurement import Measurement, measure
 from discreet.synth.mwem import MOST_CELLS as MOST_CELLS_FOR_QUESTIONS
 from discreet.synth.mwem import mwem
-from discreet.synth.synthesis import MOST_CELLS, Synthetic, synthesise
+from discreet.synth.release.asked import Wanted, workload_of
+from discreet.synth.release.attributes import Attribute, domain_of
+from discreet.synth.release.counting import Counted, counting, sets_of, table_sensitivity, unit_of
+from discreet.synth.report import Quality, counts_of, quality
+from discreet.synth.synthesis import MOST_CELLS, Exact, Synthetic, synthesise
 
 Advance: TypeAlias = Callable[[str, float], object]
 """Told what is being done, and about how much of everything is done."""
@@ -37,25 +40,53 @@ class SynthesisPlan:
     wanted: tuple[Wanted, ...] = ()
     """Questions that it has to answer well; all tables of few columns if there are none."""
 
-    def synthesised(self, exact: Results, advance: Advance = lambda *_: None) -> bytes:
+    def synthesised(self, results: Results, advance: Advance = lambda *_: None) -> Synthetic:
         """Measure and fit. Exact numbers live in this call alone; what is given costs `loss`."""
-        counted = Counted(self.domain, self.bounded, exact)
+        return self._from(Counted(self.domain, self.bounded, results), advance)
+
+    def measured(self, results: Results, learnt: Synthetic, loss: Charge) -> list[Measurement]:
+        """The tables that were measured for a synthetic table, measured anew; costs the loss in all."""
+        marginals = self._tables(learnt)
+        counted = Counted(self.domain, self.bounded, results)(marginals)
+        each = share_of(loss, Fraction(1, len(marginals)))
+        return [
+            measure(marginal, counts, loss=each, sensitivity=self.sensitivity, unit=self.unit)
+            for marginal, counts in zip(marginals, counted, strict=True)
+        ]
+
+    def quality(self, learnt: Synthetic, against: Sequence[Measurement] | None = None) -> Quality:
+        """Compared with its own measurements, or with others; rehearsed to tell how far the truth is."""
+        reference = None if against is None else {m.marginal: (m.counts, m.variance) for m in against}
+        return quality(
+            learnt,
+            [attribute.name for attribute in self.attributes],
+            labels=[attribute.texts() for attribute in self.attributes],
+            reference=reference,
+            rehearsal=self._from(counts_of(learnt, self.unit), lambda *_: None),
+        )
+
+    def _tables(self, learnt: Synthetic) -> list[Marginal]:
+        """Those that are whole tables; of a workload of questions, all of one and two attributes."""
+        whole = [m.marginal for m in learnt.measurements if not isinstance(m.marginal, Halves)]
+        return whole or [each for order in (1, 2) for each in self.domain.marginals(order)]
+
+    def _from(self, exact: Exact, advance: Advance) -> Synthetic:
         if self.wanted:
-            return self._for_questions(counted, advance).encode()
+            return self._for_questions(exact, advance)
         return synthesise(
             self.domain,
-            counted,
+            exact,
             loss=self.loss,
             sensitivity=self.sensitivity,
             unit=self.unit,
             progress=partial(_fitting, advance),
-        ).encode()
+        )
 
-    def _for_questions(self, counted: Counted, advance: Advance) -> Synthetic:
+    def _for_questions(self, exact: Exact, advance: Advance) -> Synthetic:
         """Multiplicative weights that pick, privately, what they answer badly."""
         return mwem(
             workload_of(self.wanted, self.domain),
-            counted,
+            exact,
             loss=self.loss,
             sensitivity=self.sensitivity,
             unit=self.unit,

@@ -9,7 +9,7 @@ import pytest
 from discreet.compile.parse_sql import parse_sql
 from discreet.compile.rows import resolve_rows
 from discreet.errors import InvalidInput, QueryRefused
-from discreet.synth.attributes import BINS, Binned, Listed, attributes_of
+from discreet.synth.release.attributes import BINS, Binned, Listed, attributes_of
 from tests.compile.clinic import clinic, public_keys
 
 CHANCE = np.random.default_rng(7)

@@ -14,9 +14,9 @@ from discreet.compile.explain import epsilon_of
 from discreet.model.policy import Dataset
 from discreet.model.privacy import PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth.asked import workload_of
-from discreet.synth.plan import SynthesisPlan
 from discreet.synth.price import FIRST_ROUNDS, price, variance
+from discreet.synth.release.asked import workload_of
+from discreet.synth.release.plan import SynthesisPlan
 from discreet.synth.synthesis import MOST_CELLS, Stage, stages_of
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

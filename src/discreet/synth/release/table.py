@@ -14,7 +14,9 @@ from discreet.errors import InvalidInput
 from discreet.model.exact import positive_count
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.receipt import Receipt
-from discreet.synth.attributes import Attribute
+from discreet.synth.release.attributes import Attribute
+from discreet.synth.release.plan import SynthesisPlan
+from discreet.synth.report import Quality
 from discreet.synth.synthesis import Synthetic
 
 _ENDINGS = (".parquet", ".csv")
@@ -46,7 +48,7 @@ class SyntheticRows(Tabular):
 class SyntheticTable:
     """What was learnt of a table, what it cost, and what is left."""
 
-    attributes: tuple[Attribute, ...]
+    plan: SynthesisPlan
     encoded: bytes
     charged: PureLoss | ConcentratedLoss
     left: PureLoss | ConcentratedLoss
@@ -58,6 +60,10 @@ class SyntheticTable:
     def learnt(self) -> Synthetic:
         """The weights, and the noisy tables behind them."""
         return Synthetic.decode(self.encoded)
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        return self.plan.attributes
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -81,6 +87,10 @@ class SyntheticTable:
                 columns=self.columns, values=values, raw={}, low={}, high={}, confidence=0.95, notes=()
             )
         )
+
+    def quality(self) -> Quality:
+        """How good it is, from what was measured alone: free. It takes about as long as to make the table."""
+        return self.plan.quality(self.learnt)
 
     def price(self) -> str:
         """What it cost and what is left, in a sentence."""

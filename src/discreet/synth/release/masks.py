@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.compile.dialects.duckdb import DUCKDB
 from discreet.compile.functions import emit
 from discreet.model.expression import Expression, Field, fields_of
-from discreet.synth.attributes import Attribute, Listed
+from discreet.synth.release.attributes import Attribute, Listed
 
 if TYPE_CHECKING:
     import duckdb
