@@ -28,6 +28,7 @@ from discreet.compile.calibrate import (
     charge_of,
     check_cap,
 )
+from discreet.compile.counts import plain_count
 from discreet.compile.dialects import DIALECTS
 from discreet.compile.emit_sql import Planned, Statement, emit_public_keys, emit_sql
 from discreet.compile.exact import Results
@@ -55,7 +56,7 @@ from discreet.model.query import Query
 from discreet.model.receipt import Receipt
 from discreet.model.request import ByEpsilon, ByRho, Price, Request, Within
 from discreet.synth.cache import Asked, Cache
-from discreet.synth.cached import CachedTable, encode_reading, plain_count
+from discreet.synth.cached import CachedTable, encode_reading
 from discreet.synth.online import FromCache
 from discreet.synth.release.asked import wanted_of
 from discreet.synth.release.attributes import Bins, attributes_of

@@ -15,13 +15,14 @@ from rich.table import Table
 from discreet.answers.wording import charge_text, number_text
 from discreet.apps.answer_view import charge_json
 from discreet.apps.session import open_curator
+from discreet.compile.rows import select_of
 from discreet.engines.running import Watch
 from discreet.errors import InvalidInput
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.synth.release.attributes import Bins
 from discreet.synth.release.explain import SynthesisExplanation
 from discreet.synth.release.plan import Advance
-from discreet.synth.release.table import SyntheticTable, checked_output, select_of
+from discreet.synth.release.table import SyntheticTable, checked_output
 
 _REPORTS = (".html", ".json")
 

@@ -1,5 +1,6 @@
 """SELECT of plain rows: what a synthetic table or a model is made from. No row of it is ever shown."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -70,3 +71,10 @@ def _column(item: exp.Expression, select: exp.Select, scope: Scope) -> RowColumn
         expression = scope.clamped(expression)
         values = public_values(expression, select, scope)
     return RowColumn(name=name, expression=expression, values=values)
+
+
+def select_of(columns: Sequence[str], table: str, where: str | None = None) -> str:
+    """The rows of a table, as SQL."""
+    names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+    quoted = '"' + table.replace('"', '""') + '"'
+    return f"SELECT {names} FROM {quoted}" + (f" WHERE {where}" if where else "")  # noqa: S608  parsed again

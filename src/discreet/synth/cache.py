@@ -12,11 +12,12 @@ from threading import Lock
 import numpy as np
 
 from discreet.answers.released import Released
+from discreet.compile.counts import Count
 from discreet.errors import LedgerClosed
 from discreet.ledger.ledger import Kind, Ledger
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
-from discreet.synth.cached import CachedTable, Count, decode_reading
+from discreet.synth.cached import CachedTable, decode_reading
 from discreet.synth.online import Buy, FromCache, Online, Pay, Step
 from discreet.synth.question import Question
 

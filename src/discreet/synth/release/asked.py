@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from discreet.compile.counts import plain_count
 from discreet.errors import QueryRefused
 from discreet.model.query import Filter, Query, Relation, Scan
-from discreet.synth.cached import plain_count
 from discreet.synth.domain import Domain
 from discreet.synth.question import MOST_CELLS
 from discreet.synth.release.attributes import Attribute

@@ -1,6 +1,5 @@
 """A synthetic table in an analyst's hands: rows to draw, as many and as often as wanted, for free."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -119,10 +118,3 @@ def checked_output(path: str | Path) -> Path:
             f"“{checked}” exists already, and is left as it is.", remedy="Give another name, or remove it."
         )
     return checked
-
-
-def select_of(columns: Sequence[str], table: str, where: str | None = None) -> str:
-    """The rows of a table, as SQL."""
-    names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-    quoted = '"' + table.replace('"', '""') + '"'
-    return f"SELECT {names} FROM {quoted}" + (f" WHERE {where}" if where else "")  # noqa: S608  parsed again
