@@ -98,7 +98,7 @@ class Curator:
         statements = emit_sql(plan, self._engine.relations, self._dialect)
         for statement in statements:
             for emitted in statement.runs:
-                self._engine.prepare(emitted)
+                self._engine.prepare(emitted, parameters=statement.parameters)
         receipt = self._ledger.charge(
             self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
         )
@@ -154,7 +154,9 @@ class Curator:
         exact = [
             (each, rows.reveal())
             for i, each in enumerate(statements)
-            for rows in self._engine.run_each(each.runs, self._progress(i, len(statements)))
+            for rows in self._engine.run_each(
+                each.runs, self._progress(i, len(statements)), parameters=each.parameters
+            )
         ]
         return release(plan, exact).encode()
 
