@@ -40,12 +40,17 @@ SPARK = 'pip install "discreet[spark]"'
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory):
-    """One Spark for all tests of a process, as an engine starts it; this is a session of its owner."""
+def spark_programs():
+    """What Spark needs; without it, the tests that need it are skipped."""
     if importlib.util.find_spec("pyspark") is None:
         missing("Spark", SPARK)
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         missing("Java", JAVA)
+
+
+@pytest.fixture(scope="session")
+def spark(spark_programs, tmp_path_factory):  # noqa: ARG001
+    """One Spark for all tests of a process, as an engine starts it; this is a session of its owner."""
     load_pyspark()
     settings = tmp_path_factory.mktemp("spark-conf")
     (settings / "spark-defaults.conf").write_text(

@@ -317,7 +317,7 @@ class Curator:
         statements = emit_sql(plan, self._engine.relations, self._dialect)
         for statement in statements:
             for emitted in statement.runs:
-                self._engine.prepare(emitted)
+                self._engine.prepare(emitted, parameters=statement.parameters)
         return statements
 
     def _exact(self, statements: Sequence[Statement]) -> Results:
@@ -325,7 +325,9 @@ class Curator:
         return [
             (each, rows.reveal())
             for i, each in enumerate(statements)
-            for rows in self._engine.run_each(each.runs, self._progress(i, len(statements)))
+            for rows in self._engine.run_each(
+                each.runs, self._progress(i, len(statements)), parameters=each.parameters
+            )
         ]
 
     def _progress(self, statement: int, statements: int) -> Watch | None:

@@ -91,10 +91,12 @@ def exact(engine, plan):
     found = []
     for statement in emit_sql(plan, engine.relations, DIALECTS[engine.dialect]):
         for sql in statement.runs:
-            engine.prepare(sql)
-        rows = _by_keys(statement, engine.run(statement.sql).reveal())
+            engine.prepare(sql, parameters=statement.parameters)
+        found_at_once = engine.run(statement.sql, parameters=statement.parameters)
+        rows = _by_keys(statement, found_at_once.reveal())
         if statement.slices:
-            slices = [_by_keys(statement, each.reveal()) for each in engine.run_each(statement.slices)]
+            cut = engine.run_each(statement.slices, parameters=statement.parameters)
+            slices = [_by_keys(statement, each.reveal()) for each in cut]
             assert _added_up(slices) == rows
         found.append(rows)
     return found

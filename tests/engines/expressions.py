@@ -6,6 +6,8 @@ from functools import cache
 
 from discreet.compile.dialects import DIALECTS
 from discreet.compile.functions import emit
+from discreet.compile.parameters import Parameters
+from discreet.engines.postgres_statement import executed
 from discreet.model.expression import Call
 from discreet.model.policy import ValueType
 from tests.compile import nasty
@@ -55,8 +57,12 @@ class PostgresRows:
         self._connection.close()
 
     def run(self, expressions):
-        selected = ", ".join(emit(each, DIALECTS["postgres"]) for each in expressions)
-        return self._connection.execute(f"SELECT {selected} FROM pg_temp.canonical ORDER BY row").fetchall()
+        parameters = Parameters()
+        dialect = DIALECTS["postgres"].binding(parameters)
+        selected = ", ".join(emit(each, dialect) for each in expressions)
+        sql = f"SELECT {selected} FROM pg_temp.canonical ORDER BY row"
+        with executed(self._connection, sql, parameters.values) as cursor:
+            return cursor.fetchall()
 
 
 class SparkRows:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.compile.dialects import DIALECTS
 from discreet.compile.functions import FUNCTIONS, build_call, emit, emit_steps
+from discreet.compile.parameters import Parameters
 from discreet.errors import QueryRefused
 from discreet.model.expression import Field
 from discreet.model.policy import ValueType
@@ -72,7 +73,7 @@ def test_random_expressions_give_the_same_to_the_bit(name, rows_of, duckdb_rows)
 
 def is_able(expression, name):
     try:
-        emit(expression, DIALECTS[name])
+        emit(expression, DIALECTS[name].binding(Parameters()))
     except QueryRefused:
         return False
     return True

@@ -368,6 +368,8 @@ def canonical(numeric):
         'SELECT "a""" , f(1)',
         "SELECT $$a$$",
         "SELECT $1",
+        "SELECT 1 AS $0",
+        "SELECT $a$ $a$",
         "SELECT E'\\', f(1), '\\'",
         "SELECT U&'a'",
         'SELECT u&"f"(1)',
@@ -397,3 +399,10 @@ def test_calls_that_are_refused(sql):
 )
 def test_calls_that_are_not(sql):
     check_calls(sql, frozenset({"f"}))
+
+
+def test_parameters_are_those_that_there_are():
+    check_calls("SELECT $1, $2", frozenset(), parameters=2)
+    for sql in ("SELECT $3", "SELECT $0", "SELECT $01", "SELECT $20", "SELECT $1$$ $$", "SELECT $100000001"):
+        with pytest.raises(NotAccepted):
+            check_calls(sql, frozenset(), parameters=2)

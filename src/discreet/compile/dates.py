@@ -29,7 +29,7 @@ _UNITS = ("year", "quarter", "month", "week", "day")
 def in_calendar(sql: str, kind: ValueType, scope: Scope) -> str:
     """A DATE or TIMESTAMP of the years 1 to 9999, else NULL; ±infinity is outside too."""
     ends = (date.min, date.max) if kind is ValueType.DATE else (datetime.min, datetime.max)
-    low, high = (scope.dialect.literal(Literal(value=end, type=kind)) for end in ends)
+    low, high = (scope.dialect.moment(end) for end in ends)
     return scope.let(sql, lambda value: f"(CASE WHEN {value} BETWEEN {low} AND {high} THEN {value} END)")
 
 
@@ -129,9 +129,24 @@ DATES = (
         emit=_hour,
         range=lambda _: interval(0, 23),
     ),
-    Function(name="date_trunc", usage=_TRUNC, fewest=2, most=2, check=_check_trunc, emit=_trunc),
     Function(
-        name="date_diff", usage=_DIFF, fewest=3, most=3, check=_check_diff, emit=_diff, range=_days_range
+        name="date_trunc",
+        usage=_TRUNC,
+        fewest=2,
+        most=2,
+        check=_check_trunc,
+        emit=_trunc,
+        constants=frozenset({0}),
+    ),
+    Function(
+        name="date_diff",
+        usage=_DIFF,
+        fewest=3,
+        most=3,
+        check=_check_diff,
+        emit=_diff,
+        range=_days_range,
+        constants=frozenset({0}),
     ),
     Function(
         name="add_days",

@@ -50,6 +50,8 @@ class Function:
     check: Check
     emit: Emit
     range: RangeRule = no_range
+    constants: frozenset[int] = frozenset()
+    """The places of arguments that ``emit`` writes from their values, and not as they stand."""
 
 
 def refuse_types(usage: str, arguments: Arguments, remedy: str) -> QueryRefused:

@@ -19,9 +19,10 @@ from discreet.compile.dialects.dialect import Dialect
 from discreet.compile.emit_relation import relation_sql
 from discreet.compile.emit_weights import by_squares, most_of_whole, weight_sql
 from discreet.compile.functions import emit, emit_steps, range_of
+from discreet.compile.parameters import Parameters
 from discreet.compile.parts import DistinctCount, Histogram, Scores, WeightedSum
 from discreet.compile.weights import Unit, Weight
-from discreet.model.expression import Expression, Field, Literal
+from discreet.model.expression import Expression, Field, Literal, Parameter
 from discreet.model.policy import ValueType
 from discreet.model.query import GroupKey
 
@@ -48,6 +49,8 @@ class Statement:
     slices: tuple[str, ...] = ()
     """The same for some people each, to be run at once: their results add up to those of `sql`. None where
     the database gains nothing by it."""
+    parameters: tuple[Parameter, ...] = ()
+    """What $1, $2, … stand for, in all statements of the question; none where constants are quoted."""
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -60,12 +63,14 @@ def emit_sql(plan: Planned, tables: Mapping[str, str], dialect: Dialect) -> tupl
 
     `tables` says what stands after FROM for each table of the policy.
     """
-    statements = _Writer(plan, tables, dialect).statements()
-    if dialect.slices == 1 or not _adds_up_over_people(plan):
-        return tuple(statements)
-    cut = [_Writer(plan, tables, dialect, slice_=i).statements() for i in range(dialect.slices)]
+    parameters = Parameters()
+    binding = dialect.binding(parameters)
+    statements = _Writer(plan, tables, binding).statements()
+    several = dialect.slices > 1 and _adds_up_over_people(plan)
+    slices = range(dialect.slices) if several else ()
+    cut = [_Writer(plan, tables, binding, slice_=i).statements() for i in slices]
     return tuple(
-        replace(whole, slices=tuple(each.sql for each in same))
+        replace(whole, slices=tuple(each.sql for each in same), parameters=parameters.values)
         for whole, *same in zip(statements, *cut, strict=True)
     )
 
@@ -355,8 +360,8 @@ class _Writer:
             if span is not None and min(numbers) <= span.low and span.high <= max(numbers):
                 return f"{name} IS NOT NULL"
             return f"{name} BETWEEN {min(numbers)} AND {max(numbers)}"
-        listed = ", ".join(self._emit(Literal(value=value, type=key.expression.type)) for value in values)
-        return f"{name} IN ({listed})" if values else "FALSE"
+        listed = [Literal(value=value, type=key.expression.type) for value in values]
+        return self._dialect.is_in(name, listed) if listed else "FALSE"
 
 
 _Column = tuple[str, str, str]

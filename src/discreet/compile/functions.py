@@ -143,7 +143,10 @@ def _emitted(expression: Expression, read: Callable[[str], str], scope: Scope) -
                 raise QueryRefused(
                     f"A call of {expression.function} was not checked.", remedy="Build calls with build_call."
                 )
-            operands = [_emitted(argument, read, scope) for argument in expression.arguments]
+            operands = [
+                _unwritten(argument) if i in function.constants else _emitted(argument, read, scope)
+                for i, argument in enumerate(expression.arguments)
+            ]
             sql = function.emit(operands, scope)
             return Operand(sql=sql, interval=function.range(operands), expression=expression)
     return Operand(sql=sql, interval=_leaf_interval(expression), expression=expression)
@@ -152,11 +155,12 @@ def _emitted(expression: Expression, read: Callable[[str], str], scope: Scope) -
 def _interval(expression: Expression) -> Interval:
     if not isinstance(expression, Call):
         return _leaf_interval(expression)
-    operands = [
-        Operand(sql="", interval=_interval(argument), expression=argument)
-        for argument in expression.arguments
-    ]
+    operands = [_unwritten(argument) for argument in expression.arguments]
     return _function(expression.function).range(operands)
+
+
+def _unwritten(expression: Expression) -> Operand:
+    return Operand(sql="", interval=_interval(expression), expression=expression)
 
 
 def _leaf_interval(leaf: Field | Literal) -> Interval:

@@ -85,8 +85,9 @@ def _check_in(arguments: Arguments) -> tuple[Arguments, ValueType]:
 
 
 def _in(operands: Sequence[Operand], scope: Scope) -> str:
-    value, *members = (binary(operand, scope) for operand in operands)
-    return f"({value} IN ({', '.join(members)}))"
+    value, *members = operands
+    listed = [each.expression for each in members if isinstance(each.expression, Literal)]
+    return f"({scope.dialect.is_in(binary(value, scope), listed)})"
 
 
 def _connective(name: str) -> Function:
@@ -190,7 +191,15 @@ LOGIC = (
         check=_comparable("x BETWEEN y AND z", ordered=True),
         emit=_between,
     ),
-    Function(name="in", usage="x IN (…)", fewest=2, most=MOST_ARGUMENTS, check=_check_in, emit=_in),
+    Function(
+        name="in",
+        usage="x IN (…)",
+        fewest=2,
+        most=MOST_ARGUMENTS,
+        check=_check_in,
+        emit=_in,
+        constants=frozenset(range(1, MOST_ARGUMENTS)),
+    ),
     _connective("and"),
     _connective("or"),
     Function(

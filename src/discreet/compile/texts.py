@@ -127,6 +127,8 @@ TEXTS = (
     _simple("starts_with", ValueType.BOOLEAN, 2),
     _simple("ends_with", ValueType.BOOLEAN, 2),
     _simple("contains", ValueType.BOOLEAN, 2),
-    Function(name="like", usage=_LIKE, fewest=2, most=2, check=_check_like, emit=_like),
+    Function(
+        name="like", usage=_LIKE, fewest=2, most=2, check=_check_like, emit=_like, constants=frozenset({1})
+    ),
     Function(name="replace", usage=_REPLACE, fewest=3, most=3, check=_check_replace, emit=_replace),
 )

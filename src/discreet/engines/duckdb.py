@@ -25,10 +25,11 @@ from discreet.engines.duckdb_types import (
 )
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fits, misfit
-from discreet.engines.running import Watch, run_to_end, silently
+from discreet.engines.running import Watch, bind_nothing, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
 from discreet.errors import PolicyError, QueryRefused
 from discreet.model.declaration import Source
+from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
 
@@ -85,7 +86,8 @@ class DuckDBEngine:
         """Columns of the source that are left out, as their type is of no use here: lists, blobs, times."""
         return self._unsupported[table]
 
-    def prepare(self, sql: str) -> None:
+    def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
+        bind_nothing(parameters)
         self._check_unchanged()
         accepted = silently(lambda: self._accepts(sql))
         if not accepted:
@@ -94,7 +96,10 @@ class DuckDBEngine:
                 remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
             )
 
-    def run(self, sql: str, watch: Watch | None = None) -> Secret[Rows]:
+    def run(
+        self, sql: str, watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+    ) -> Secret[Rows]:
+        bind_nothing(parameters)
         watched = watch is not None and self._watching.acquire(blocking=False)
         try:
             cursor = self._watched if watched else self._cursor()
@@ -108,8 +113,10 @@ class DuckDBEngine:
             if watched:
                 self._watching.release()
 
-    def run_each(self, sqls: Sequence[str], watch: Watch | None = None) -> list[Secret[Rows]]:
-        return [self.run(sql, watch) for sql in sqls]  # each takes all cores already
+    def run_each(
+        self, sqls: Sequence[str], watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+    ) -> list[Secret[Rows]]:
+        return [self.run(sql, watch, parameters=parameters) for sql in sqls]  # each takes all cores already
 
     def close(self) -> None:
         self._connection.close()

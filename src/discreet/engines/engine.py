@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeAlias
 from numpy.typing import NDArray
 
 from discreet.engines.running import Watch
+from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
 
@@ -36,16 +37,26 @@ class Engine(Protocol):
         """Columns of the source that are left out, as their type is of no use here."""
         ...
 
-    def prepare(self, sql: str) -> None:
-        """Make sure that the database accepts the statement. No row is read; QueryRefused if it does not."""
+    def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
+        """Make sure that the database accepts the statement. No row is read; QueryRefused if it does not.
+
+        `parameters` are what $1, $2, … in it stand for: none unless the dialect binds them.
+        """
         ...
 
-    def run(self, sql: str, watch: Watch | None = None) -> Secret[Rows]:
+    def run(
+        self, sql: str, watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+    ) -> Secret[Rows]:
         """Read the data. Any failure is an EngineFailed that says nothing about it."""
         ...
 
-    def run_each(self, sqls: Sequence[str], watch: Watch | None = None) -> list[Secret[Rows]]:
-        """Several statements, on the data of one moment; at once where the database can."""
+    def run_each(
+        self, sqls: Sequence[str], watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+    ) -> list[Secret[Rows]]:
+        """Several statements, on the data of one moment; at once where the database can.
+
+        They have the same parameters.
+        """
         ...
 
     def close(self) -> None: ...

@@ -19,11 +19,12 @@ from discreet.engines.postgres_address import PostgresAddress, read_address
 from discreet.engines.postgres_catalogue import RelationInCatalogue, look_up, readable
 from discreet.engines.postgres_errors import changed, locked, lost
 from discreet.engines.postgres_session import Sessions
-from discreet.engines.postgres_statement import fetch, plan, volatile_functions
+from discreet.engines.postgres_statement import Bound, fetch, plan, volatile_functions
 from discreet.engines.postgres_types import quoted, reading
 from discreet.engines.running import Watch, failed, run_to_end, silently
 from discreet.errors import PolicyError, QueryRefused
 from discreet.model.declaration import Source
+from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
 
@@ -79,10 +80,10 @@ class PostgresEngine:
         """
         return self._unsupported[table]
 
-    def prepare(self, sql: str) -> None:
+    def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         with self._sessions.transaction() as connection:
             self._check_unchanged(connection)
-            state = _state_of_plan(connection, sql, self._forbidden)
+            state = _state_of_plan(connection, Bound(sql, parameters), self._forbidden)
             is_lost = connection.closed
         if is_lost:
             raise lost(self._database)
@@ -94,16 +95,21 @@ class PostgresEngine:
                 remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
             )
 
-    def run(self, sql: str, watch: Watch | None = None) -> Secret[Rows]:
-        return self.run_each([sql], watch)[0]
+    def run(
+        self, sql: str, watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+    ) -> Secret[Rows]:
+        return self.run_each([sql], watch, parameters=parameters)[0]
 
-    def run_each(self, sqls: Sequence[str], watch: Watch | None = None) -> list[Secret[Rows]]:
+    def run_each(
+        self, sqls: Sequence[str], watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+    ) -> list[Secret[Rows]]:
         """Each on a connection of its own, as far as there are any left."""
         with ExitStack() as stack:
             connections = silently(lambda: stack.enter_context(self._sessions.transactions(len(sqls))))
             if connections is None:
                 raise failed()
-            return _run(connections, sqls, self._forbidden, watch)
+            statements = [Bound(sql, parameters) for sql in sqls]
+            return _run(connections, statements, self._forbidden, watch)
 
     def close(self) -> None:
         self._sessions.close()
@@ -170,17 +176,20 @@ def _only_database(addresses: Mapping[str, PostgresAddress]) -> PostgresAddress:
     return next(iter(servers.values()))
 
 
-def _state_of_plan(connection: "Connection", sql: str, forbidden: frozenset[str]) -> str | None:
+def _state_of_plan(connection: "Connection", statement: Bound, forbidden: frozenset[str]) -> str | None:
     """None if PostgreSQL can plan the statement, else the code of its error: of that, no word is kept."""
     try:
-        plan(connection, sql, forbidden)
+        plan(connection, statement, forbidden)
     except Exception as error:
         return getattr(error, "sqlstate", None) or "?"
     return None
 
 
 def _run(
-    connections: "Sequence[Connection]", sqls: Sequence[str], forbidden: frozenset[str], watch: Watch | None
+    connections: "Sequence[Connection]",
+    statements: Sequence[Bound],
+    forbidden: frozenset[str],
+    watch: Watch | None,
 ) -> list[Secret[Rows]]:
     """The rows. Ctrl-C cancels until the statements have ended: a cancel that comes too early is lost.
 
@@ -189,17 +198,17 @@ def _run(
     ended = threading.Event()
 
     def work() -> list[Secret[Rows]]:
-        shares = [(connection, sqls[i :: len(connections)]) for i, connection in enumerate(connections)]
+        shares = [(connection, statements[i :: len(connections)]) for i, connection in enumerate(connections)]
         try:
             with ThreadPoolExecutor(len(connections)) as pool:
                 return [rows for found in pool.map(fetched, shares) for rows in found]
         finally:
             ended.set()
 
-    def fetched(share: "tuple[Connection, Sequence[str]]") -> list[Secret[Rows]]:
+    def fetched(share: "tuple[Connection, Sequence[Bound]]") -> list[Secret[Rows]]:
         connection, some = share
         try:
-            return [Secret(fetch(connection, sql, forbidden)) for sql in some]
+            return [Secret(fetch(connection, each, forbidden)) for each in some]
         except BaseException:
             cancel()
             raise

@@ -1,20 +1,26 @@
 """One statement in PostgreSQL: whether it may run, what it returns, and its rows.
 
 It stands inside of `SELECT … FROM (statement) AS answer`, where PostgreSQL takes nothing but a SELECT, and
-goes by the protocol that takes no second statement. A function that PostgreSQL itself calls volatile, such as
-those that write, set, wait, draw at random or read files, is refused by its name: a superuser could do much
-with them even in a transaction that only reads.
+goes by the protocol that takes no second statement, and the texts of a question beside it. A function that
+PostgreSQL itself calls volatile, such as those that write, set, wait, draw at random or read files, is
+refused by its name: a superuser could do much with them even in a transaction that only reads.
 """
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from discreet.engines.engine import Rows
 from discreet.engines.postgres_types import Result, as_column, result_of, returning
+from discreet.model.expression import Parameter
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from psycopg import RawCursor
+
     from discreet.engines.postgres_session import Connection
 
 _ROWS_AT_ONCE = 10_000
@@ -25,6 +31,7 @@ _LETTER = r"A-Za-z_\x80-\U0010ffff"
 _TOKEN = re.compile(
     rf"""
       (?P<blank>[ \t\n\r\f\v]+ | --[^\n\r]*)
+    | (?P<parameter>\$[1-9][0-9]*)
     | (?P<strange>[eEuU]&?' | [uU]&" | /\* | [$;\\] | \x00)
     | (?P<text>'(?:[^']|'')*')
     | (?P<quoted>"(?:[^"]|"")+")
@@ -33,6 +40,13 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+
+
+class Bound(NamedTuple):
+    """A statement, and what $1, $2, … in it stand for."""
+
+    sql: str
+    parameters: Sequence[Parameter]
 
 
 class NotAccepted(Exception):
@@ -48,12 +62,12 @@ def volatile_functions(connection: "Connection") -> frozenset[str]:
     return frozenset(str(row[0]) for row in found)
 
 
-def describe(connection: "Connection", sql: str, forbidden: frozenset[str]) -> dict[str, Result]:
+def describe(connection: "Connection", statement: Bound, forbidden: frozenset[str]) -> dict[str, Result]:
     """Names and kinds of what one SELECT returns, without a row; an error for anything else."""
-    check_calls(sql, forbidden)
-    wrapped = f"SELECT * FROM ({sql}\n) AS answer LIMIT 0"  # noqa: S608  the compiler's own SQL
-    with connection.cursor(binary=True) as cursor:
-        described = cursor.execute(wrapped.encode()).description or []
+    check_calls(statement.sql, forbidden, parameters=len(statement.parameters))
+    wrapped = f"SELECT * FROM ({statement.sql}\n) AS answer LIMIT 0"  # noqa: S608  the compiler's own SQL
+    with executed(connection, wrapped, statement.parameters) as cursor:
+        described = cursor.description or []
     columns: dict[str, Result] = {}
     for column in described:
         result = result_of(column.type_code, column.scale)
@@ -65,19 +79,17 @@ def describe(connection: "Connection", sql: str, forbidden: frozenset[str]) -> d
     return columns
 
 
-def plan(connection: "Connection", sql: str, forbidden: frozenset[str]) -> bool:
+def plan(connection: "Connection", statement: Bound, forbidden: frozenset[str]) -> bool:
     """Let PostgreSQL plan the statement; no row is read."""
-    columns = describe(connection, sql, forbidden)
-    with connection.cursor(binary=True) as cursor:
-        cursor.execute(f"EXPLAIN {returning(sql, columns)}".encode())
-    return True
+    columns = describe(connection, statement, forbidden)
+    with executed(connection, f"EXPLAIN {returning(statement.sql, columns)}", statement.parameters):
+        return True
 
 
-def fetch(connection: "Connection", sql: str, forbidden: frozenset[str]) -> Rows:
+def fetch(connection: "Connection", statement: Bound, forbidden: frozenset[str]) -> Rows:
     """The rows of one SELECT."""
-    columns = describe(connection, sql, forbidden)
-    with connection.cursor(binary=True) as cursor:
-        cursor.execute(returning(sql, columns).encode())
+    columns = describe(connection, statement, forbidden)
+    with executed(connection, returning(statement.sql, columns), statement.parameters) as cursor:
         cells = {name: np.empty(cursor.rowcount, dtype=object) for name in columns}
         start = 0
         while rows := cursor.fetchmany(_ROWS_AT_ONCE):
@@ -87,14 +99,35 @@ def fetch(connection: "Connection", sql: str, forbidden: frozenset[str]) -> Rows
     return {name: as_column(column, columns[name]) for name, column in cells.items()}
 
 
-def check_calls(sql: str, forbidden: frozenset[str]) -> None:
-    """Refuse calls of forbidden functions, and everything by which a call could be hidden."""
+def executed(
+    connection: "Connection", sql: str, parameters: Sequence[Parameter]
+) -> "RawCursor[tuple[Any, ...]]":
+    """Run by the protocol in which parameters have a message of their own; nothing in the SQL is replaced.
+
+    A text is declared to be one, and not left for PostgreSQL to guess from where it stands. The plan is made
+    for these values, as the statement has no name by which it could be run with others.
+    """
+    from psycopg import RawCursor
+    from psycopg.types.string import StrDumper
+
+    cursor: RawCursor[tuple[Any, ...]] = RawCursor(connection)
+    cursor.adapters.register_dumper(str, StrDumper)
+    values = [list(each) if isinstance(each, tuple) else each for each in parameters]
+    return cursor.execute(sql.encode(), values, binary=True)
+
+
+def check_calls(sql: str, forbidden: frozenset[str], *, parameters: int = 0) -> None:
+    """Refuse calls of forbidden functions, everything by which a call could be hidden, and parameters beyond
+    those that there are.
+    """
     tokens = [match for match in _TOKEN.finditer(sql) if match.lastgroup != "blank"]
     depth = 0
     for i, token in enumerate(tokens):
         depth += {"(": 1, ")": -1}.get(token[0], 0)
         if depth < 0 or token.lastgroup == "strange":
             raise NotAccepted("a way of writing that the compiler does not use")
+        if token.lastgroup == "parameter" and int(token[0][1:]) > parameters:
+            raise NotAccepted("a parameter that is not there")
         if token[0] == "(" and i and (name := _name(tokens[i - 1])):
             is_qualified = i > 2 and tokens[i - 2][0] == "."
             if is_qualified and _name(tokens[i - 3]) != "pg_catalog":

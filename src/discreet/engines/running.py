@@ -1,10 +1,11 @@
 """How every engine runs a statement: silent about errors, stopped by Ctrl-C, and with a sign of life."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 from discreet.errors import EngineFailed
+from discreet.model.expression import Parameter
 
 T = TypeVar("T")
 
@@ -30,6 +31,12 @@ def failed() -> EngineFailed:
         "The database failed while it computed the answer. What was charged stays charged.",
         remedy="Ask the owner of the data to run “discreet check” and to look at memory and disk.",
     )
+
+
+def bind_nothing(parameters: Sequence[Parameter]) -> None:
+    """For engines whose dialect writes all constants into the SQL: others are not dropped unseen."""
+    if parameters:
+        raise TypeError("this engine binds no parameters")
 
 
 def run_to_end(

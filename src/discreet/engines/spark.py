@@ -15,7 +15,7 @@ from typing import Any
 
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fitting_type
-from discreet.engines.running import Watch, run_to_end, silently
+from discreet.engines.running import Watch, bind_nothing, run_to_end, silently
 from discreet.engines.spark_quiet import Trouble, attempt, load_pyspark, quiet
 from discreet.engines.spark_session import Session, child_of, local_session, server_session
 from discreet.engines.spark_sources import Home, SparkSource, check_same_columns, find, quoted
@@ -23,6 +23,7 @@ from discreet.engines.spark_statement import as_query
 from discreet.engines.spark_types import reading, returnable, returning, rows_of, value_type
 from discreet.errors import PolicyError, QueryRefused
 from discreet.model.declaration import Source
+from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
 
@@ -76,7 +77,8 @@ class SparkEngine:
         opened = self._tables[table]
         return tuple(column for column in opened.columns if column not in opened.kinds)
 
-    def prepare(self, sql: str) -> None:
+    def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
+        bind_nothing(parameters)
         self._check_unchanged()
         if attempt(lambda: self._plan(sql)) is not True:
             raise QueryRefused(
@@ -84,7 +86,10 @@ class SparkEngine:
                 remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
             )
 
-    def run(self, sql: str, watch: Watch | None = None) -> Secret[Rows]:
+    def run(
+        self, sql: str, watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+    ) -> Secret[Rows]:
+        bind_nothing(parameters)
         tag = f"discreet-{uuid.uuid4()}"
         ended = threading.Event()
 
@@ -107,8 +112,10 @@ class SparkEngine:
 
         return run_to_end(fetch, interrupt=interrupt, watch=watch, progress=progress)
 
-    def run_each(self, sqls: Sequence[str], watch: Watch | None = None) -> list[Secret[Rows]]:
-        return [self.run(sql, watch) for sql in sqls]  # each takes all cores already
+    def run_each(
+        self, sqls: Sequence[str], watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+    ) -> list[Secret[Rows]]:
+        return [self.run(sql, watch, parameters=parameters) for sql in sqls]  # each takes all cores already
 
     def close(self) -> None:
         """A session that was handed in stays, and so do other engines of this process."""

@@ -13,6 +13,8 @@ from typing import TypeAlias
 from discreet.model.policy import ValueType
 
 Constant: TypeAlias = int | Fraction | str | bool | date | datetime | None
+Parameter: TypeAlias = str | date | tuple[str | date | None, ...]
+"""What goes to a database beside the SQL: a text, a date, a timestamp, or a list of one kind of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from discreet.compile.intervals import LARGEST_INTEGER, SMALLEST_INTEGER, UNKNOWN, Interval
+from discreet.compile.parameters import Parameters
 from discreet.compile.quoting import as_double, check_literal, quote_identifier, text_sql
 from discreet.model.expression import Expression, Literal
 from discreet.model.policy import ValueType
@@ -85,6 +86,13 @@ class Dialect(ABC):
 
     # Names and constants
 
+    def binding(self, parameters: Parameters) -> "Dialect":
+        """The same, with texts and dates put into `parameters` where the engine takes them beside the SQL.
+
+        The others quote them.
+        """
+        return self
+
     def identifier(self, name: str) -> str:
         return quote_identifier(name)
 
@@ -97,6 +105,12 @@ class Dialect(ABC):
 
     def timestamp(self, value: str) -> str:
         return f"TIMESTAMP '{value}'"
+
+    def moment(self, value: date) -> str:
+        """A date or a timestamp, written out."""
+        if isinstance(value, datetime):
+            return self.timestamp(value.isoformat(sep=" ", timespec="microseconds"))
+        return f"DATE '{value.isoformat()}'"
 
     def literal(self, literal: Literal) -> str:
         check_literal(literal)
@@ -111,10 +125,15 @@ class Dialect(ABC):
                 return self.double(as_double(literal.value))
             case str():
                 return self.text(literal.value)
-            case datetime():
-                return self.timestamp(literal.value.isoformat(sep=" ", timespec="microseconds"))
             case date():
-                return f"DATE '{literal.value.isoformat()}'"
+                return self.moment(literal.value)
+
+    def is_in(self, sql: str, members: Sequence[Literal]) -> str:
+        """Whether a value is one of these, of which texts are compared by their bytes; NULL may be one."""
+        written = [self.literal(each) for each in members]
+        if members[0].type is ValueType.TEXT:
+            written = [self.binary(each) for each in written]
+        return f"{sql} IN ({', '.join(written)})"
 
     @abstractmethod
     def let(self, name: str, sql: str, body: str) -> str:

@@ -2,17 +2,23 @@
 
 So a double that is multiplied or divided is 0 or from 10⁻¹⁵⁰ to 10¹⁵⁰ in size: what is smaller is taken for
 0, what is larger for NULL. Then no product and no quotient of two can leave the range of doubles.
+
+Texts, dates and timestamps of a question or a policy are bound: the SQL has their numbers, $1, $2, …, and
+nothing of what they hold. NULL, truth values and numbers are written out: as words of ours and as the digits
+of a Python int or float, which can be nothing else. Texts and dates in the SQL are constants of this package.
 """
 
 import hashlib
 from collections.abc import Sequence
+from datetime import date
 from typing import ClassVar
 
 from discreet.compile.dialects.dialect import Dialect, Operand, Scope
 from discreet.compile.intervals import LARGEST_INTEGER, SMALLEST_INTEGER, Interval
-from discreet.compile.quoting import number_of
+from discreet.compile.parameters import Parameters
+from discreet.compile.quoting import check_literal, check_text, number_of, text_sql
 from discreet.errors import QueryRefused
-from discreet.model.expression import Call, Literal
+from discreet.model.expression import Call, Literal, Parameter
 from discreet.model.policy import ValueType
 
 _SMALL, _LARGE = 1e-150, 1e150
@@ -44,6 +50,38 @@ class _Postgres(Dialect):
         "lower, upper": "letters with several forms, such as ß, İ and ς, follow ICU",
         "ln, log10, exp": "the last digit may differ, as each engine's library rounds",
     }
+
+    def __init__(self, parameters: Parameters | None = None) -> None:
+        self._parameters = parameters
+
+    def binding(self, parameters: Parameters) -> Dialect:
+        return _Postgres(parameters)
+
+    def text(self, value: str) -> str:
+        check_text(value)
+        return self._bound(value, self.types[ValueType.TEXT])
+
+    def literal(self, literal: Literal) -> str:
+        if not isinstance(literal.value, str | date):
+            return super().literal(literal)
+        check_literal(literal)
+        return self._bound(literal.value, self.types[literal.type])
+
+    def is_in(self, sql: str, members: Sequence[Literal]) -> str:
+        """A list is one parameter, however long it is: hashed, as a list of constants would be."""
+        values = tuple(each.value for each in members if isinstance(each.value, str | date | None))
+        if len(values) < len(members) or all(each is None for each in values):
+            return super().is_in(sql, members)
+        for each in members:
+            check_literal(each)
+        kind = members[0].type
+        listed = self._bound(values, f"{self.types[kind]}[]")
+        return f"{sql} = ANY({self.binary(listed) if kind is ValueType.TEXT else listed})"
+
+    def _bound(self, value: Parameter, kind: str) -> str:
+        if self._parameters is None:
+            raise TypeError("constants of PostgreSQL are written by a dialect that binds them")
+        return f"CAST(${self._parameters.number(value)} AS {kind})"
 
     def identifier(self, name: str) -> str:
         """Names end at 63 bytes here, and two longer ones may become the same."""
@@ -136,7 +174,7 @@ class _Postgres(Dialect):
         return super().convert(sql, source, target)
 
     def matches(self, value: str, pattern: str) -> str:
-        return f"{value} ~ {self.text(f'^({pattern})$')}"
+        return f"{value} ~ {text_sql(f'^({pattern})$')}"
 
     def parsed(self, sql: str, kind: ValueType, shape: str, scope: Scope) -> str:
         """A CASE inside of a CASE: the conditions of an AND may be computed in any order."""
