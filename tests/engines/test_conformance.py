@@ -7,10 +7,16 @@ from hypothesis import strategies as st
 from discreet.compile.dialects import DIALECTS
 from discreet.compile.emit_sql import emit_sql
 from discreet.compile.emit_weights import weight_sql
+from discreet.compile.parse_sql import parse_sql
+from discreet.compile.rows import resolve_rows
 from discreet.compile.weights import Norm, Weight
 from discreet.errors import QueryRefused
 from discreet.model.policy import ValueType
-from tests.compile.clinic import clinic, planned
+from discreet.model.privacy import PureLoss
+from discreet.synth.release.attributes import attributes_of
+from discreet.synth.release.counting import counting, sets_of
+from discreet.synth.release.plan import SynthesisPlan
+from tests.compile.clinic import clinic, planned, public_keys
 from tests.compile.random_questions import questions
 from tests.engines.everywhere import (
     exact,
@@ -98,6 +104,21 @@ def test_the_same_integers(name, question, delta, opened):
     plan = planned(sql, dataset)
     expected = exact(opened("duckdb", "large"), plan)
     assert size_of(expected)
+    assert exact(opened(name, "large"), plan) == expected
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_counts_of_a_synthetic_table_are_the_same(name, wide, opened):
+    dataset = clinic(max_rows=4)
+    rows = resolve_rows(
+        parse_sql("SELECT ward, age, cost, age > 50 AS old FROM visits"), dataset, public_keys
+    )
+    attributes = attributes_of(rows.columns, {"age": 7, "cost": 9})
+    bounded = counting(rows, attributes, dataset, sets=sets_of(4, wide=wide))
+    plan = SynthesisPlan(attributes=attributes, bounded=bounded, loss=PureLoss(epsilon=1))
+    expected = exact(opened("duckdb", "large"), plan)
+    assert size_of(expected) > 100
     assert exact(opened(name, "large"), plan) == expected
 
 
