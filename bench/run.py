@@ -14,6 +14,7 @@ import local_collect
 import local_javascript
 import scalar_release
 import startup
+import synth
 import timing_leak
 import vectors
 from timing import CONSOLE, judge
@@ -23,7 +24,7 @@ def main() -> int:
     start = perf_counter()
     figures = []
     scripts = (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines)
-    for script in (*scripts, local, local_collect, local_javascript):
+    for script in (*scripts, local, local_collect, local_javascript, synth):
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)

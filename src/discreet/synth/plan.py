@@ -47,10 +47,10 @@ def orders(domain: Domain, laws: Sequence[Floats], people: float, sigma: Callabl
 
     `sigma` is the noise of a count if the rest of the loss is shared by so many tables. A law has as many
     values as a uniform one that is as likely to give two people the same value (Simpson, Nature 1949); the
-    typical cell of a table is that of a product of such laws. It must hold `WORTH` times the noise; and if all
-    tables before get g times the noise for the sake of the new ones, g³ times. The cube is a rule of thumb: for
-    census tables of 5 and 7 attributes, 500 to 50,000 people and both kinds of noise, it takes the better
-    side or one about as good.
+    typical cell of a table is that of a product of such laws. It must hold `WORTH` times the noise; and if
+    all tables before get g times the noise for the sake of the new ones, g³ times. The cube is a rule of
+    thumb: for census tables of 5 and 7 attributes, 500 to 50,000 people and both kinds of noise, it mostly
+    takes the better side or one about as good.
     """
     attributes, found, tables = len(domain.sizes), 1, 0
     listed = domain.cells <= MOST_CELLS
