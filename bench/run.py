@@ -15,6 +15,7 @@ import local_javascript
 import online
 import scalar_release
 import startup
+import synth
 import timing_leak
 import vectors
 from timing import CONSOLE, judge
@@ -24,7 +25,7 @@ def main() -> int:
     start = perf_counter()
     figures = []
     scripts = (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines)
-    for script in (*scripts, local, local_collect, local_javascript, online):
+    for script in (*scripts, local, local_collect, local_javascript, synth, online):
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)

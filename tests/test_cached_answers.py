@@ -161,7 +161,7 @@ def test_counting_questions_in_any_words_are_for_the_cache(folder, sql):
 def test_a_charge_that_was_never_used_is_used_again(folder, monkeypatch):
     curator = curator_of(folder)
 
-    def fails(*_):
+    def fails(*_, **__):
         raise EngineFailed("The database stopped.", remedy="Ask again.")
 
     with monkeypatch.context() as patched:

@@ -132,7 +132,7 @@ def test_a_charge_stays_when_the_engine_fails_and_is_used_again(folder, monkeypa
     curator = curator_of(folder)
     plan = curator.plan_synthesis(SQL, epsilon=1)
 
-    def fails(*_):
+    def fails(*_, **__):
         raise EngineFailed("The database stopped.", remedy="Ask again.")
 
     with monkeypatch.context() as patched:

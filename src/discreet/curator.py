@@ -64,6 +64,7 @@ from discreet.synth.release.explain import SynthesisExplanation, explain_synthes
 from discreet.synth.release.plan import Advance, SynthesisPlan, plan_synthesis
 from discreet.synth.release.table import SyntheticTable
 from discreet.synth.report import Quality
+from discreet.synth.synthetic import decode_measurements, encode_measurements
 
 _MOST_PUBLIC_KEYS = 100_000
 

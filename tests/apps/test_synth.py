@@ -79,12 +79,12 @@ def test_an_explanation_spends_nothing_and_writes_nothing(folder):
     assert [path for path in sorted(folder.iterdir()) if "ledger" not in path.name] == before
 
 
-def test_a_price_that_buys_nothing_is_said_before(folder):
+def test_a_price_that_buys_nothing_is_said_before():
     said = run("synth", "--columns", "ward,age,cost", "--epsilon", "0.001", "--output", "poor.parquet")
     assert "drowns" in said
 
 
-def test_json_for_programs(folder):
+def test_json_for_programs():
     told = json.loads(run(*SYNTH, "--output", "out.csv", "--rows", "10", "--format", "json"))
     assert told["columns"] == ["ward", "age", "cost"]
     assert told["rows"] == 10

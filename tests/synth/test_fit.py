@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.synth import records as records_module
 from discreet.synth.domain import Domain
-from discreet.synth.fit import _best_change, _step, fit
+from discreet.synth.fit import _step, best_change, fit
 from discreet.synth.measurement import Measurement
 from discreet.synth.records import Cells, Sample, Term, proportional, shares
 
@@ -35,7 +36,7 @@ def some_law(domain, chance):
     variance=st.floats(1e-3, 1e8),
 )
 def test_a_step_solves_its_equation(count, exponent, measurement, variance):
-    (change,) = _best_change(*(np.array([x]) for x in (count, exponent, measurement)), variance)
+    (change,) = best_change(*(np.array([x]) for x in (count, exponent, measurement)), variance)
     left = count * np.exp(change) + variance * (exponent + change)
     scale = abs(measurement) + variance * (abs(exponent) + abs(change)) + count
     assert abs(left - measurement) <= 1e-6 * scale
@@ -47,7 +48,7 @@ def test_after_its_step_a_marginal_has_the_exponents_of_the_minimum():
     (measurement,) = measured(domain, 2, some_law(domain, chance), 20, chance)
     term = Term(measurement.marginal)
     for _ in range(200):
-        _step(records, term, measurement, PEOPLE, 0.5)
+        _step(records, term, measurement.counts, PEOPLE, 0.5 * measurement.variance)
     off = measurement.counts - shares(records, term.marginal) * PEOPLE
     residual = off / (0.5 * measurement.variance) - term.exponents
     assert np.ptp(residual) < 1e-6  # all the same: weights add up to 1, whatever is added to every exponent
@@ -74,13 +75,13 @@ def test_what_was_not_measured_stays_independent():
 
 
 def test_noise_is_not_fitted():
-    """The misfit ends near 1, not at 0, and the fit is nearer to the truth than the measurements are."""
+    """The misfit does not end at 0, and the fit is nearer to the truth than the measurements are."""
     domain, chance = Domain(sizes=(8, 8, 8)), np.random.default_rng(4)
     law = some_law(domain, chance)
     news = measured(domain, 2, law, 60, chance)
     records = Cells(domain)
     fitted = fit(records, news, PEOPLE)
-    assert 0.5 < fitted.misfit < 1.2
+    assert 0.2 < fitted.misfit < 1.2
     columns = np.unravel_index(np.arange(domain.cells), domain.sizes)
     for each in news:
         exact = np.bincount(each.marginal.places(columns), weights=law, minlength=each.marginal.cells)
@@ -100,7 +101,7 @@ def test_a_sample_comes_to_the_same_as_all_cells():
         assert np.abs(shares(cells, marginal) - shares(sample, marginal)).max() < 0.015
 
 
-def test_moving_a_sample_leaves_its_law():
+def test_moving_a_sample_leaves_its_law(monkeypatch):
     """χ² with 11 degrees of freedom is above 60 once in 10⁸ times; steps make draws depend a little."""
     chance = np.random.default_rng(6)
     domain = Domain(sizes=(3, 4))
@@ -108,6 +109,7 @@ def test_moving_a_sample_leaves_its_law():
     term = Term(marginal)
     term.exponents[:] = chance.normal(0, 1, 12)
     sample = Sample([np.full(3, 1 / 3), np.full(4, 1 / 4)], 50_000, chance)
+    monkeypatch.setattr(records_module, "EVEN", 2)  # always
     for _ in range(30):
         sample.renew([term])
     wanted = np.exp(term.exponents) / np.exp(term.exponents).sum() * 50_000

@@ -19,8 +19,8 @@ from discreet.noise.sampling import discrete_gaussian, discrete_laplace
 from discreet.noise.selection import Selection
 from discreet.synth.domain import Domain
 from discreet.synth.explicit import table
-from discreet.synth.learner import Fitting, _combined
-from discreet.synth.measurement import Measurement
+from discreet.synth.learner import Fitting
+from discreet.synth.measurement import Measurement, combined
 from discreet.synth.mwem import MOST_CELLS, error_bound, mwem
 from discreet.synth.price import FIRST_ROUNDS, Concentrated, Pace, Pure, variance
 from discreet.synth.workload import Workload
@@ -249,7 +249,7 @@ def test_what_is_measured_again_is_measured_better():
         Measurement(marginal=marginal, counts=np.full(16, 10.0), variance=1.0),
         Measurement(marginal=marginal, counts=np.full(16, 20.0), variance=4.0),
     ]
-    both = _combined(*parts)
+    both = combined(*parts)
     assert both.counts[0] == pytest.approx((10 / 1 + 20 / 4) / (1 + 1 / 4))
     assert both.variance == pytest.approx(1 / (1 + 1 / 4))
     weights = Fitting(SMALL, 160.0)

@@ -1,18 +1,32 @@
 """The whole loop: what it costs, what it may look at, and that it learns."""
 
+import functools
+import inspect
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from discreet.model.neighbours import Neighbours
+from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth import synthesis
-from discreet.synth.domain import Domain
+from discreet.synth import measurement, synthesis
+from discreet.synth.domain import Domain, Marginal
 from discreet.synth.synthesis import synthesise
 
 HISTOGRAM = Sensitivity.histogram(Neighbours.ADD_REMOVE)
+
+
+def rho(amount):
+    return ConcentratedLoss(rho=Fraction(amount), delta=Fraction(0))
+
+
+def epsilon(amount):
+    return PureLoss(epsilon=Fraction(amount))
+
+
 SMALL, WIDE = Domain(sizes=(3, 4, 2, 5)), Domain(sizes=(50, 40, 30, 20, 10, 9))
+MAYBE = Domain(sizes=(4, 5, 2, 6), optional=(True, True, False, True))
 
 
 def table(domain, rows=20_000, seed=1):
@@ -20,7 +34,7 @@ def table(domain, rows=20_000, seed=1):
     chance = np.random.default_rng(seed)
     columns = [chance.integers(0, domain.sizes[0], rows)]
     for size in domain.sizes[1:]:
-        follows = columns[-1] * size // (columns[-1].max() + 1)
+        follows = columns[-1] * size // (columns[-1].max(initial=0) + 1)
         columns.append(np.where(chance.random(rows) < 0.7, follows, chance.integers(0, size, rows)))
     return columns
 
@@ -29,7 +43,7 @@ def counting(columns, asked=None):
     def exact(marginals):
         if asked is not None:
             asked.extend((each.attributes, each.shape) for each in marginals)
-        return [np.bincount(each.places(columns), minlength=each.cells) for each in marginals]
+        return [each.counts(columns) for each in marginals]
 
     return exact
 
@@ -42,39 +56,87 @@ def distance(columns, rows, marginal):
     return np.abs(first - second).sum() / 2
 
 
-@pytest.mark.parametrize("domain", [SMALL, WIDE])
-def test_measurements_cost_rho_together(domain, monkeypatch):
+@pytest.mark.parametrize("domain", [SMALL, WIDE, MAYBE])
+@pytest.mark.parametrize("rows", [0, 20, 20_000])
+@pytest.mark.parametrize("whole", [rho(Fraction(3, 7)), epsilon(Fraction(3, 7))])
+def test_measurements_cost_the_loss_together(domain, rows, whole, monkeypatch):
+    """By the mechanisms that made the noise, whatever was measured in the end."""
     spent = []
-    measure = synthesis.measure
+    mechanism = measurement._mechanism
 
-    def noted(marginal, counts, *, rho, sensitivity, unit):
-        spent.append(rho)
-        found = measure(marginal, counts, rho=rho, sensitivity=sensitivity, unit=unit)
-        assert found.variance == pytest.approx(float(1 / (2 * rho)))
-        return found
+    def noted(loss, sensitivity):
+        made = mechanism(loss, sensitivity)
+        if inspect.stack()[1].function == "measure":
+            spent.append(made.loss(sensitivity))
+        return made
 
-    monkeypatch.setattr(synthesis, "measure", noted)
+    monkeypatch.setattr(measurement, "_mechanism", noted)
     monkeypatch.setattr(synthesis, "SAMPLE", 2000)
-    rho = Fraction(3, 7)
-    synthesise(domain, counting(table(domain)), rho=rho, sensitivity=HISTOGRAM)
-    assert sum(spent) == rho
+    synthetic = synthesise(domain, counting(table(domain, rows)), loss=whole, sensitivity=HISTOGRAM)
+    assert len(spent) >= len(synthetic.measurements)
+    assert functools.reduce(lambda a, b: a.compose(b), spent) == whole
 
 
-def test_what_is_measured_of_a_small_domain_does_not_depend_on_the_data():
+def test_what_is_measured_depends_on_measurements_alone(monkeypatch):
+    """Two tables that differ in everything, and the same noisy counts: the same is asked of both."""
+    replies = {}
+
+    def same(marginal, exact, **rest):
+        key = marginal.attributes, marginal.shape
+        return replies.setdefault(key, measurement.measure(marginal, exact, **rest))
+
+    monkeypatch.setattr(synthesis, "measure", same)
+    monkeypatch.setattr(synthesis, "SAMPLE", 2000)
+    for domain in (SMALL, WIDE, MAYBE):
+        asked = []
+        for seed, rows in ((1, 20_000), (2, 10)):
+            asked.append([])
+            exact = counting(table(domain, rows, seed), asked[-1])
+            synthesise(domain, exact, loss=rho(Fraction(1, 10)), sensitivity=HISTOGRAM)
+        assert asked[0] == asked[1]
+        replies.clear()
+
+
+def test_every_table_of_a_small_domain_is_measured_when_there_are_people():
     asked = []
-    for seed, rows in ((1, 20_000), (2, 10)):
-        asked.append([])
-        exact = counting(table(SMALL, rows, seed), asked[-1])
-        synthesise(SMALL, exact, rho=Fraction(1, 10), sensitivity=HISTOGRAM)
-    assert asked[0] == asked[1]
-    assert len(asked[0]) == 4 + 6 + 4
+    synthesise(SMALL, counting(table(SMALL), asked), loss=rho(Fraction(1, 10)), sensitivity=HISTOGRAM)
+    assert len(asked) == 4 + 6 + 4
+
+
+@pytest.mark.parametrize("loss", [rho(Fraction(1, 1000)), epsilon(Fraction(1, 20))])
+def test_tables_that_would_drown_are_not_measured(loss):
+    """50 people: tables of one attribute are measured twice, with the noise of the whole loss."""
+    asked = []
+    synthetic = synthesise(SMALL, counting(table(SMALL, 50), asked), loss=loss, sensitivity=HISTOGRAM)
+    assert [attributes for attributes, _ in asked] == 2 * [(0,), (1,), (2,), (3,)]
+    whole = measurement.noise(measurement.part(loss, Fraction(1, 4)), HISTOGRAM)
+    assert all(whole <= each.variance < 2 * whole for each in synthetic.measurements)
+
+
+def test_optional_values_that_nobody_has_are_dropped():
+    columns = table(Domain(sizes=(3, 4, 2, 5)))
+    columns[3] = np.where(np.arange(len(columns[3])) % 4 == 0, 5, columns[3])  # a quarter has no value
+    asked = []
+    synthetic = synthesise(MAYBE, counting(columns, asked), loss=rho(1), sensitivity=HISTOGRAM)
+    assert asked[:4] == [((0,), (4,)), ((1,), (5,)), ((2,), (2,)), ((3,), (6,))]
+    assert asked[-1] == ((1, 2, 3), (4, 2, 6))
+    rows = synthetic.rows(20_000)
+    assert [column.max() for column in rows] == [2, 3, 1, 5]
+    assert abs((rows[3] == 5).mean() - 0.25) < 0.01
+    assert synthetic.domain == MAYBE
+
+
+def test_people_with_a_dropped_value_are_in_no_cell():
+    marginal = Marginal(attributes=(0, 1), codes=(np.arange(2), np.arange(3)))
+    columns = [np.array([0, 1, 2, 1]), np.array([0, 2, 1, 3])]
+    assert marginal.counts(columns).tolist() == [1, 0, 0, 0, 0, 1]
 
 
 @pytest.mark.parametrize(("domain", "order", "most"), [(SMALL, 3, 0.02), (WIDE, 2, 0.1)])
 def test_tables_are_learnt(domain, order, most):
     """Far from independent: without learning, the tables of neighbours would be 0.4 off."""
     columns = table(domain)
-    synthetic = synthesise(domain, counting(columns), rho=Fraction(1), sensitivity=HISTOGRAM)
+    synthetic = synthesise(domain, counting(columns), loss=rho(1), sensitivity=HISTOGRAM)
     rows = synthetic.rows(20_000)
     assert np.mean([distance(columns, rows, marginal) for marginal in domain.marginals(order)]) < most
     assert abs(synthetic.people - 20_000) < 100
@@ -84,8 +146,8 @@ def test_tables_are_learnt(domain, order, most):
 def test_the_error_falls_with_rho():
     columns = table(SMALL)
     errors = []
-    for rho in (Fraction(1, 10_000), Fraction(1, 100), Fraction(1)):
-        synthetic = synthesise(SMALL, counting(columns), rho=rho, sensitivity=HISTOGRAM)
+    for amount in (Fraction(1, 10_000), Fraction(1, 100), Fraction(1)):
+        synthetic = synthesise(SMALL, counting(columns), loss=rho(amount), sensitivity=HISTOGRAM)
         rows = synthetic.rows(20_000)
         errors.append(np.mean([distance(columns, rows, marginal) for marginal in SMALL.marginals(3)]))
     assert errors[0] > 2 * errors[1] > 4 * errors[2]
@@ -98,7 +160,7 @@ def test_counts_in_parts_of_a_person():
     def exact(marginals):
         return [1024 * each for each in counting(columns)(marginals)]
 
-    synthetic = synthesise(SMALL, exact, rho=Fraction(1), sensitivity=sensitivity, unit=1024)
+    synthetic = synthesise(SMALL, exact, loss=rho(1), sensitivity=sensitivity, unit=1024)
     assert abs(synthetic.people - 20_000) < 100
 
 
@@ -106,7 +168,7 @@ def test_counts_in_parts_of_a_person():
 def test_few_attributes_and_no_people(sizes):
     domain = Domain(sizes=sizes)
     empty = [np.empty(0, dtype=np.int64) for _ in sizes]
-    synthetic = synthesise(domain, counting(empty), rho=Fraction(1, 10), sensitivity=HISTOGRAM)
+    synthetic = synthesise(domain, counting(empty), loss=rho(Fraction(1, 10)), sensitivity=HISTOGRAM)
     rows = synthetic.rows(100)
     assert [len(column) for column in rows] == [100] * len(sizes)
     assert np.isfinite(synthetic.records.weights).all()

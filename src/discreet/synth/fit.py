@@ -3,7 +3,7 @@
 Given counts y with variance σ² over the cells of several marginals, and n people, the fit is the table
 p = base · e^(sum of exponents) that minimises
 
-    Σ (y − m)² / (2λσ²)  +  the relative entropy of p to its base,      m the table's own marginals.
+    Σ (y − m)² / (2λσ²)  +  n times the relative entropy of p to its base,      m the table's own counts.
 
 At the minimum every exponent is (y − m)/(λσ²): multiplicative weights (Hardt, Ligett, McSherry, arXiv
 1012.4763v2) whose learning rate is the noise itself. For one marginal it is found exactly: with θ the
@@ -11,9 +11,18 @@ exponent of a cell so far, its change Δ obeys m·e^Δ + λσ²·(θ + Δ) = y, 
 raises the dual of the problem, so that there is no rate to tune; without noise it is iterative proportional
 fitting.
 
-λ begins at 1, and is halved until the measurements fit as well as they should, Σ(y − m)²/σ² at most the
-number of cells: to fit closer would be to fit the noise (the discrepancy principle, Morozov 1966). Everything
-here is made from measurements, and costs no privacy.
+λ says how much the base is trusted: 1 would be right if people were drawn from it. It begins there, or where
+a cell that holds everybody would just move by half, and is halved for as long as the fit comes closer to the
+*exact* counts. How close it is can be told without them: by Stein's unbiased estimate of risk (Stein, Annals
+of Statistics 1981), the expectation of Σ w·(m − exact)² is that of
+
+    Σ w·((y − m)² − σ² + 2σ²·∂m/∂y),
+
+and the sum of derivatives is found by fitting a twin to counts that were moved a little, at random (Ramani,
+Blu, Unser, IEEE Transactions on Image Processing 2008). The identity is exact for Gaussian noise; for Laplace
+noise it holds as far as m is linear over the width of the noise. w = 1/(m + σ) at the start, so that errors
+count in proportion to what a cell holds, down to the noise. Everything here is made from measurements, and
+costs no privacy.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,12 +31,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.synth.measurement import Measurement
-from discreet.synth.records import Floats, Records, Term, shares
+from discreet.synth.records import Floats, Records, Term, added, shares
 
-MOST_SWEEPS = 60
-_SETTLED = 0.97  # a sweep that leaves more of the misfit than this has no more to give at this λ
-_RISEN, _NEAR = 1.02, 1.5  # a misfit that is near 1 and rises will not come down again
-_SMALLEST_LAMBDA = 2.0**-10
+SWEEPS = 3
+"""Through all marginals, at each λ."""
+MOST_HALVINGS = 20
+_WORSE = 2  # so many λ in a row that bring nothing: smaller ones will not either
+_MOVED = 0.3  # how far the twin's counts are moved, in σ
 _NEWTON_STEPS = 4
 _TINY = 1e-300
 
@@ -39,6 +49,21 @@ class Fitted:
     terms: list[Term]
     misfit: float
     sweeps: int
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Records, the exponents that moved them from their base, and the counts that they are to meet."""
+
+    records: Records
+    terms: list[Term]
+    counts: list[Floats]
+
+    def copy(self, counts: list[Floats]) -> "_State":
+        return _State(self.records.copy(), [term.copy() for term in self.terms], counts)
+
+    def held(self, people: float) -> list[Floats]:
+        return [shares(self.records, term.marginal) * people for term in self.terms]
 
 
 def fit(
@@ -53,34 +78,85 @@ def fit(
 
     After every sweep `advance` is told how many there were, and the misfit.
     """
-    terms = [Term(each.marginal) for each in measurements]
-    loose, last = 1.0, float("inf")
-    for sweep in range(1, MOST_SWEEPS + 1):
-        for term, measurement in zip(terms, measurements, strict=True):
-            _step(records, term, measurement, people, loose)
-        misfit = _misfit(records, measurements, people)
-        advance(sweep, misfit)
-        settled = misfit > _SETTLED * last
-        rises = misfit > _RISEN * last and last < _NEAR
-        if settled and (misfit <= 1 or rises or loose < _SMALLEST_LAMBDA):
+    variances = [each.variance for each in measurements]
+    counts = [_centred(each.counts, people) for each in measurements]
+    now = _State(records, [Term(each.marginal) for each in measurements], counts)
+    risk = _Risk(now, variances, people)
+    twin = now.copy([y + moved for y, moved in zip(counts, risk.moves, strict=True)])
+    best, least, worse, sweeps = now.copy(counts), risk.of(now, twin), 0, 0
+    loose = min([1.0, *(people / variance for variance in variances)])
+    for _ in range(MOST_HALVINGS):
+        for _ in range(SWEEPS):
+            for state in (twin, now):
+                misfit = _sweep(state, variances, loose, people, earlier)
+            sweeps += 1
+            advance(sweeps, misfit)
+        found = risk.of(now, twin)
+        worse = 0 if found < least else worse + 1
+        if found < least:
+            best, least = now.copy(counts), found
+        if worse == _WORSE:
             break
-        records.renew([*earlier, *terms])
-        loose, last = loose / 2 if settled else loose, misfit
-    return Fitted(terms=terms, misfit=misfit, sweeps=sweep)
+        loose /= 2
+    records.take(best.records)
+    return Fitted(terms=best.terms, misfit=_misfit(best, variances, people), sweeps=sweeps)
 
 
-def _step(records: Records, term: Term, measurement: Measurement, people: float, loose: float) -> None:
-    """The best exponents of one marginal, all others as they are."""
-    counts = shares(records, term.marginal) * people
-    change = _best_change(counts, term.exponents, measurement.counts, loose * measurement.variance)
+class _Risk:
+    """Stein's estimate of how far a state is from the exact counts; only differences of it matter."""
+
+    def __init__(self, start: _State, variances: Sequence[float], people: float) -> None:
+        chance = np.random.default_rng()
+        self._people, self._variances = people, variances
+        self._weights = [
+            1 / (held + variance**0.5) for held, variance in zip(start.held(people), variances, strict=True)
+        ]
+        self.moves = [
+            chance.choice((-_MOVED, _MOVED), len(y)) * variance**0.5
+            for y, variance in zip(start.counts, variances, strict=True)
+        ]
+
+    def of(self, state: _State, twin: _State) -> float:
+        risk = 0.0
+        held = zip(state.held(self._people), twin.held(self._people), state.counts, strict=True)
+        for (m, moved, y), move, weight in zip(held, self.moves, self._weights, strict=True):
+            risk += float(weight @ ((y - m) ** 2 + 2 * move * (moved - m) / _MOVED**2))
+        return risk
+
+
+def _centred(counts: Floats, people: float) -> Floats:
+    """The nearest counts that add up to all people, as those of the table do."""
+    centred: Floats = counts + (people - counts.sum()) / len(counts)
+    return centred
+
+
+def _sweep(
+    state: _State, variances: Sequence[float], loose: float, people: float, earlier: Sequence[Term]
+) -> float:
+    """One step for each marginal; how well each was met just before."""
+    state.records.renew([*earlier, *state.terms])
+    squares = cells = 0.0
+    for term, counts, variance in zip(state.terms, state.counts, variances, strict=True):
+        squares += _step(state.records, term, counts, people, loose * variance) / variance
+        cells += len(counts)
+    return squares / cells
+
+
+def _step(records: Records, term: Term, measured: Floats, people: float, variance: float) -> float:
+    """The best exponents of one marginal, all others as they are; how far off it was, squared."""
+    places = records.places(term.marginal)
+    counts = added(records.weights, places, term.marginal.cells) * people
+    change = best_change(counts, term.exponents, measured, variance)
     change[counts <= 0] = 0
     np.clip(change, -records.farthest, records.farthest, out=change)
     term.exponents += change
-    records.weights *= np.exp(change)[records.places(term.marginal)]
+    change -= change.max(where=counts > 0, initial=-np.inf)  # they are divided by their sum in any case
+    records.weights *= np.exp(np.minimum(change, 0))[places]
     records.weights /= records.weights.sum()
+    return float((counts - measured) @ (counts - measured))
 
 
-def _best_change(counts: Floats, exponents: Floats, measured: Floats, variance: float) -> Floats:
+def best_change(counts: Floats, exponents: Floats, measured: Floats, variance: float) -> Floats:
     """Δ with counts·e^Δ + variance·(exponents + Δ) = measured, for every cell.
 
     With x = counts·e^Δ/variance and a = measured/variance − exponents this is
@@ -96,10 +172,9 @@ def _best_change(counts: Floats, exponents: Floats, measured: Floats, variance: 
     return target - np.maximum(x, _TINY)
 
 
-def _misfit(records: Records, measurements: Sequence[Measurement], people: float) -> float:
+def _misfit(state: _State, variances: Sequence[float], people: float) -> float:
     squares = cells = 0.0
-    for each in measurements:
-        off = shares(records, each.marginal) * people - each.counts
-        squares += float(off @ off) / each.variance
-        cells += len(off)
+    for held, counts, variance in zip(state.held(people), state.counts, variances, strict=True):
+        squares += float((held - counts) @ (held - counts)) / variance
+        cells += len(counts)
     return squares / cells

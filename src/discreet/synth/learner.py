@@ -10,9 +10,8 @@ import numpy as np
 
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.explicit import Halves, scale, table
-from discreet.synth.fit import _best_change as best_change
-from discreet.synth.fit import fit
-from discreet.synth.measurement import Measurement
+from discreet.synth.fit import best_change, fit
+from discreet.synth.measurement import Measurement, combined
 from discreet.synth.records import Cells, Floats, Term
 
 PASSES = 2
@@ -30,7 +29,7 @@ class Learner(ABC):
     def learn(self, candidate: int, news: Measurement) -> float:
         """How far the counts that were measured have moved, all added up."""
         known = self.measured.pop(candidate, None)
-        self.measured[candidate] = news if known is None else _combined(known, news)
+        self.measured[candidate] = news if known is None else combined(known, news)
         before = self.shares(news.marginal)
         self._update(news)
         return float(np.abs(self.shares(news.marginal) - before).sum()) * self.people
@@ -101,13 +100,3 @@ class Averaging(Learner):
     def finish(self) -> Cells:
         self.cells.weights[:] = self._sum / self._sum.sum()
         return self.cells
-
-
-def _combined(first: Measurement, second: Measurement) -> Measurement:
-    """Two measurements of the same, each with the weight that gives the least variance."""
-    part = second.variance / (first.variance + second.variance)
-    return Measurement(
-        marginal=first.marginal,
-        counts=part * first.counts + (1 - part) * second.counts,
-        variance=part * first.variance,
-    )

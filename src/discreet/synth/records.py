@@ -5,14 +5,18 @@ domains with more records than can be listed; it draws them anew as the fit move
 """
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from copy import copy
+from typing import Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synth.domain import Domain, Marginal
+from discreet.synth.domain import Codes, Domain, Marginal
 
 Floats: TypeAlias = NDArray[np.float64]
+
+EVEN = 0.8
+"""A sample whose weights are as uneven as those of one this much smaller is drawn anew."""
 
 
 class Term:
@@ -24,16 +28,23 @@ class Term:
         self.marginal = marginal
         self.exponents: Floats = np.zeros(marginal.cells)
 
+    def copy(self) -> "Term":
+        other = Term(self.marginal)
+        other.exponents[:] = self.exponents
+        return other
+
 
 class Records(Protocol):
     """Records, with weights that add up to 1."""
 
-    columns: Sequence[NDArray[np.integer]]
     weights: Floats
     farthest: float
     """How far an exponent may move in one step."""
 
-    def places(self, marginal: Marginal) -> NDArray[np.int32]:
+    @property
+    def columns(self) -> Sequence[NDArray[np.integer]]: ...
+
+    def places(self, marginal: Marginal) -> NDArray[np.integer]:
         """Which cell of the marginal each record is in."""
         ...
 
@@ -41,12 +52,23 @@ class Records(Protocol):
         """Called when the weights have moved far: draw other records, with even weights, if that helps."""
         ...
 
+    def copy(self) -> Self:
+        """The same records, with weights of their own."""
+        ...
+
+    def take(self, other: Self) -> None:
+        """Become what the other is."""
+        ...
+
 
 def shares(records: Records, marginal: Marginal) -> Floats:
     """The weight in each cell of a marginal."""
-    held: Floats = np.bincount(  # type: ignore[assignment]
-        records.places(marginal), weights=records.weights, minlength=marginal.cells
-    )
+    return added(records.weights, records.places(marginal), marginal.cells)
+
+
+def added(weights: Floats, places: NDArray[np.integer], cells: int) -> Floats:
+    """The weights in each cell, added up."""
+    held: Floats = np.bincount(places, weights=weights, minlength=cells)  # type: ignore[assignment]
     return held
 
 
@@ -56,6 +78,7 @@ class Cells:
     farthest = float("inf")
 
     def __init__(self, domain: Domain) -> None:
+        self.domain = domain
         grid = np.ix_(*(np.arange(size, dtype=np.int16) for size in domain.sizes))
         self.columns: Sequence[NDArray[np.integer]] = [
             np.broadcast_to(along, domain.sizes).ravel() for along in grid
@@ -72,6 +95,37 @@ class Cells:
     def renew(self, terms: Sequence[Term]) -> None:
         """All records are here already."""
 
+    def copy(self) -> Self:
+        other = copy(self)  # columns and places are the same
+        other.weights = self.weights.copy()
+        return other
+
+    def take(self, other: Self) -> None:
+        self.weights = other.weights
+
+
+class Listed:
+    """Records as they were drawn once, which do not move."""
+
+    farthest = 1.0
+
+    def __init__(self, columns: Sequence[NDArray[np.integer]], weights: Floats) -> None:
+        self.columns, self.weights = columns, weights
+
+    def places(self, marginal: Marginal) -> NDArray[np.int32]:
+        return marginal.places(self.columns)
+
+    def renew(self, terms: Sequence[Term]) -> None:
+        """They stay what they are."""
+
+    def copy(self) -> Self:
+        other = copy(self)
+        other.weights = self.weights.copy()
+        return other
+
+    def take(self, other: Self) -> None:
+        self.weights = other.weights
+
 
 class Sample:
     """Records drawn one attribute at a time from a base law, and moved by Metropolis-Hastings steps.
@@ -86,37 +140,93 @@ class Sample:
     def __init__(self, base: Sequence[Floats], count: int, random: np.random.Generator) -> None:
         self._cumulative = [np.cumsum(shares) / shares.sum() for shares in base]
         self._random = random
-        self.columns: Sequence[NDArray[np.integer]] = [self._draw(i, count) for i in range(len(base))]
+        self._walk = _Walk([self._draw(i, count) for i in range(len(base))])
         self.weights: Floats = np.full(count, 1 / count)
 
-    def places(self, marginal: Marginal) -> NDArray[np.int32]:
-        return marginal.places(self.columns)
+    @property
+    def columns(self) -> Sequence[NDArray[np.integer]]:
+        return self._walk.columns
+
+    def places(self, marginal: Marginal) -> NDArray[np.intp]:
+        return self._walk.places(marginal)
+
+    def take(self, other: Self) -> None:
+        self._walk, self.weights = other._walk, other.weights
 
     def renew(self, terms: Sequence[Term]) -> None:
-        """As many records, in proportion to the weights, each then moved along every attribute twice."""
+        """As many records, in proportion to the weights, each then moved along every attribute twice.
+
+        Nothing changes while the effective size (Σw)²/Σw² is large (Kong, Liu, Wong, JASA 1994).
+        """
+        if self.weights.sum() ** 2 > EVEN * len(self.weights) * (self.weights @ self.weights):
+            return
         kept = proportional(self.weights, len(self.weights), self._random)
-        columns = [column[kept] for column in self.columns]
+        self._walk = _Walk([column[kept] for column in self.columns])
         self.weights = np.full(len(kept), 1 / len(kept))
         for _ in range(2):
-            for attribute in self._random.permutation(len(columns)):
-                self._move(columns, int(attribute), terms)
-        self.columns = columns
+            for attribute in self._random.permutation(len(self.columns)):
+                self._move(int(attribute), terms)
 
-    def _move(self, columns: list[NDArray[np.integer]], attribute: int, terms: Sequence[Term]) -> None:
-        proposed = list(columns)
-        proposed[attribute] = self._draw(attribute, len(self.weights))
-        change = np.zeros(len(self.weights))
-        for term in terms:
-            if attribute in term.marginal.attributes:
-                change += term.exponents[term.marginal.places(proposed)]
-                change -= term.exponents[term.marginal.places(columns)]
+    def copy(self) -> Self:
+        other = copy(self)  # `renew` makes new columns first
+        other.weights = self.weights.copy()
+        return other
+
+    def _move(self, attribute: int, terms: Sequence[Term]) -> None:
+        values = self._draw(attribute, len(self.weights))
+        movers = np.flatnonzero(values != self.columns[attribute])
+        values = values[movers]
+        change = self._walk.gain(terms, attribute, values, movers)
         accepted = np.log(self._random.random(len(change))) < change
-        columns[attribute] = np.where(accepted, proposed[attribute], columns[attribute])
+        self._walk.set(attribute, movers[accepted], values[accepted])
 
     def _draw(self, attribute: int, count: int) -> NDArray[np.integer]:
         cumulative = self._cumulative[attribute]
         drawn = np.searchsorted(cumulative, self._random.random(count), side="right")
         return np.minimum(drawn, len(cumulative) - 1).astype(np.int16)
+
+
+class _Walk:
+    """Columns on their way, and which bin each value is in, so that it is looked up once for many terms."""
+
+    def __init__(self, columns: list[NDArray[np.integer]]) -> None:
+        self.columns = columns
+        self._bins: list[dict[int, tuple[Codes, NDArray[np.intp]]]] = [{} for _ in columns]
+
+    def set(self, attribute: int, where: NDArray[np.intp], values: NDArray[np.integer]) -> None:
+        self.columns[attribute][where] = values
+        self._bins[attribute].clear()
+
+    def places(self, marginal: Marginal) -> NDArray[np.intp]:
+        place = np.zeros(1, dtype=np.intp)
+        for attribute, code, size in zip(marginal.attributes, marginal.codes, marginal.shape, strict=True):
+            place = place * size + self._binned(attribute, code)
+        return place
+
+    def gain(
+        self, terms: Sequence[Term], attribute: int, values: NDArray[np.integer], movers: NDArray[np.intp]
+    ) -> Floats:
+        """The change of exponents if the records named took these values of the attribute."""
+        change = np.zeros(len(movers))
+        for term in terms:
+            if attribute in term.marginal.attributes:
+                before = after = np.zeros(1, dtype=np.intp)
+                described = zip(
+                    term.marginal.attributes, term.marginal.codes, term.marginal.shape, strict=True
+                )
+                for each, code, size in described:
+                    here = self._binned(each, code).take(movers)
+                    there = code.take(values) if each == attribute else here
+                    before, after = before * size + here, after * size + there
+                change += term.exponents.take(after)
+                change -= term.exponents.take(before)
+        return change
+
+    def _binned(self, attribute: int, code: Codes) -> NDArray[np.intp]:
+        known = self._bins[attribute].get(id(code))
+        if known is None:
+            known = self._bins[attribute][id(code)] = code, code[self.columns[attribute]].astype(np.intp)
+        return known[1]
 
 
 def proportional(weights: Floats, count: int, random: np.random.Generator) -> NDArray[np.int64]:

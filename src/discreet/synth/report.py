@@ -103,6 +103,12 @@ class Quality:
     def of_order(self, order: int) -> list[TableQuality]:
         return [each for each in self.tables if len(each.columns) == order]
 
+    def to_html(self, title: str = "") -> str:
+        """A page of its own. The title says what the table is of."""
+        from discreet.synth.report_html import html_page
+
+        return html_page(self, title)
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         told = asdict(self)

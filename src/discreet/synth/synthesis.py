@@ -1,141 +1,138 @@
 """From marginals to a synthetic table: measure tables of one attribute, then of two, then of three, and fit.
 
 Privacy
-    Each marginal is measured with Gaussian noise at its own part of ρ, and zCDP adds up (Bun, Steinke, arXiv
-    1605.02065v1, Lemma 1.7): the whole costs ρ. Which marginals are measured, and how coarsely, depends on
-    the domain and on earlier measurements alone. Fitting and drawing rows are free.
+    Each marginal is measured at its own share of the loss, and losses add up, also when what is measured
+    next depends on what was measured before (pure ε: Dwork, McSherry, Nissim, Smith 2006; zCDP: Bun, Steinke,
+    arXiv 1605.02065v1, Lemma 2.3): the whole costs the loss. Which marginals are measured, and how coarsely,
+    depends on the domain and on earlier measurements alone (`worth`). Fitting and drawing rows are free.
 
 Accuracy
     A domain of up to `MOST_CELLS` records is fitted on all of them, to all tables of up to three attributes.
     A wider one is fitted on a sample, to all tables of two attributes, in bins that hold about as many people
-    as the noise of a cell: finer ones would measure the noise.
+    as the noise of a cell: finer ones would measure the noise. Tables whose cells would drown in their noise
+    are not measured, and what they would have cost goes to the others.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from math import sqrt
+from math import comb
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth.domain import Domain, Marginal, bins
+from discreet.synth.domain import Domain, Marginal
 from discreet.synth.fit import fit
-from discreet.synth.measurement import Measurement, measure
-from discreet.synth.records import Cells, Floats, Records, Sample, Term, proportional
+from discreet.synth.measurement import Budget, Measurement, combined, measure, noise, part
+from discreet.synth.records import Cells, Floats, Records, Sample, Term
+from discreet.synth.synthetic import Synthetic
+from discreet.synth.worth import HIGHEST, MOST_CELLS, coarse, empty, first_share, orders
 
-MOST_CELLS = 2**21
 SAMPLE = 200_000
-ON_CELLS = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
-ON_SAMPLE = (Fraction(4, 10), Fraction(6, 10))
-"""How ρ is divided between tables of one, two, three attributes."""
+"""Records that stand for a domain too wide to list."""
 
 Exact: TypeAlias = Callable[[Sequence[Marginal]], Sequence[NDArray[np.int64]]]
 """The exact counts of marginals, in units that one person moves by no more than the sensitivity."""
 Progress: TypeAlias = Callable[[int, int, float], object]
 """Told how many attributes the tables have that are fitted, the sweep, and the misfit."""
 
+__all__ = ["Exact", "Progress", "Stage", "Synthetic", "stages_of", "synthesise"]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Synthetic:
-    """What was learnt: records with weights, and the measurements behind them."""
 
-    domain: Domain
-    people: float
-    records: Records
-    measurements: tuple[Measurement, ...]
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Exact counts, which only leave with noise, and what may be spent on them."""
 
-    def encode(self):
-        import pickle
+    exact: Exact
+    loss: Budget
+    sensitivity: Sensitivity
+    unit: int
 
-        return pickle.dumps(self)
+    def measure(self, marginals: Sequence[Marginal], share: Fraction) -> list[Measurement]:
+        """All of them together for a share of the loss."""
+        each = part(self.loss, share / len(marginals))
+        return [
+            measure(marginal, counts, loss=each, sensitivity=self.sensitivity, unit=self.unit)
+            for marginal, counts in zip(marginals, self.exact(marginals), strict=True)
+        ]
 
-    @staticmethod
-    def decode(data):
-        import pickle
-
-        return pickle.loads(data)
-
-    def rows(self, count: int, random: np.random.Generator | None = None) -> list[NDArray[np.integer]]:
-        """As many rows as asked for, one array an attribute. Costs nothing, however often."""
-        chance = random or np.random.default_rng()
-        order = np.lexsort(self.records.columns[::-1])  # like records lie together, and share a rounding
-        kept = order[proportional(self.records.weights[order], count, chance)]
-        chance.shuffle(kept)
-        return [column[kept] for column in self.records.columns]
+    def sigma(self, share: Fraction, tables: int) -> float:
+        """The noise of a count, if so many tables have a share of the loss."""
+        return float(noise(part(self.loss, share / tables), self.sensitivity, self.unit) ** 0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """All tables of so many attributes, measured at once."""
+    """All tables of so many attributes, if there are people enough for them to be measured."""
 
     order: int
     tables: int
     cells: int
-    """Of all of them."""
+    """Of all of them, before any is put into bins."""
     sigma: float
-    """The standard deviation of a count's noise, in rows."""
+    """The standard deviation of a count's noise, in people."""
 
 
-def stages_of(domain, *, loss, sensitivity, unit=1):
-    rho = getattr(loss, "rho", None) or loss.epsilon**2 / 2
-    split = (ON_CELLS if domain.cells <= MOST_CELLS else ON_SAMPLE)[: len(domain.sizes)]
-    found = []
-    for order, part in enumerate(split, start=1):
-        marginals = domain.marginals(order)
-        budget = rho * part / sum(split)
-        found.append(
+def stages_of(domain: Domain, *, loss: Budget, sensitivity: Sensitivity, unit: int = 1) -> list[Stage]:
+    """What would be measured. It reads no data."""
+    present, first = domain.without(domain.optional), first_share(domain)
+    highest = min(len(domain.sizes), HIGHEST if present.cells <= MOST_CELLS else 2)
+    tables = [present.marginals(order) for order in range(1, highest + 1)]
+    further = sum(map(len, tables[1:]))
+    stages = []
+    for order, marginals in enumerate(tables, start=1):
+        share = first / len(marginals) if order == 1 else (1 - first) / further
+        stages.append(
             Stage(
                 order=order,
                 tables=len(marginals),
-                cells=sum(m.cells for m in marginals),
-                sigma=sqrt(sensitivity.l2_squared * len(marginals) / (2 * budget)) / unit,
+                cells=sum(marginal.cells for marginal in marginals),
+                sigma=noise(part(loss, share), sensitivity, unit) ** 0.5,
             )
         )
-    return tuple(found)
+    return stages
 
 
 def synthesise(
     domain: Domain,
     exact: Exact,
     *,
-    loss,
+    loss: Budget,
     sensitivity: Sensitivity,
     unit: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Synthetic:
-    """Costs ρ in all. Exact counts are in 1/unit of a person."""
-    rho = getattr(loss, "rho", None) or loss.epsilon**2 / 2
-    split = (ON_CELLS if domain.cells <= MOST_CELLS else ON_SAMPLE)[: len(domain.sizes)]
-    budgets = [rho * part / sum(split) for part in split]
-    measured = partial(_measured, exact, sensitivity, unit)
-    everything = measured(domain.marginals(1), budgets[0])
-    people = _people(everything)
-    laws = [_law(each.counts, people) for each in everything]
-    records = _independent(domain, laws)
-    terms: list[Term] = []
-    for order, budget in enumerate(budgets[1:], start=2):
-        marginals = domain.marginals(order)
+    """Costs the loss. Exact counts are in 1/unit of a person."""
+    reader = _Reader(exact, loss, sensitivity, unit)
+    first = first_share(domain)
+    ones = reader.measure(domain.marginals(1), first)
+    kept = domain.without(empty(domain, ones))
+    people, laws = _laws(ones, kept)
+    further = orders(kept, laws, people, partial(reader.sigma, 1 - first)) if first < 1 else range(0)
+    if first < 1 and not further:
+        again = reader.measure(domain.marginals(1), 1 - first)
+        ones = [combined(*both) for both in zip(ones, again, strict=True)]
+        people, laws = _laws(ones, kept)
+    records, everything, terms = _independent(kept, laws), list(ones), list[Term]()
+    tables = sum(comb(len(domain.sizes), order) for order in further)
+    for order in further:
+        share = (1 - first) * Fraction(comb(len(domain.sizes), order), tables)
+        codes = None
         if isinstance(records, Sample):
-            noise = sqrt(sensitivity.l2_squared * len(marginals) / (2 * budget)) / unit
-            marginals = _coarse(marginals, laws, people / noise)
-        news = measured(marginals, budget)
+            codes = coarse(laws, order, people / reader.sigma(1 - first, tables))
+        news = reader.measure(kept.marginals(order, codes), share)
         terms += fit(records, news, people, earlier=terms, advance=partial(progress, order)).terms
         everything += news
     return Synthetic(domain=domain, people=people, records=records, measurements=tuple(everything))
 
 
-def _measured(
-    exact: Exact, sensitivity: Sensitivity, unit: int, marginals: Sequence[Marginal], rho: Fraction
-) -> list[Measurement]:
-    """All of them for ρ together."""
-    return [
-        measure(marginal, counts, rho=rho / len(marginals), sensitivity=sensitivity, unit=unit)
-        for marginal, counts in zip(marginals, exact(marginals), strict=True)
-    ]
+def _laws(ones: Sequence[Measurement], kept: Domain) -> tuple[float, list[Floats]]:
+    """How many people there are, and the law of each attribute among them."""
+    people = _people(ones)
+    return people, [_law(each.counts[:size], people) for each, size in zip(ones, kept.sizes, strict=True)]
 
 
 def _people(ones: Sequence[Measurement]) -> float:
@@ -163,13 +160,3 @@ def _independent(domain: Domain, laws: Sequence[Floats]) -> Records:
         cells.weights *= law[column] * len(law)
     cells.weights /= cells.weights.sum()
     return cells
-
-
-def _coarse(marginals: Sequence[Marginal], laws: Sequence[Floats], cells: float) -> list[Marginal]:
-    """In bins such that a table has about as many cells as told, if people were spread evenly."""
-    most = max(2, int(cells ** (1 / len(marginals[0].attributes))))
-    codes = [bins(law, most) for law in laws]
-    return [
-        Marginal(attributes=each.attributes, codes=tuple(codes[i] for i in each.attributes))
-        for each in marginals
-    ]

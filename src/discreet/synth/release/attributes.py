@@ -146,7 +146,9 @@ def attributes_of(columns: Sequence[RowColumn], bins: Bins = None) -> tuple[Attr
 
 
 def domain_of(attributes: Sequence[Attribute]) -> Domain:
-    return Domain(sizes=tuple(attribute.size for attribute in attributes))
+    """What NULL counts is optional: it is dropped where nobody seems to be there."""
+    sizes = tuple(attribute.size for attribute in attributes)
+    return Domain(sizes=sizes, optional=(True,) * len(sizes))
 
 
 def _attribute(column: RowColumn, bins: int | None) -> Attribute:

@@ -95,10 +95,13 @@ class Counts:
     def table(self, marginal: Marginal) -> NDArray[np.int64]:
         """Added up to one table."""
         place = np.zeros(len(self.integers), dtype=np.int64)
+        known = np.ones(len(place), dtype=np.bool_)
         for attribute, code, size in zip(marginal.attributes, marginal.codes, marginal.shape, strict=True):
-            place = place * size + code[self.codes[attribute]]
+            values = self.codes[attribute]
+            known &= values < len(code)  # one that was dropped is in no cell
+            place = place * size + code[np.minimum(values, len(code) - 1)]
         table = np.zeros(marginal.cells, dtype=np.int64)
-        np.add.at(table, place, self.integers)
+        np.add.at(table, place[known], self.integers[known])
         return table
 
 

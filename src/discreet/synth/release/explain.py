@@ -17,7 +17,8 @@ from discreet.model.sensitivity import Sensitivity
 from discreet.synth.price import FIRST_ROUNDS, price, variance
 from discreet.synth.release.asked import workload_of
 from discreet.synth.release.plan import SynthesisPlan
-from discreet.synth.synthesis import MOST_CELLS, Stage, stages_of
+from discreet.synth.synthesis import Stage, stages_of
+from discreet.synth.worth import MOST_CELLS
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _AT_95 = 1.96
@@ -105,7 +106,7 @@ def explain_synthesis(plan: SynthesisPlan, dataset: Dataset) -> SynthesisExplana
             question_error=_AT_95 * _round_deviation(plan),
         )
     stages = stages_of(domain, loss=plan.loss, sensitivity=plan.sensitivity, unit=plan.unit)
-    small = domain.cells <= MOST_CELLS
+    small = domain.without(domain.optional).cells <= MOST_CELLS
     return SynthesisExplanation(
         loss=plan.loss,
         epsilon=epsilon_of(plan.loss, dataset),

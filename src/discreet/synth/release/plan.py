@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
 
@@ -14,14 +15,15 @@ from discreet.model.policy import Dataset
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.explicit import Halves
-from discreet.synth.measurement import Measurement, measure
+from discreet.synth.measurement import Measurement, measure, part
 from discreet.synth.mwem import MOST_CELLS as MOST_CELLS_FOR_QUESTIONS
 from discreet.synth.mwem import mwem
 from discreet.synth.release.asked import Wanted, workload_of
 from discreet.synth.release.attributes import Attribute, domain_of
 from discreet.synth.release.counting import Counted, counting, sets_of, table_sensitivity, unit_of
 from discreet.synth.report import Quality, counts_of, quality
-from discreet.synth.synthesis import MOST_CELLS, Exact, Synthetic, synthesise
+from discreet.synth.synthesis import Exact, Synthetic, synthesise
+from discreet.synth.worth import MOST_CELLS
 
 Advance: TypeAlias = Callable[[str, float], object]
 """Told what is being done, and about how much of everything is done."""
@@ -48,7 +50,7 @@ class SynthesisPlan:
         """The tables that were measured for a synthetic table, measured anew; costs the loss in all."""
         marginals = self._tables(learnt)
         counted = Counted(self.domain, self.bounded, results)(marginals)
-        each = share_of(loss, Fraction(1, len(marginals)))
+        each = part(loss, Fraction(1, len(marginals)))
         return [
             measure(marginal, counts, loss=each, sensitivity=self.sensitivity, unit=self.unit)
             for marginal, counts in zip(marginals, counted, strict=True)
@@ -118,14 +120,15 @@ def plan_synthesis(
     dataset: Dataset,
     wanted: tuple[Wanted, ...] = (),
 ) -> SynthesisPlan:
-    cells = domain_of(attributes).cells
+    domain = domain_of(attributes)
+    cells = domain.cells
     if wanted and cells > MOST_CELLS_FOR_QUESTIONS:
         raise QueryRefused(
             f"There can be {cells:,} different records; with questions of your own, at most"
             f" {MOST_CELLS_FOR_QUESTIONS:,}.",
             remedy="Take fewer columns or wider bins; or leave the questions out.",
         )
-    wide = cells > MOST_CELLS and not wanted
+    wide = domain.without(domain.optional).cells > MOST_CELLS and not wanted
     return SynthesisPlan(
         wanted=wanted,
         attributes=attributes,
