@@ -37,8 +37,8 @@ KINDS = {
     "native-country": "United-States, Cambodia, England, Puerto-Rico, Canada, Germany, "
     "Outlying-US(Guam-USVI-etc), India, Japan, Greece, South, China, Cuba, Iran, Honduras, Philippines, "
     "Italy, Poland, Jamaica, Vietnam, Mexico, Portugal, Ireland, France, Dominican-Republic, Laos, "
-    "Ecuador, Taiwan, Haiti, Columbia, Hungary, Guatemala, Nicaragua, Scotland, Thailand, Yugoslavia, El-Salvador, "
-    "Trinadad&Tobago, Peru, Hong, Holand-Netherlands, ?",
+    "Ecuador, Taiwan, Haiti, Columbia, Hungary, Guatemala, Nicaragua, Scotland, Thailand, Yugoslavia, "
+    "El-Salvador, Trinadad&Tobago, Peru, Hong, Holand-Netherlands, ?",
     "income": "<=50K, >50K",
 }
 NUMBERS = {

@@ -10,7 +10,7 @@ import pytest
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth import measurement, synthesis
+from discreet.synth import measurement, plan, synthesis
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.synthesis import synthesise
 
@@ -71,7 +71,7 @@ def test_measurements_cost_the_loss_together(domain, rows, whole, monkeypatch):
         return made
 
     monkeypatch.setattr(measurement, "_mechanism", noted)
-    monkeypatch.setattr(synthesis, "SAMPLE", 2000)
+    monkeypatch.setattr(synthesis, "sample_size", lambda _: 2000)
     synthetic = synthesise(domain, counting(table(domain, rows)), loss=whole, sensitivity=HISTOGRAM)
     assert len(spent) >= len(synthetic.measurements)
     assert functools.reduce(lambda a, b: a.compose(b), spent) == whole
@@ -86,7 +86,7 @@ def test_what_is_measured_depends_on_measurements_alone(monkeypatch):
         return replies.setdefault(key, measurement.measure(marginal, exact, **rest))
 
     monkeypatch.setattr(synthesis, "measure", same)
-    monkeypatch.setattr(synthesis, "SAMPLE", 2000)
+    monkeypatch.setattr(synthesis, "sample_size", lambda _: 2000)
     for domain in (SMALL, WIDE, MAYBE):
         asked = []
         for seed, rows in ((1, 20_000), (2, 10)):
@@ -109,8 +109,10 @@ def test_tables_that_would_drown_are_not_measured(loss):
     asked = []
     synthetic = synthesise(SMALL, counting(table(SMALL, 50), asked), loss=loss, sensitivity=HISTOGRAM)
     assert [attributes for attributes, _ in asked] == 2 * [(0,), (1,), (2,), (3,)]
-    whole = measurement.noise(measurement.part(loss, Fraction(1, 4)), HISTOGRAM)
-    assert all(whole <= each.variance < 2 * whole for each in synthetic.measurements)
+    shares = plan.divided(SMALL.sizes, pure=isinstance(loss, PureLoss))
+    for each, share in zip(synthetic.measurements, shares, strict=True):
+        whole = measurement.noise(measurement.part(loss, share), HISTOGRAM)
+        assert 0.9 * whole < each.variance < 2 * whole
 
 
 def test_optional_values_that_nobody_has_are_dropped():

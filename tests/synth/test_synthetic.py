@@ -20,7 +20,7 @@ WIDE = Domain(sizes=(300, 400, 50, 2))
 
 
 def made(domain, monkeypatch):
-    monkeypatch.setattr(synthesis, "SAMPLE", 3000)
+    monkeypatch.setattr(synthesis, "sample_size", lambda _: 3000)
     chance = np.random.default_rng(1)
     columns = [chance.integers(0, size - (size == 6), 5000) for size in domain.sizes]
     return synthesise(

@@ -23,16 +23,23 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.model.privacy import PureLoss
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.fit import fit
 from discreet.synth.measurement import Budget, Measurement, combined, measure, noise, part
 from discreet.synth.records import Cells, Floats, Records, Sample, Term
 from discreet.synth.synthetic import Synthetic
-from discreet.synth.worth import HIGHEST, MOST_CELLS, coarse, empty, first_share, orders
-
-SAMPLE = 200_000
-"""Records that stand for a domain too wide to list."""
+from discreet.synth.worth import (
+    HIGHEST,
+    MOST_CELLS,
+    coarse,
+    divided,
+    empty,
+    first_share,
+    orders,
+    sample_size,
+)
 
 Exact: TypeAlias = Callable[[Sequence[Marginal]], Sequence[NDArray[np.int64]]]
 """The exact counts of marginals, in units that one person moves by no more than the sensitivity."""
@@ -51,12 +58,20 @@ class _Reader:
     sensitivity: Sensitivity
     unit: int
 
-    def measure(self, marginals: Sequence[Marginal], share: Fraction) -> list[Measurement]:
-        """All of them together for a share of the loss."""
-        each = part(self.loss, share / len(marginals))
+    def measure(
+        self, marginals: Sequence[Marginal], share: Fraction, shares: Sequence[Fraction] = ()
+    ) -> list[Measurement]:
+        """All of them for a share of the loss, of which each has its own share, or as much as the others."""
+        shares = shares or [Fraction(1, len(marginals))] * len(marginals)
         return [
-            measure(marginal, counts, loss=each, sensitivity=self.sensitivity, unit=self.unit)
-            for marginal, counts in zip(marginals, self.exact(marginals), strict=True)
+            measure(
+                marginal,
+                counts,
+                loss=part(self.loss, share * own),
+                sensitivity=self.sensitivity,
+                unit=self.unit,
+            )
+            for marginal, counts, own in zip(marginals, self.exact(marginals), shares, strict=True)
         ]
 
     def sigma(self, share: Fraction, tables: int) -> float:
@@ -73,7 +88,7 @@ class Stage:
     cells: int
     """Of all of them, before any is put into bins."""
     sigma: float
-    """The standard deviation of a count's noise, in people."""
+    """The standard deviation of a count's noise, in people; of the noisiest table."""
 
 
 def stages_of(domain: Domain, *, loss: Budget, sensitivity: Sensitivity, unit: int = 1) -> list[Stage]:
@@ -82,9 +97,10 @@ def stages_of(domain: Domain, *, loss: Budget, sensitivity: Sensitivity, unit: i
     highest = min(len(domain.sizes), HIGHEST if present.cells <= MOST_CELLS else 2)
     tables = [present.marginals(order) for order in range(1, highest + 1)]
     further = sum(map(len, tables[1:]))
+    least = min(divided(domain.sizes, pure=isinstance(loss, PureLoss)))
     stages = []
     for order, marginals in enumerate(tables, start=1):
-        share = first / len(marginals) if order == 1 else (1 - first) / further
+        share = first * least if order == 1 else (1 - first) / further
         stages.append(
             Stage(
                 order=order,
@@ -108,12 +124,13 @@ def synthesise(
     """Costs the loss. Exact counts are in 1/unit of a person."""
     reader = _Reader(exact, loss, sensitivity, unit)
     first = first_share(domain)
-    ones = reader.measure(domain.marginals(1), first)
+    shares = divided(domain.sizes, pure=isinstance(loss, PureLoss))
+    ones = reader.measure(domain.marginals(1), first, shares)
     kept = domain.without(empty(domain, ones))
     people, laws = _laws(ones, kept)
     further = orders(kept, laws, people, partial(reader.sigma, 1 - first)) if first < 1 else range(0)
     if first < 1 and not further:
-        again = reader.measure(domain.marginals(1), 1 - first)
+        again = reader.measure(domain.marginals(1), 1 - first, shares)
         ones = [combined(*both) for both in zip(ones, again, strict=True)]
         people, laws = _laws(ones, kept)
     records, everything, terms = _independent(kept, laws), list(ones), list[Term]()
@@ -136,9 +153,10 @@ def _laws(ones: Sequence[Measurement], kept: Domain) -> tuple[float, list[Floats
 
 
 def _people(ones: Sequence[Measurement]) -> float:
-    """Every table of one attribute counts all people; those with fewer cells do so with less noise."""
+    """Every table of one attribute counts all people; each with the weight that gives the least variance."""
     totals = [float(each.counts.sum()) for each in ones]
-    return max(1.0, float(np.average(totals, weights=[1 / len(each.counts) for each in ones])))
+    weights = [1 / (len(each.counts) * each.variance) for each in ones]
+    return max(1.0, float(np.average(totals, weights=weights)))
 
 
 def _law(counts: Floats, people: float) -> Floats:
@@ -154,7 +172,7 @@ def _law(counts: Floats, people: float) -> Floats:
 def _independent(domain: Domain, laws: Sequence[Floats]) -> Records:
     """Records whose attributes have these laws, and nothing to do with each other."""
     if domain.cells > MOST_CELLS:
-        return Sample(laws, SAMPLE, np.random.default_rng())
+        return Sample(laws, sample_size(comb(len(laws), 2)), np.random.default_rng())
     cells = Cells(domain)
     for column, law in zip(cells.columns, laws, strict=True):
         cells.weights *= law[column] * len(law)
