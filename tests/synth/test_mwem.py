@@ -146,6 +146,16 @@ def test_a_workload_is_learnt(name, rounds, loss):
     assert all(column.max() < size for column, size in zip(rows, DOMAIN.sizes, strict=True))
 
 
+def test_a_domain_too_large_to_fit_again_is_learnt(monkeypatch):
+    monkeypatch.setattr("discreet.synth.learner.MOST_FITTED", 10)
+    monkeypatch.setattr("discreet.synth.learner.fit", None)
+    counts = histogram(100_000)
+    loss = ConcentratedLoss(rho=Fraction(1), delta=Fraction(0))
+    learnt = mwem(WORKLOADS["tables"], counting(counts), loss=loss, sensitivity=HISTOGRAM)
+    assert learnt.synthetic.records.weights.sum() == pytest.approx(1)
+    assert largest_error(WORKLOADS["tables"], counts, learnt.synthetic) < 0.03 * 100_000
+
+
 SMALL = Domain(sizes=(4, 4))
 THEOREM = Workload.masks(SMALL, np.random.default_rng(4).random((200, 16)) < 0.5)
 
@@ -259,7 +269,7 @@ def test_the_update_is_that_of_the_paper():
 
 
 def test_all_measurements_are_met_as_far_as_their_noise_lets_them():
-    """At the end of many passes, exponents are (measured − fitted)/variance, whatever is added to all."""
+    """At the end of many passes, exponents are (measured − fitted)/λσ², whatever is added to all."""
     chance, weights = np.random.default_rng(6), Fitting(SMALL, 1000.0)
     for i, marginal in enumerate(SMALL.marginals(1)):
         news = Measurement(marginal=marginal, counts=chance.dirichlet(np.ones(4)) * 1000, variance=400.0)
@@ -268,7 +278,7 @@ def test_all_measurements_are_met_as_far_as_their_noise_lets_them():
         weights._update(news)
     for i, measurement in weights.measured.items():
         off = measurement.counts - weights.shares(measurement.marginal) * 1000
-        assert np.ptp(off / 400 - weights._terms[i].exponents) < 1e-6
+        assert np.ptp(off / (400 / 16) - weights._terms[i].exponents) < 1e-6
         assert np.abs(off).max() > 1
 
 
