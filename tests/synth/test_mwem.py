@@ -16,7 +16,7 @@ from discreet.noise.entropy import SYSTEM
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.sampling import discrete_gaussian, discrete_laplace
-from discreet.noise.selection import Selection
+from discreet.noise.selection import PermuteAndFlip, Selection
 from discreet.synth.domain import Domain
 from discreet.synth.explicit import table
 from discreet.synth.learner import Fitting
@@ -146,6 +146,16 @@ def test_a_workload_is_learnt(name, rounds, loss):
     assert all(column.max() < size for column, size in zip(rows, DOMAIN.sizes, strict=True))
 
 
+def test_a_domain_too_large_to_fit_again_is_learnt(monkeypatch):
+    monkeypatch.setattr("discreet.synth.learner.MOST_FITTED", 10)
+    monkeypatch.setattr("discreet.synth.learner.fit", None)
+    counts = histogram(100_000)
+    loss = ConcentratedLoss(rho=Fraction(1), delta=Fraction(0))
+    learnt = mwem(WORKLOADS["tables"], counting(counts), loss=loss, sensitivity=HISTOGRAM)
+    assert learnt.synthetic.records.weights.sum() == pytest.approx(1)
+    assert largest_error(WORKLOADS["tables"], counts, learnt.synthetic) < 0.03 * 100_000
+
+
 SMALL = Domain(sizes=(4, 4))
 THEOREM = Workload.masks(SMALL, np.random.default_rng(4).random((200, 16)) < 0.5)
 
@@ -197,6 +207,21 @@ def test_our_bound_is_no_worse_than_the_papers(epsilon, rounds, people):
     assert bound <= paper
 
 
+def test_the_bound_has_noise_and_missed_picks_in_it():
+    """With one person and two rounds: noise of scale 2T/ε twice, and picks at a temperature of twice that."""
+    bound = error_bound(
+        THEOREM,
+        loss=PureLoss(epsilon=Fraction(1)),
+        sensitivity=HISTOGRAM,
+        people=1,
+        rounds=2,
+        confidence=Fraction(9, 10),
+    )
+    noisy = DiscreteLaplace(scale=Fraction(4)).interval(Fraction(95, 100), values=2).high
+    short = -PermuteAndFlip(temperature=Fraction(8)).interval(Fraction(975, 1000), candidates=200).low
+    assert bound == pytest.approx(sqrt(4 * log(16) / 2 + noisy**2) + short + 1)
+
+
 def test_the_share_of_people_that_is_wrong_falls_with_epsilon_and_with_people():
     """Means of five; each is less than the other by a factor of 2.6, give or take 0.15."""
     base, sharp, many = (
@@ -241,6 +266,20 @@ def test_the_update_is_that_of_the_paper():
     second = first * np.exp(mask * (measured - first[mask].sum()) / 2)
     second /= second.sum()
     np.testing.assert_allclose(learnt.synthetic.records.weights, (first + second) / 2, rtol=1e-9)
+
+
+def test_all_measurements_are_met_as_far_as_their_noise_lets_them():
+    """At the end of many passes, exponents are (measured − fitted)/λσ², whatever is added to all."""
+    chance, weights = np.random.default_rng(6), Fitting(SMALL, 1000.0)
+    for i, marginal in enumerate(SMALL.marginals(1)):
+        news = Measurement(marginal=marginal, counts=chance.dirichlet(np.ones(4)) * 1000, variance=400.0)
+        weights.learn(i, news)
+    for _ in range(100):
+        weights._update(news)
+    for i, measurement in weights.measured.items():
+        off = measurement.counts - weights.shares(measurement.marginal) * 1000
+        assert np.ptp(off / (400 / 16) - weights._terms[i].exponents) < 1e-6
+        assert np.abs(off).max() > 1
 
 
 def test_what_is_measured_again_is_measured_better():

@@ -16,6 +16,10 @@ from discreet.synth.records import Cells, Floats, Term
 
 PASSES = 2
 """How often each round goes through all measurements so far."""
+MOST_FITTED = 2**21
+"""Records that are fitted once more from the start. More are passed over a few more times instead."""
+_LAST_PASSES = 10
+_CLOSER = 16  # measurements are met closer than noise alone would: weights that are alike are a poor guess
 
 
 class Learner(ABC):
@@ -45,14 +49,15 @@ class Learner(ABC):
         return table(self.cells.weights, self.domain, marginal)
 
     def _multiply(self, marginal: Marginal, shares: Floats, exponents: Floats) -> None:
-        factors = np.exp(exponents - exponents.max())
+        factors = np.exp(np.minimum(exponents - exponents[shares > 0].max(), 0))
         scale(self.cells.weights, self.domain, marginal, factors / float(shares @ factors))
 
 
 class Fitting(Learner):
     """The weights of largest entropy that agree with all measurements so far, as far as the noise lets them.
 
-    For each measurement in turn, the best exponents, all others as they are (`fit`).
+    For each measurement in turn, the best exponents, all others as they are (`fit`, at a λ that would let
+    one cell hold everybody).
     """
 
     def __init__(self, domain: Domain, people: float) -> None:
@@ -60,20 +65,29 @@ class Fitting(Learner):
         self._terms: dict[int, Term] = {}
 
     def _update(self, news: Measurement) -> None:  # noqa: ARG002 - it is among those measured
-        for _ in range(PASSES):
+        self._pass(PASSES)
+
+    def _pass(self, times: int) -> None:
+        for _ in range(times):
             for candidate, measurement in reversed(self.measured.items()):
                 term = self._terms.setdefault(candidate, Term(measurement.marginal))
                 self._refit(term, measurement)
 
     def _refit(self, term: Term, measurement: Measurement) -> None:
         shares = self.shares(term.marginal)
-        change = best_change(shares * self.people, term.exponents, measurement.counts, measurement.variance)
+        loose = min(measurement.variance, self.people) / _CLOSER
+        likely = np.clip(measurement.counts, -self.people, 2 * self.people)  # what is beyond is noise
+        change = best_change(shares * self.people, term.exponents, likely, loose)
         change[shares <= 0] = 0
         term.exponents += change
         self._multiply(term.marginal, shares, change)
 
     def finish(self) -> Cells:
         """Fitted once more from the start, until the measurements are met as well as their noise allows."""
+        if self.domain.cells > MOST_FITTED:
+            self._pass(_LAST_PASSES)
+            self.cells.weights /= self.cells.weights.sum()
+            return self.cells
         self.cells.weights.fill(1 / self.domain.cells)
         fit(self.cells, list(self.measured.values()), self.people)
         return self.cells
