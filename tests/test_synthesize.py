@@ -144,6 +144,25 @@ def test_a_charge_stays_when_the_engine_fails_and_is_used_again(folder, monkeypa
     assert curator.budget().spent.rho == plan.loss.rho
 
 
+@pytest.mark.parametrize("workload", [(), ("marginals 2",)])
+def test_who_watches_and_breaks_off_pays_for_every_draw(folder, workload):
+    """What is told on the way follows from the noise: to see it drawn again and again would average it."""
+    curator = curator_of(folder)
+
+    def watches(*_):
+        raise KeyboardInterrupt
+
+    for times in (1, 2, 3):
+        with pytest.raises(KeyboardInterrupt):
+            curator.synthesize(SQL, epsilon=1, workload=workload, advance=watches)
+        assert curator.budget().spent.rho == times * curator.plan_synthesis(SQL, epsilon=1).loss.rho
+    made = curator.synthesize(SQL, epsilon=1, workload=workload)
+    assert not made.repeated
+    again = curator_of(folder).synthesize(SQL, epsilon=1, workload=workload, advance=watches)
+    assert again.repeated
+    assert again.encoded == made.encoded
+
+
 def test_which_values_there_are_does_not_depend_on_the_data(folder, tmp_path_factory):
     """Domain, plan and explanation are the same for an empty table; and one can be made from it."""
     empty = tmp_path_factory.mktemp("empty")

@@ -67,6 +67,8 @@ from discreet.synth.report import Quality
 from discreet.synth.synthetic import decode_measurements, encode_measurements
 
 _MOST_PUBLIC_KEYS = 100_000
+_BROKEN_OFF = b"broken off"
+"""Kept in the place of what was drawn, perhaps seen in part, and never stored: its charge is used up."""
 
 
 class Curator:
@@ -189,19 +191,28 @@ class Curator:
         """A synthetic table of the columns of a SELECT. It is charged once; rows are drawn for free.
 
         Numbers between bounds are put into `bins`, of all columns or by name. All counts by up to three
-        columns are to be right; or, if a `workload` is given, its questions (`synth.asked`).
+        columns are to be right; or, if a `workload` is given, its questions (`synth.release.asked`). What
+        `advance` is told follows from noisy counts: so once these are drawn the charge is used up, and what
+        is broken off then is paid anew.
         """
         plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
-        key = _key(plan)
-        stored = self._ledger.stored_answer(self.dataset.name, key)
+        key, stored = self._not_broken_off(_key(plan))
         if stored is not None:
             return self._synthetic(plan, *stored, repeated=True)
         statements = self._prepared(plan)
         receipt = self._ledger.charge(
             self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
         )
-        learnt = plan.synthesised(self._exact(statements), advance).encode()
-        return self._synthetic(plan, receipt, self._ledger.store_answer(receipt, learnt), repeated=False)
+        exact = self._exact(statements)
+        try:
+            learnt = plan.synthesised(exact, advance).encode()
+        except BaseException:
+            self._ledger.store_answer(receipt, _BROKEN_OFF)
+            raise
+        kept = self._ledger.store_answer(receipt, learnt)
+        if kept == _BROKEN_OFF:
+            raise InvalidInput("The same was broken off elsewhere.", remedy="Ask again; it is paid anew.")
+        return self._synthetic(plan, receipt, kept, repeated=False)
 
     def check_synthetic(
         self, table: SyntheticTable, *, epsilon: Number | None = None, rho: Number | None = None
@@ -300,6 +311,14 @@ class Curator:
         loss = charge_of(price, self.dataset)
         check_cap(loss, self.dataset)
         return loss if isinstance(loss, PureLoss) else ConcentratedLoss(rho=loss.rho, delta=Fraction(0))
+
+    def _not_broken_off(self, key: str) -> tuple[str, tuple[Receipt, bytes] | None]:
+        """The key of the first try that was not broken off, and what is kept of it."""
+        stored = self._ledger.stored_answer(self.dataset.name, key)
+        while stored is not None and stored[1] == _BROKEN_OFF:
+            key = hashlib.sha256(f"{key} again".encode()).hexdigest()
+            stored = self._ledger.stored_answer(self.dataset.name, key)
+        return key, stored
 
     def _synthetic(
         self, plan: SynthesisPlan, receipt: Receipt, stored: bytes, *, repeated: bool
