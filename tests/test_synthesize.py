@@ -144,6 +144,19 @@ def test_a_charge_stays_when_the_engine_fails_and_is_used_again(folder, monkeypa
     assert curator.budget().spent.rho == plan.loss.rho
 
 
+def test_a_table_is_checked_under_the_policy_that_it_was_made_under(folder, tmp_path_factory):
+    """The noise of the check is for the neighbours and people of its plan."""
+    other = tmp_path_factory.mktemp("other")
+    (other / "visits.parquet").write_bytes((folder / "visits.parquet").read_bytes())
+    policy = POLICY.format(epsilon=100, delta="1e-6")
+    (other / "clinic.toml").write_text(policy.replace("add_remove", "replace_one"))
+    table = curator_of(folder).synthesize(SQL, epsilon=1)
+    curator = curator_of(other)
+    with pytest.raises(InvalidInput):
+        curator.check_synthetic(table, epsilon=1)
+    assert curator.budget().spent.rho == 0
+
+
 @pytest.mark.parametrize("workload", [(), ("marginals 2",)])
 def test_who_watches_and_breaks_off_pays_for_every_draw(folder, workload):
     """What is told on the way follows from the noise: to see it drawn again and again would average it."""

@@ -218,6 +218,11 @@ class Curator:
         self, table: SyntheticTable, *, epsilon: Number | None = None, rho: Number | None = None
     ) -> Quality:
         """How good a synthetic table is, compared with the data itself: measured anew, and charged."""
+        made = table.plan.dataset
+        if (made.neighbours, made.tables) != (self.dataset.neighbours, self.dataset.tables):
+            raise InvalidInput(
+                "This synthetic table was made under another policy.", remedy="Make one under this policy."
+            )
         loss = self._price_of_rows(epsilon, rho)
         key = hashlib.sha256(repr(("check", loss)).encode() + table.encoded).hexdigest()
         stored = self._ledger.stored_answer(self.dataset.name, key)

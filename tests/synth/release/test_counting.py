@@ -36,7 +36,7 @@ def planned(*, wide=False, **settings):
     rows = resolve_rows(parse_sql(SQL), dataset, public_keys)
     attributes = attributes_of(rows.columns, {"age": 5, "cost": 3})
     bounded = counting(rows, attributes, dataset, sets=sets_of(3, wide=wide))
-    return SynthesisPlan(attributes=attributes, bounded=bounded, loss=PureLoss(epsilon=1))
+    return SynthesisPlan(attributes=attributes, bounded=bounded, loss=PureLoss(epsilon=1), dataset=dataset)
 
 
 def counted(plan, rows):

@@ -1,7 +1,7 @@
 """What a synthetic table will be made from, and its price: no data is read, and nothing is spent."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
@@ -39,6 +39,8 @@ class SynthesisPlan:
     attributes: tuple[Attribute, ...]
     bounded: Bounded
     loss: Charge
+    dataset: Dataset = field(repr=False)
+    """Whose people the bounds are right for."""
     wanted: tuple[Wanted, ...] = ()
     """Questions that it has to answer well; all tables of few columns if there are none."""
 
@@ -134,4 +136,5 @@ def plan_synthesis(
         attributes=attributes,
         bounded=counting(rows, attributes, dataset, sets=sets_of(len(attributes), wide=wide)),
         loss=loss,
+        dataset=dataset,
     )
