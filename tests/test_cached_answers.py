@@ -256,8 +256,8 @@ def test_two_who_want_the_same_at_once_pay_once_and_hear_the_same(folder, monkey
     asked = []
     plain = Cache.ask
 
-    def in_between(self, count, request):
-        found = plain(self, count, request)
+    def in_between(self, count, request, *, analyst):
+        found = plain(self, count, request, analyst=analyst)
         if not asked:
             asked.append(found)
             asked.append(bob.ask(OLD, within=WITHIN))
@@ -276,6 +276,22 @@ def test_the_budget_holds(folder):
         curator.ask("SELECT count(*) FROM visits WHERE age > 5", within=20)
     assert curator.ask(OLD, within=20).cached  # what is known is free also at the end
     assert curator.budget().spent.epsilon <= Fraction(1, 2)
+
+
+@pytest.mark.parametrize("cap", ["per_question", "per_analyst"])
+def test_who_may_not_buy_a_table_pays_for_the_question_alone(folder, cap):
+    """Each question by itself costs 0.1 at most, also where a table would be worth more."""
+    policy = POLICY.format(epsilon=100, delta=0, columns='["ward", "age"]')
+    capped = f"[dataset.{cap}]\nepsilon = 0.12\n\n[tables.visits]"
+    (folder / "clinic.toml").write_text(policy.replace("[tables.visits]", capped, 1))
+    ways = set()
+    for age in range(8):
+        for ward in ("north", "south"):
+            curator = curator_of(folder, analyst=f"{ward} {age}")
+            sql = f"SELECT count(*) FROM visits WHERE age <= {age} AND ward = '{ward}'"
+            ways.add(curator.explain(sql, within=WITHIN).way)
+            curator.ask(sql, within=WITHIN)
+    assert len(ways) > 1
 
 
 def test_readings_are_stored_as_they_are(folder):

@@ -146,17 +146,32 @@ class Online:
         key = Question(attributes=attributes, mask=reading.mask).key
         before = self._singles.get(key)
         self._singles[key] = before.joined(new) if before else new
-        self._rent[attributes] = self._rented(attributes) + _amount(pricing.loss(reading.noise, table=False))
+        self._rent[attributes] = self._rented(attributes) + amount_of(
+            pricing.loss(reading.noise, table=False)
+        )
 
-    def decide(self, question: Question, *, within: Number, confidence: Number, values: int = 1) -> Step:
-        """What it takes to answer within ± `within` people. Reads no data, and no noisy count."""
+    def decide(
+        self,
+        question: Question,
+        *,
+        within: Number,
+        confidence: Number,
+        values: int = 1,
+        most_for_table: Fraction | None = None,
+    ) -> Step:
+        """What it takes to answer within ± `within` people. Reads no data, and no noisy count.
+
+        A table that costs more ε or ρ than `most_for_table` is not bought.
+        """
         most, miss = self._most(within), miss_of(confidence, values)
         known = self._spread(question)
         if known and known.reach(miss) <= most:
             return FromCache(reach=known.reach(miss))
         pay = self._pay(question, known, most, miss)
-        affordable = self._rented(question.attributes) + _amount(pay.loss)
-        return self._buy(question, most, miss, affordable) or pay
+        affordable = self._rented(question.attributes) + amount_of(pay.loss)
+        buy = self._buy(question, most, miss, affordable)
+        too_dear = buy and most_for_table is not None and amount_of(buy.loss) > most_for_table
+        return pay if buy is None or too_dear else buy
 
     def answer(self, question: Question) -> Estimate:
         """The best estimate there is. Free."""
@@ -263,5 +278,6 @@ def _largest_variance(fits: Callable[[float], bool], most: float) -> float:
     return largest_that(fits, most**2 / _WIDE, most**2 * _WIDE)
 
 
-def _amount(loss: PureLoss | ConcentratedLoss) -> Fraction:
+def amount_of(loss: PureLoss | ConcentratedLoss) -> Fraction:
+    """Its ε, or its ρ."""
     return loss.epsilon if isinstance(loss, PureLoss) else loss.rho
