@@ -144,6 +144,20 @@ def test_a_charge_stays_when_the_engine_fails_and_is_used_again(folder, monkeypa
     assert curator.budget().spent.rho == plan.loss.rho
 
 
+def test_very_many_columns_of_one_value_are_refused_before_anything_is_paid(tmp_path):
+    names = [f"c{i}" for i in range(70)]
+    same = ", ".join(f"'x' AS {name}" for name in names)
+    duckdb.sql(f"COPY (SELECT range AS patient, {same} FROM range(50)) TO '{tmp_path}/visits.parquet'")
+    declared = "".join(f'[tables.visits.columns.{name}]\nkeys = ["x"]\n' for name in names)
+    head, _, _ = POLICY.format(epsilon=100, delta="1e-6").partition("[tables.visits.columns")
+    (tmp_path / "clinic.toml").write_text(head + declared)
+    curator = curator_of(tmp_path)
+    with pytest.raises(QueryRefused):
+        curator.synthesize(f"SELECT {', '.join(names)} FROM visits", epsilon=1)
+    assert curator.budget().spent.rho == 0
+    assert len(curator.synthesize(f"SELECT {', '.join(names[:32])} FROM visits", epsilon=10).rows(5)) == 5
+
+
 def test_a_table_is_checked_under_the_policy_that_it_was_made_under(folder, tmp_path_factory):
     """The noise of the check is for the neighbours and people of its plan."""
     other = tmp_path_factory.mktemp("other")

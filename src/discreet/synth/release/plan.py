@@ -28,6 +28,8 @@ from discreet.synth.worth import MOST_CELLS
 Advance: TypeAlias = Callable[[str, float], object]
 """Told what is being done, and about how much of everything is done."""
 
+_MOST_LISTED_COLUMNS = 32
+"""Of a domain whose records are listed: they are an axis each, and no more than 21 have several values."""
 _ROUNDS = 25
 """About as many as the tables of one order take to be fitted."""
 
@@ -131,6 +133,11 @@ def plan_synthesis(
             remedy="Take fewer columns or wider bins; or leave the questions out.",
         )
     wide = domain.without(domain.optional).cells > MOST_CELLS and not wanted
+    if not wide and len(attributes) > _MOST_LISTED_COLUMNS:
+        raise QueryRefused(
+            f"Of these {len(attributes)} columns, most have one value only.",
+            remedy="Leave those out: their rows all say the same.",
+        )
     return SynthesisPlan(
         wanted=wanted,
         attributes=attributes,
