@@ -304,6 +304,8 @@ def test_a_workload_is_answered_well(folder, delta):
         "SELECT count(*) FROM visits WHERE aeg > 3",
         "marginals",
         "marginals 3",
+        "marginals ²",
+        "marginals " + 5000 * "9",
         "ranges 0",
         "margins 2",
     ],
