@@ -144,3 +144,10 @@ def test_an_empty_table_has_no_counts():
 def test_a_wide_table_is_counted_by_pairs_and_a_small_one_at_once():
     assert planned().bounded.query.sets == ((0, 1, 2),)
     assert planned(wide=True).bounded.query.sets == ((0,), (1,), (2,), *combinations(range(3), 2))
+
+
+def test_a_statement_reads_the_columns_of_its_own_table_only():
+    """Every row has a value of every attribute, so the others need not be looked at."""
+    for statement in emit_sql(planned(wide=True), {"visits": "visits"}, DUCKDB):
+        read = {name for name in ("ward", "age", "cost") if name in statement.sql}
+        assert len(read) == len(statement.keys)

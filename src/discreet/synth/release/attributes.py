@@ -114,9 +114,10 @@ class Attribute:
         """To group rows by: a value that was not declared is as good as none."""
         if isinstance(self.values, Binned):
             codes = range(self.values.count)
-            return GroupKey(name=self.name, expression=_bin(self.column, self.values), values=(*codes, None))
+            place = _bin(self.column, self.values)
+            return GroupKey(name=self.name, expression=place, values=(*codes, None), total=True)
         known = _declared(self.column, self.values)
-        return GroupKey(name=self.name, expression=known, values=(*self.values.values, None))
+        return GroupKey(name=self.name, expression=known, values=(*self.values.values, None), total=True)
 
     def drawn(self, codes: NDArray[np.integer], random: np.random.Generator) -> Values:
         """Values as they would stand in the table; masked where NULL."""
