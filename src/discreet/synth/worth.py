@@ -14,7 +14,7 @@ from discreet.synth.records import Floats
 MOST_CELLS = 2**21
 """Of a domain that is fitted on all of its records. A wider one is fitted on a sample."""
 MOST_RECORDS, LEAST_RECORDS = 200_000, 50_000
-FIRST_ON_SAMPLE = Fraction(4, 10)
+FIRST_ON_SAMPLE = Fraction(1, 2)
 """What tables of one attribute get of the loss where those of two are in coarser bins."""
 WORTH = 4.0
 """How many people a typical cell must hold, in σ, for tables to be worth their price."""
