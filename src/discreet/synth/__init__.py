@@ -14,5 +14,6 @@ levels        tables at several resolutions, in one basis
 tables        the best estimate from all tables
 buying        how a sum is divided between tables
 online        from the cache, paid, or bought
+stored        readings as text
 pmw           private multiplicative weights, for comparison
 """
