@@ -137,13 +137,31 @@ def test_it_never_costs_more_than_twice_what_paying_each_does(pricing):
 
 
 @BOTH
-def test_the_answer_has_the_error_that_was_promised_before(pricing):
-    online = Online(DOMAIN, pricing)
-    for question in some_ranges(120):
-        step, found = ask(online, question)
-        interval = found.interval(CONFIDENCE)
-        assert float(interval.half_width) == pytest.approx(step.reach)
-        assert step.reach <= 100 * (1 + 1e-9)
+@pytest.mark.parametrize("within", [2, 100])
+def test_the_answer_has_the_error_that_was_promised_before(pricing, within):
+    online, kinds = Online(DOMAIN, pricing), set()
+    for question in some_ranges(100):
+        step, found = ask(online, question, within=within)
+        kinds.add(type(step))
+        assert float(found.interval(CONFIDENCE).half_width) == pytest.approx(step.reach)
+        assert step.reach <= within
+    assert Buy in kinds
+
+
+@BOTH
+def test_tables_are_bought_when_the_rent_since_the_last_time_is_their_price(pricing):
+    online, rents, bought = Online(DOMAIN, pricing), {}, []
+    for question in some_ranges(250):
+        alone = Online(DOMAIN, pricing).decide(question, within=100, confidence=CONFIDENCE)
+        step, _ = ask(online, question)
+        rent = rents.get(question.attributes, 0)
+        if isinstance(step, Pay):
+            rents[question.attributes] = rent + amount(step)
+        elif isinstance(step, Buy):
+            assert amount(step) <= rent + amount(alone)  # alone it costs at least as much as now
+            rents[question.attributes] = 0
+            bought.append(question.attributes)
+    assert len(bought) > len(set(bought))  # some more than once
 
 
 @BOTH
@@ -187,10 +205,10 @@ def read(online, attributes, noise, counts=None, levels=None):
 @BOTH
 @pytest.mark.parametrize("others", [{}, {(1, 2): 5.0, (0,): 60.0}])
 def test_the_interval_of_bought_tables_holds(pricing, others):
-    """1,500 times anew: 5 % miss, 75; that 135 do has a probability below 10⁻⁶ (6.9 deviations)."""
+    """1,000 times anew: 5 % miss, 50; that 100 do has a probability below 10⁻⁶ (7 deviations)."""
     question = Question.where(DOMAIN, {0: [1, 2, 4], 1: range(1, 6)})
     wanted, missed, errors = truth(question), 0, []
-    for _ in range(1500):
+    for _ in range(1000):
         online = Online(DOMAIN, pricing)
         for attributes, variance in {**others, (0, 1): 25.0}.items():
             read(online, attributes, pricing.single_noise(variance))
@@ -198,10 +216,10 @@ def test_the_interval_of_bought_tables_holds(pricing, others):
         found = online.answer(question)
         missed += wanted not in found.interval(CONFIDENCE)
         errors.append(found.value - wanted)
-    assert missed <= 135
-    assert missed >= 8  # it is not far too long either: below 10⁻⁶ if 3 % miss
-    assert np.var(errors) == pytest.approx(found.spread.variance, rel=0.3)  # 8 deviations of 3.7 %
-    assert abs(np.mean(errors)) <= 6 * np.sqrt(found.spread.variance / 1500)
+    assert missed <= 100
+    assert missed >= 5  # it is not far too long either: below 10⁻⁶ if 3 % miss
+    assert np.var(errors) == pytest.approx(found.spread.variance, rel=0.35)  # 7 deviations of 5 %
+    assert abs(np.mean(errors)) <= 6 * np.sqrt(found.spread.variance / 1000)
 
 
 @BOTH
@@ -257,12 +275,12 @@ def test_a_question_picked_by_looking_at_answers_holds_if_its_family_was_named(p
 
 @BOTH
 def test_drawn_noise_is_the_noise_that_was_paid_for(pricing):
-    """The mean square of 20,000 draws is within 10 % of the variance: at least six deviations."""
+    """The mean square of 6,000 draws is within 20 % of the variance: seven deviations of a Laplace draw's."""
     question = Question.where(DOMAIN, {0: [1], 1: [2, 3]})
     step = Online(DOMAIN, pricing).decide(question, within=100, confidence=CONFIDENCE)
     variance = pricing.spread(step.noise).variance
-    drawn = np.array([step.measure(0)[0].counts[0] for _ in range(20_000)], dtype=float)
-    assert np.mean(drawn**2) == pytest.approx(variance, rel=0.1)
+    drawn = np.array([step.measure(0)[0].counts[0] for _ in range(6_000)], dtype=float)
+    assert np.mean(drawn**2) == pytest.approx(variance, rel=0.2)
 
 
 @BOTH
