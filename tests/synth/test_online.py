@@ -381,6 +381,14 @@ def test_a_purchase_needs_the_whole_table(pricing):
             step.measure(wrong)
 
 
+@BOTH
+@pytest.mark.parametrize("wrong", [1.5, True, "1", None])
+def test_a_payment_needs_a_whole_number(pricing, wrong):
+    step = Online(DOMAIN, pricing).decide(Question.where(DOMAIN, {0: [1]}), within=9, confidence=CONFIDENCE)
+    with pytest.raises(InvalidInput):
+        step.measure(wrong)
+
+
 def test_readings_of_another_currency_are_refused():
     readings = []
     ask(Online(DOMAIN, LAPLACE), Question.where(DOMAIN, {0: [1]}), readings=readings)

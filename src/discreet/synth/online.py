@@ -100,7 +100,7 @@ class Pay:
 
     def measure(self, exact: int, *, entropy: Entropy = SYSTEM) -> tuple[Reading, ...]:
         """The exact count, in 1/unit of a person, with its noise."""
-        counts = self.noise.release(np.array([exact], dtype=np.int64), entropy=entropy)
+        counts = self.noise.release(np.array([exact]), entropy=entropy)
         return (
             Reading(attributes=self.attributes, levels=None, mask=self.mask, noise=self.noise, counts=counts),
         )
