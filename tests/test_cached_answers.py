@@ -8,8 +8,7 @@ import pytest
 from discreet.apps.session import open_curator
 from discreet.errors import BudgetExceeded, EngineFailed, PolicyError
 from discreet.model.privacy import ConcentratedLoss, PureLoss
-from discreet.synth.cache import Cache
-from discreet.synth.cached import decode_reading, encode_reading
+from discreet.synth.cache import Cache, decode_readings, encode_readings
 
 POLICY = """
 [dataset]
@@ -207,7 +206,8 @@ def test_readings_are_stored_as_they_are(folder):
     curator.ask(OLD, within=WITHIN)
     entry = [entry for entry in curator._ledger.entries("clinic") if entry.key.startswith("cache:")][-1]
     _, stored = curator._ledger.stored_answer("clinic", entry.key)
-    assert encode_reading(decode_reading(stored)) == stored
+    domain = curator._caches["visits"].table.domain
+    assert encode_readings(decode_readings(stored, domain)) == stored
 
 
 @pytest.mark.parametrize(

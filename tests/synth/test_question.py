@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput
 from discreet.synth.domain import Domain
 from discreet.synth.question import Question
 
 DOMAIN = Domain(sizes=(3, 4, 2, 5))
-masks = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).random((3, 4, 2)) < 0.5)
 
 
 def test_the_order_of_attributes_does_not_matter():
@@ -47,21 +44,6 @@ def test_where_is_the_cells_that_all_allow():
 def test_different_questions_have_different_keys():
     keys = {Question.where(DOMAIN, {0: [i], 1: [j]}).key for i in range(3) for j in range(4)}
     assert len(keys) == 12
-
-
-@given(mask=masks)
-def test_parts_add_up_to_the_question_and_have_nothing_to_do_with_each_other(mask):
-    question = Question.about(DOMAIN, (0, 1, 2), mask)
-    shape, wide = [DOMAIN.sizes[a] for a in question.attributes], {}
-    for subset, values in question.parts().items():
-        for axis in range(len(subset)):
-            assert np.abs(values.mean(axis=axis)).max() < 1e-9
-        spread = [DOMAIN.sizes[a] if a in subset else 1 for a in question.attributes]
-        wide[subset] = np.broadcast_to(values.reshape(spread), shape)
-    assert np.allclose(sum(wide.values(), np.zeros(shape)), question.mask)
-    for one in wide:
-        for two in wide:
-            assert one == two or abs((wide[one] * wide[two]).sum()) < 1e-9
 
 
 def test_the_exact_count_is_that_of_its_cells():

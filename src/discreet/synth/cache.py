@@ -6,6 +6,7 @@ never stored is used again; and what was stored is a fact for everybody, in the 
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -17,9 +18,12 @@ from discreet.errors import LedgerClosed
 from discreet.ledger.ledger import Kind, Ledger
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
-from discreet.synth.cached import CachedTable, decode_reading
+from discreet.synth.cached import CachedTable
+from discreet.synth.domain import Domain
 from discreet.synth.online import Buy, FromCache, Online, Pay, Step
 from discreet.synth.question import Question
+from discreet.synth.readings import Reading
+from discreet.synth.stored import as_text, from_text
 
 NOTE = "Follows from noisy counts of the whole table, which other answers share."
 WEIGHT_NOTE = "People with more than {rows} rows count for less, also if few of their rows are asked about."
@@ -98,8 +102,8 @@ class Cache:
     def _key(self, step: Step) -> str:
         if not isinstance(step, Pay | Buy):
             return ""
-        mask = b"" if step.mask is None else np.packbits(step.mask).tobytes()
-        told = f"{step.attributes} {step.noise!r} {step.mask is None}".encode()
+        told = repr((step.attributes, step.tables if isinstance(step, Buy) else step.noise)).encode()
+        mask = np.packbits(step.mask).tobytes() if isinstance(step, Pay) else b""
         return self._prefix + hashlib.sha256(self._known.digest + told + mask).hexdigest()
 
     def _catch_up(self) -> None:
@@ -117,6 +121,16 @@ class Cache:
                     self._known.learn(entry.key, *stored)
 
 
+def encode_readings(readings: Sequence[Reading]) -> bytes:
+    """For the ledger."""
+    return "\n".join(map(as_text, readings)).encode()
+
+
+def decode_readings(stored: bytes, domain: Domain) -> list[Reading]:
+    """What `encode_readings` gave."""
+    return [from_text(line, domain) for line in stored.decode().split("\n")]
+
+
 class _Known:
     """What the readings of one version of the data say, and how far the ledger was read."""
 
@@ -127,5 +141,5 @@ class _Known:
 
     def learn(self, key: str, receipt: Receipt, stored: bytes) -> None:
         self.receipt = receipt
-        self.online.learn(decode_reading(stored))
+        self.online.learn(*decode_readings(stored, self.online.domain))
         self.digest = hashlib.sha256(self.digest + key.encode()).digest()

@@ -6,12 +6,9 @@ all readings are of the same table, and whatever is joined by least squares belo
 """
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.answers.encoding import decode_columns, encode_columns
 from discreet.compile.bound import Bounded
 from discreet.compile.counts import Count
 from discreet.compile.exact import Results
@@ -21,8 +18,6 @@ from discreet.compile.scope import PublicKeys
 from discreet.model.expression import Literal
 from discreet.model.policy import Dataset, PrivateTable, ValueType
 from discreet.model.sensitivity import Sensitivity
-from discreet.noise.gaussian import DiscreteGaussian
-from discreet.noise.laplace import DiscreteLaplace
 from discreet.synth.domain import MOST_VALUES, Domain, Marginal
 from discreet.synth.online import Buy, Pay
 from discreet.synth.question import MOST_CELLS, Question
@@ -80,38 +75,9 @@ class CachedTable:
         query = replace(self.bounded.query, sets=(step.attributes,))
         return replace(self, bounded=replace(self.bounded, query=query))
 
-    def exact(self, step: Pay | Buy, results: Results) -> NDArray[np.int64]:
-        """What meets noise: the table of the step's attributes, or the one count of its question."""
+    def measured(self, step: Pay | Buy, results: Results) -> tuple[Reading, ...]:
+        """The table of the step's attributes, or the one count of its question, with noise."""
         (table,) = Counted(self.domain, self.bounded, results)([Marginal.full(self.domain, step.attributes)])
-        if step.mask is None:
-            return table
-        return np.array([Question(attributes=step.attributes, mask=step.mask).count(table)])
-
-
-def encode_reading(reading: Reading) -> bytes:
-    """For the ledger."""
-    noise = reading.noise
-    gaussian = isinstance(noise, DiscreteGaussian)
-    parameter = noise.sigma_squared if isinstance(noise, DiscreteGaussian) else noise.scale
-    mask = np.zeros(0, dtype=np.bool_) if reading.mask is None else reading.mask
-    facts = {
-        "attributes": list(reading.attributes),
-        "shape": None if reading.mask is None else list(reading.mask.shape),
-        "law": "gaussian" if gaussian else "laplace",
-        "parameter": str(parameter),
-    }
-    return encode_columns(facts, [reading.counts.astype(np.int64), mask.ravel()])
-
-
-def decode_reading(data: bytes) -> Reading:
-    facts, (counts, mask) = decode_columns(data)
-    parameter = Fraction(facts["parameter"])
-    shape = facts["shape"]
-    return Reading(
-        attributes=tuple(facts["attributes"]),
-        mask=None if shape is None else np.asarray(mask, dtype=np.bool_).reshape(shape),
-        noise=DiscreteGaussian(sigma_squared=parameter)
-        if facts["law"] == "gaussian"
-        else DiscreteLaplace(scale=parameter),
-        counts=np.asarray(counts, dtype=np.int64),
-    )
+        if isinstance(step, Buy):
+            return step.measure(table.reshape(step.shape))
+        return step.measure(Question(attributes=step.attributes, mask=step.mask).count(table))

@@ -1,20 +1,20 @@
 """Counting questions one after the other, each within an error that is asked for, for the price of few.
 
 A question is answered *from the cache* if what was paid for so far determines it well enough: the best
-linear unbiased estimate from all tables, joined with earlier answers to the very question (`readings`). If
-not, it is *paid* by itself, only for the precision that is missing; or the whole table of its attributes is
-*bought*, once the questions on these attributes have cost as much since the last time as the table does
-now: to rent until the rent is the price (Karlin, Manasse, Rudolph, Sleator 1988).
+linear unbiased estimate from all tables (`tables`), joined with earlier answers to the very question. If
+not, it is *paid* by itself, only for the precision that is missing; or tables of its attributes, coarse and
+fine (`buying`), are *bought*, once the questions on these attributes have cost as much since the last time
+as the tables do now: to rent until the rent is the price (Karlin, Manasse, Rudolph, Sleator 1988).
 
 Privacy
     What is done depends on the domain, the questions and the noise of earlier readings alone: not on the
     data, nor on any noisy count. A reading costs what its mechanism costs (`DiscreteGaussian`,
     `DiscreteLaplace`), also when questions are chosen after seeing answers; estimates are post-processing,
-    and free. There is no secret: everything can be rebuilt from the readings, which may all be published.
+    and free. There is no secret: everything is rebuilt from the readings, which may all be published.
 
 Budget
-    A table is bought only when it costs no more than the questions since the last one and this one would
-    have, paid one by one. So all together never cost more than twice that.
+    Tables are bought only when they cost no more than the questions since the last time and this one, paid
+    one by one. So all together never costs more than twice what paying each does.
 
 Accuracy
     The interval of an answer holds with its confidence for a question that was not chosen by looking at
@@ -26,6 +26,7 @@ Accuracy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import inf
 from typing import TypeAlias
 
 import numpy as np
@@ -37,26 +38,30 @@ from discreet.model.exact import within as in_range
 from discreet.model.interval import Interval
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.noise.entropy import SYSTEM, Entropy
-from discreet.noise.tails import largest as largest_that
+from discreet.noise.tails import largest
+from discreet.synth.buying import divided
 from discreet.synth.domain import Domain
+from discreet.synth.levels import Levels, all_levels, coarser, energies
 from discreet.synth.question import Attributes, Mask, Question
 from discreet.synth.readings import (
     EXACT,
     Known,
     Noise,
+    Price,
     Pricing,
     Reading,
     Spread,
-    coefficients,
+    amount,
     miss_of,
-    spread_of,
 )
 from discreet.synth.records import Floats
+from discreet.synth.tables import Tables, gains, variance
 
-HEADROOM = 1.25
-"""A table is bought with a variance this much lower than the question at hand needs, for those to come."""
+HEADROOM = 1.5
+"""Tables are bought with a variance this much lower than the question at hand needs, for those to come."""
 
 _WIDE = 2.0**40
+_MARGIN = 1e-9  # so that rounding never asks for a little more when the same question comes again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,6 +72,7 @@ class Estimate:
     spread: Spread
 
     def interval(self, confidence: Number, *, values: int = 1) -> Interval:
+        """Where the count lies; for `values` answers all at once, if more than one."""
         reach = Fraction(self.spread.reach(miss_of(confidence, values)))
         around = Interval(low=-reach, high=reach, confidence=confidence_level(confidence))
         return around.around(Fraction(self.value))
@@ -81,44 +87,67 @@ class FromCache:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measurable:
-    """What has to be measured, with which noise, at which price."""
+class Pay:
+    """The count of the question alone is to be measured."""
 
     attributes: Attributes
-    mask: Mask | None
-    cells: int
-    """How many counts."""
+    mask: Mask
     noise: Noise
-    loss: PureLoss | ConcentratedLoss
-    """To be charged before exact counts are read."""
+    loss: Price
+    """To be charged before the exact count is read."""
     reach: float
     """After that, the answer will be within ± this."""
 
-    def measure(self, exact: NDArray[np.int64], *, entropy: Entropy = SYSTEM) -> Reading:
-        """Exact counts, in 1/unit of a person, with their noise."""
-        counts = np.asarray(exact).reshape(-1)
-        if len(counts) != self.cells:
+    def measure(self, exact: int, *, entropy: Entropy = SYSTEM) -> tuple[Reading, ...]:
+        """The exact count, in 1/unit of a person, with its noise."""
+        counts = self.noise.release(np.array([exact]), entropy=entropy)
+        return (
+            Reading(attributes=self.attributes, levels=None, mask=self.mask, noise=self.noise, counts=counts),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Buy:
+    """Tables of the question's attributes are to be measured."""
+
+    attributes: Attributes
+    shape: tuple[int, ...]
+    """Of the exact table: all values of each attribute."""
+    tables: tuple[tuple[Levels, Noise], ...]
+    loss: Price
+    """Of all of them, to be charged before the exact table is read."""
+    reach: float
+    """After that, the answer will be within ± this."""
+
+    def measure(self, exact: NDArray[np.int64], *, entropy: Entropy = SYSTEM) -> tuple[Reading, ...]:
+        """The exact table, in 1/unit of a person, at each resolution with its noise."""
+        if exact.shape != self.shape or exact.dtype != np.int64:
             raise InvalidInput(
-                "There must be one exact count for every one that is paid for.",
-                remedy=f"Give {self.cells:,}, in the order of the cells.",
+                "The exact table has one whole number for every cell.",
+                remedy=f"Give 64-bit integers of shape {self.shape}.",
             )
-        noisy = self.noise.release(counts, entropy=entropy)
-        return Reading(attributes=self.attributes, mask=self.mask, noise=self.noise, counts=noisy)
-
-
-class Pay(Measurable):
-    """The count of the question alone is measured."""
-
-    __slots__ = ()
-
-
-class Buy(Measurable):
-    """Every count of the table of the question's attributes is measured."""
-
-    __slots__ = ()
+        return tuple(
+            Reading(
+                attributes=self.attributes,
+                levels=levels,
+                mask=None,
+                noise=noise,
+                counts=noise.release(coarser(exact, levels).reshape(-1), entropy=entropy),
+            )
+            for levels, noise in self.tables
+        )
 
 
 Step: TypeAlias = FromCache | Pay | Buy
+
+
+@dataclass(slots=True)
+class _Rent:
+    """What questions on the same attributes were paid since their tables were bought."""
+
+    paid: Fraction
+    energy: Floats
+    """Summed over them."""
 
 
 class Online:
@@ -127,141 +156,158 @@ class Online:
     def __init__(self, domain: Domain, pricing: Pricing, readings: Iterable[Reading] = ()) -> None:
         self.domain = domain
         self.pricing = pricing
-        self._tables: dict[Attributes, Known] = {}
+        self._tables = Tables(domain.sizes)
         self._singles: dict[tuple[Attributes, bytes], Known] = {}
-        self._rent: dict[Attributes, Fraction] = {}
+        self._rents: dict[Attributes, _Rent] = {}
         for reading in readings:
             self.learn(reading)
 
-    def learn(self, reading: Reading) -> None:
-        """Take in one more."""
-        attributes, pricing = reading.attributes, self.pricing
-        shape = self._shape(attributes) if reading.mask is None else ()
-        new = Known(counts=reading.counts.reshape(shape) / pricing.unit, spread=pricing.spread(reading.noise))
-        if reading.mask is None:
-            old = self._tables.get(attributes)
-            self._tables[attributes] = old.joined(new) if old else new
-            self._rent[attributes] = Fraction(0)
-            return
-        key = Question(attributes=attributes, mask=reading.mask).key
-        before = self._singles.get(key)
-        self._singles[key] = before.joined(new) if before else new
-        self._rent[attributes] = self._rented(attributes) + _amount(pricing.loss(reading.noise, table=False))
+    def learn(self, *readings: Reading) -> None:
+        """Take in more of them."""
+        for reading in readings:
+            counts, spread = reading.counts / self.pricing.unit, self.pricing.spread(reading.noise)
+            if reading.levels is not None:
+                self._tables.learn(reading.attributes, reading.levels, counts, spread)
+                self._rents.pop(reading.attributes, None)
+            elif reading.mask is not None:
+                question = Question(attributes=reading.attributes, mask=reading.mask)
+                self._learn_single(question, Known(values=counts, spread=spread))
+                self._pay_rent(question, amount(self.pricing.loss(reading.noise, table=False)))
 
     def decide(self, question: Question, *, within: Number, confidence: Number, values: int = 1) -> Step:
         """What it takes to answer within ± `within` people. Reads no data, and no noisy count."""
-        most, miss = self._most(within), miss_of(confidence, values)
-        known = self._spread(question)
+        least = Fraction(1, self.pricing.unit)
+        most, miss = float(in_range(within, "within", least, Fraction(2**60))), miss_of(confidence, values)
+        energy = self._energy(question)
+        known = self._spread(question, energy)
         if known and known.reach(miss) <= most:
             return FromCache(reach=known.reach(miss))
+        most *= 1 - _MARGIN
         pay = self._pay(question, known, most, miss)
-        affordable = self._rented(question.attributes) + _amount(pay.loss)
-        return self._buy(question, most, miss, affordable) or pay
+        return self._buy(question, energy, most, miss, amount(pay.loss)) or pay
 
     def answer(self, question: Question) -> Estimate:
         """The best estimate there is. Free."""
         if question.empty:
             return Estimate(value=0.0, spread=EXACT)
-        found = self._from_tables(question)
-        single = self._singles.get(question.key)
-        if found is None and single is None:
+        coefficients = self._tables.coefficients(question)
+        spread = self._from_tables(question, energies(coefficients, question.mask.shape))
+        found = self._singles.get(question.key)
+        if spread:
+            value = self._tables.estimate(question, coefficients)
+            table = Known(values=np.array([value]), spread=spread)
+            found = table.joined(found) if found else table
+        if found is None:
             raise InvalidInput(
                 "Nothing that was paid for so far determines this count.",
                 remedy="Decide on the question, and learn what that says is to be measured.",
             )
-        best = found.joined(single) if found and single else found or single
-        assert best is not None  # noqa: S101
-        return Estimate(value=float(best.counts), spread=best.spread)
+        return Estimate(value=float(found.values[0]), spread=found.spread)
 
-    def _most(self, within: Number) -> float:
-        least = Fraction(1, self.pricing.unit)
-        return float(in_range(within, "within", least, Fraction(2**60)))
+    def _learn_single(self, question: Question, new: Known) -> None:
+        old = self._singles.get(question.key)
+        self._singles[question.key] = old.joined(new) if old else new
 
-    def _rented(self, attributes: Attributes) -> Fraction:
-        return self._rent.get(attributes, Fraction(0))
+    def _pay_rent(self, question: Question, paid: Fraction) -> None:
+        rent, energy = self._rents.get(question.attributes), self._energy(question)
+        if rent:
+            rent.paid += paid
+            rent.energy += energy
+        else:
+            self._rents[question.attributes] = _Rent(paid=paid, energy=energy)
 
-    def _shape(self, attributes: Attributes) -> tuple[int, ...]:
-        return tuple(self.domain.sizes[each] for each in attributes)
+    def _energy(self, question: Question) -> Floats:
+        return energies(self._tables.coefficients(question), question.mask.shape)
 
-    def _spreads(self) -> dict[Attributes, Spread]:
-        return {attributes: known.spread for attributes, known in self._tables.items()}
+    def _from_tables(self, question: Question, energy: Floats) -> Spread | None:
+        found = variance(energy, self._tables.precisions(question.attributes))
+        return None if found is None else self._table_spread(found)
 
-    def _from_tables(self, question: Question) -> Known | None:
-        spreads, sizes = self._spreads(), self.domain.sizes
-        weights = coefficients(question, spreads, sizes)
-        if weights is None:
-            return None
-        value = sum(self._weighted(question, each, weights[each]) for each in weights)
-        return Known(counts=np.asarray(value), spread=spread_of(weights, spreads, sizes))
+    def _table_spread(self, found: float, *, smooth: bool = True) -> Spread:
+        return Spread(
+            variance=found,
+            laplace=not self.pricing.concentrated,
+            smooth=smooth and self._tables.smooth,
+            step=1 / self.pricing.unit,
+        )
 
-    def _weighted(self, question: Question, attributes: Attributes, weights: Floats) -> float:
-        """Σ weight · count, for weights on the attributes that the table shares with the question."""
-        others = tuple(i for i, each in enumerate(attributes) if each not in question.attributes)
-        return float((self._tables[attributes].counts.sum(axis=others) * weights).sum())
-
-    def _spread(self, question: Question) -> Spread | None:
+    def _spread(self, question: Question, energy: Floats) -> Spread | None:
         """Of the answer as it would be now."""
         if question.empty:
             return EXACT
-        weights = coefficients(question, self._spreads(), self.domain.sizes)
-        found = spread_of(weights, self._spreads(), self.domain.sizes) if weights else None
-        single = self._singles.get(question.key)
-        if found is None or single is None:
-            return found or (single.spread if single else None)
-        return found.joined(single.spread)
+        return _joined(self._from_tables(question, energy), self._singles.get(question.key))
 
     def _pay(self, question: Question, known: Spread | None, most: float, miss: float) -> Pay:
-        def after(variance: float) -> Spread:
-            fresh = self.pricing.spread_at(variance)
+        def after(each: float) -> Spread:
+            fresh = self.pricing.spread_at(each)
             return known.joined(fresh) if known else fresh
 
-        variance = _largest_variance(lambda v: after(v).reach(miss) <= most, most)
-        noise = self.pricing.noise(variance)
+        most_noise = largest(lambda v: after(v).reach(miss) <= most, most**2 / _WIDE, most**2 * _WIDE)
+        noise = self.pricing.single_noise(most_noise)
         return Pay(
             attributes=question.attributes,
             mask=question.mask,
-            cells=1,
             noise=noise,
             loss=self.pricing.loss(noise, table=False),
-            reach=after(variance).reach(miss),
+            reach=after(most_noise).reach(miss),
         )
 
-    def _buy(self, question: Question, most: float, miss: float, affordable: Fraction) -> Buy | None:
-        """The cheapest table that is enough, if it costs no more than is affordable."""
-        mine, single = question.attributes, self._singles.get(question.key)
-        spreads, parts = self._spreads(), question.parts()
+    def _buy(self, question: Question, energy: Floats, most: float, miss: float, pay: Fraction) -> Buy | None:
+        """The cheapest tables that are enough, if they cost no more than the rent with this payment."""
+        if not question.attributes:
+            return None  # the table of no attributes is the question itself
+        shape, known = question.mask.shape, self._tables.precisions(question.attributes)
+        rent = self._rents.get(question.attributes)
+        affordable = float(pay + rent.paid if rent else pay)
+        usual, raised = energy + rent.energy if rent else energy, gains(shape)
 
-        def after(variance: float) -> Spread:
-            fresh = self.pricing.spread_at(variance)
-            tables = {**spreads, mine: spreads[mine].joined(fresh) if mine in spreads else fresh}
-            weights = coefficients(question, tables, self.domain.sizes, parts)
-            return spread_of(weights or {}, tables, self.domain.sizes)
+        def after(parts: Floats) -> Spread:
+            counts = self.pricing.precision(parts)
+            found = variance(energy, known + raised @ counts)
+            fresh = self.pricing.spread_at(1 / counts.max())
+            return self._table_spread(inf if found is None else found, smooth=fresh.smooth)
 
-        def enough(variance: float) -> bool:
-            spread = after(variance)
-            roomy = replace(spread, variance=HEADROOM * spread.variance)
-            joined = spread.joined(single.spread) if single else spread
-            return max(roomy.reach(miss), joined.reach(miss)) <= most
+        def enough(parts: Floats) -> bool:
+            spread = after(parts)
+            return replace(spread, variance=HEADROOM * spread.variance).reach(miss) <= most
 
-        least = self.pricing.table_variance(affordable)
-        if not mine or not enough(least):  # the table of no attributes is the question itself
+        parts = divided(affordable, usual, known, raised, self.pricing.precision)
+        if not enough(parts):
             return None
-        variance = largest_that(enough, least, max(least, most**2) * _WIDE)
-        noise, spread = self.pricing.noise(variance), after(variance)
+        for _ in range(2):
+            parts = _least(parts, enough)
+            again = divided(float(parts.sum()), usual, known, raised, self.pricing.precision)
+            parts = again if enough(again) else parts
+        parts = _least(parts, enough)
+        tables = tuple(
+            (levels, self.pricing.table_noise(part))
+            for levels, part in zip(all_levels(shape), parts, strict=True)
+            if part
+        )
+        spread = after(parts)
+        found = _joined(spread, self._singles.get(question.key)) or spread
         return Buy(
-            attributes=mine,
-            mask=None,
-            cells=question.mask.size,
-            noise=noise,
-            loss=self.pricing.loss(noise, table=True),
-            reach=(spread.joined(single.spread) if single else spread).reach(miss),
+            attributes=question.attributes,
+            shape=shape,
+            tables=tables,
+            loss=self._sum([self.pricing.loss(noise, table=True) for _, noise in tables]),
+            reach=found.reach(miss),
         )
 
+    def _sum(self, losses: list[Price]) -> Price:
+        total = sum((amount(loss) for loss in losses), Fraction(0))
+        if self.pricing.concentrated:
+            return ConcentratedLoss(rho=total, delta=Fraction(0))
+        return PureLoss(epsilon=total)
 
-def _largest_variance(fits: Callable[[float], bool], most: float) -> float:
-    """The most noise that fits, to ten digits."""
-    return largest_that(fits, most**2 / _WIDE, most**2 * _WIDE)
+
+def _least(parts: Floats, enough: Callable[[Floats], bool]) -> Floats:
+    """All of them lowered alike, as far as is enough."""
+    lowered: Floats = parts / largest(lambda x: enough(parts / x), 1.0, _WIDE)
+    return lowered
 
 
-def _amount(loss: PureLoss | ConcentratedLoss) -> Fraction:
-    return loss.epsilon if isinstance(loss, PureLoss) else loss.rho
+def _joined(tables: Spread | None, single: Known | None) -> Spread | None:
+    if tables and single:
+        return tables.joined(single.spread)
+    return tables or (single.spread if single else None)

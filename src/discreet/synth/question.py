@@ -1,10 +1,4 @@
-"""A counting question: how many people are in these cells?
-
-Its cells are those of a table over some attributes. It is taken apart into *parts*, one for each subset U
-of its attributes: a function of U alone whose mean along every attribute of U is 0, such that the question
-is the sum of its parts (the analysis of variance). Parts of different subsets are orthogonal, which is what
-makes weighted least squares over tables a matter of adding up (`readings`).
-"""
+"""A counting question: how many people are in these cells?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +11,11 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidInput
 from discreet.model.exact import whole
 from discreet.synth.domain import Domain
-from discreet.synth.records import Floats
 
 Attributes: TypeAlias = tuple[int, ...]
 Mask: TypeAlias = NDArray[np.bool_]
 
 MOST_CELLS = 2**20
-_TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,18 +66,6 @@ class Question:
     def count(self, table: NDArray[np.int64]) -> int:
         """The exact count, from the exact table of its attributes."""
         return int(table.reshape(self.mask.shape)[self.mask].sum())
-
-    def parts(self) -> dict[Attributes, Floats]:
-        """Those that are not 0, by their subset."""
-        found: dict[Attributes, Floats] = {(): self.mask.astype(np.float64)}
-        for axis in reversed(range(len(self.attributes))):
-            split: dict[Attributes, Floats] = {}
-            for subset, values in found.items():
-                mean = values.mean(axis=axis, keepdims=True)
-                split[subset] = mean.squeeze(axis=axis)
-                split[(self.attributes[axis], *subset)] = values - mean
-            found = split
-        return {subset: values for subset, values in found.items() if np.abs(values).max() > _TINY}
 
 
 def _check(domain: Domain, attributes: Attributes, mask: NDArray[np.generic]) -> None:

@@ -1,20 +1,13 @@
-"""What was paid for: noisy counts, and the best estimate that they allow.
+"""What was paid for: noisy counts, their price, and how far estimates from them spread.
 
-Tables of several attribute sets, each with its own noise, are joined by weighted least squares, exactly and
-in closed form. The part of a question on a subset U (`question`) is measured by every table T that contains
-U, independently, with a variance proportional to σ_T²·N_T/N_U, N the number of cells; the parts of one
-table are uncorrelated, because they are orthogonal and its noise is the same in all cells. So each part is
-the average of its tables, weighted by 1/variance, and the estimate is the sum over parts: the best linear
-unbiased one (Gauss-Markov). All variances are known before anything is measured, and depend on no data.
-
-The tail of an estimate: normal for Gaussian noise; for Laplace noise that of a sum of as many equal draws as
-its variance holds of the largest (`noise.sums`). Half a grid step is added for the lattice.
+The tail of an estimate is normal for Gaussian noise. For Laplace noise it is at most that of sums of any
+number of equal draws, which is widest, in standard deviations, for few of them (`noise.sums`). Half a step of
+the grid is added for the lattice.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import log, prod, sqrt
+from math import log, sqrt
 from statistics import NormalDist
 from typing import TypeAlias
 
@@ -28,11 +21,12 @@ from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.sums import laplace_deviations
-from discreet.synth.question import Attributes, Mask, Question
+from discreet.synth.levels import Levels
+from discreet.synth.question import Attributes, Mask
 from discreet.synth.records import Floats
 
 Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
-Coefficients: TypeAlias = dict[Attributes, Floats]
+Price: TypeAlias = PureLoss | ConcentratedLoss
 
 _SMOOTH = 1 + 1e-6  # a Gaussian's σ² on the grid, from where on its lattice hardly shows
 
@@ -43,7 +37,7 @@ class Pricing:
 
     concentrated: bool
     table: Sensitivity
-    """Of all cells of a table of counts, whatever its attributes."""
+    """Of all cells of a table of counts, whatever its attributes and however coarse."""
     single: Sensitivity
     """Of the count in any set of cells."""
     unit: int = 1
@@ -52,23 +46,31 @@ class Pricing:
     def __post_init__(self) -> None:
         positive_count(self.unit, "unit")
 
-    def noise(self, variance: float) -> Noise:
+    def single_noise(self, variance: float) -> Noise:
         """The most noise with at most this variance, in people."""
         if self.concentrated:
             return DiscreteGaussian(sigma_squared=round_down(variance * self.unit**2))
         return DiscreteLaplace(scale=round_down(sqrt(variance / 2) * self.unit))
 
-    def table_variance(self, amount: Fraction) -> float:
-        """Of each count, in people, in a table that costs this much ε or ρ."""
+    def table_noise(self, amount: float) -> Noise:
+        """The least noise of a table that costs at most so much ε or ρ."""
+        paid = round_down(amount)
         if self.concentrated:
-            return float(self.table.l2_squared / (2 * amount)) / self.unit**2
-        return 2 * (float(self.table.l1 / amount) / self.unit) ** 2
+            return DiscreteGaussian.for_loss(paid, self.table)
+        return DiscreteLaplace.for_loss(paid, self.table)
 
-    def loss(self, noise: Noise, *, table: bool) -> PureLoss | ConcentratedLoss:
+    def precision(self, amounts: Floats) -> Floats:
+        """1/variance of each count, in people, in tables that cost so much each."""
+        if self.concentrated:
+            return amounts * (2 * self.unit**2 / self.table.l2_squared)
+        per_epsilon = self.unit / self.table.l1
+        return (amounts * per_epsilon) ** 2 / 2
+
+    def loss(self, noise: Noise, *, table: bool) -> Price:
         return noise.loss(self.table if table else self.single)
 
     def spread(self, noise: Noise) -> "Spread":
-        """Of one draw. The variance of a discrete law is at most that of the continuous one."""
+        """Of one draw."""
         if isinstance(noise, DiscreteGaussian) != self.concentrated:
             raise InvalidInput(
                 "A reading was paid in another currency.", remedy="Keep ε and ρ in caches of their own."
@@ -78,10 +80,9 @@ class Pricing:
         return self.spread_at(2 * (float(noise.scale) / self.unit) ** 2)
 
     def spread_at(self, variance: float) -> "Spread":
-        """Of one draw with this variance."""
-        laplace = 0.0 if self.concentrated else sqrt(variance / 2)
+        """Of one draw with this variance. That of a discrete law is at most that of the continuous one."""
         smooth = not self.concentrated or variance * self.unit**2 >= _SMOOTH
-        return Spread(variance=variance, largest=laplace, smooth=smooth, step=1 / self.unit)
+        return Spread(variance=variance, laplace=not self.concentrated, smooth=smooth, step=1 / self.unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +90,7 @@ class Spread:
     """How an estimate spreads around the truth."""
 
     variance: float
-    largest: float
-    """The scale of the largest Laplace draw in it; 0 if its noise is Gaussian."""
+    laplace: bool
     smooth: bool
     """False if Gaussian noise is in it that is so small that the lattice shows."""
     step: float
@@ -100,9 +100,8 @@ class Spread:
         """t with P(|estimate − truth| > t) ≤ miss."""
         if self.variance == 0:
             return 0.0
-        if self.largest:
-            draws = int(min(max(self.variance / (2 * self.largest**2), 1), 32))
-            deviations = float(laplace_deviations(miss / 2)[draws - 1])
+        if self.laplace:
+            deviations = float(laplace_deviations(miss / 2)[0])
         elif self.smooth:
             deviations = -NormalDist().inv_cdf(miss / 2)
         else:
@@ -111,10 +110,9 @@ class Spread:
 
     def joined(self, other: "Spread") -> "Spread":
         """Of the average of two independent estimates, weighted by 1/variance."""
-        share = self.share(other)
         return Spread(
-            variance=share * self.variance,
-            largest=max(share * self.largest, (1 - share) * other.largest),
+            variance=self.share(other) * self.variance,
+            laplace=self.laplace,
             smooth=self.smooth and other.smooth,
             step=self.step,
         )
@@ -124,12 +122,7 @@ class Spread:
         return other.variance / (self.variance + other.variance)
 
 
-EXACT = Spread(variance=0.0, largest=0.0, smooth=True, step=0.0)
-
-
-def miss_of(confidence: Number, values: int) -> float:
-    """How often one of `values` estimates may miss: they are not independent, so parts are added up."""
-    return float((1 - confidence_level(confidence)) / positive_count(values, "values"))
+EXACT = Spread(variance=0.0, laplace=False, smooth=True, step=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -137,8 +130,10 @@ class Reading:
     """Noisy counts that were paid for: of every cell of a table, or of one question."""
 
     attributes: Attributes
+    levels: Levels | None
+    """Of a table, for each attribute; None for a question."""
     mask: Mask | None
-    """The question's cells; None for a whole table."""
+    """Of a question; None for a table."""
     noise: Noise
     counts: NDArray[np.int64]
     """In 1/unit of a person, in the order of the cells; one number for a question."""
@@ -148,54 +143,21 @@ class Reading:
 class Known:
     """All readings of the same thing as one: their average, weighted by 1/variance."""
 
-    counts: Floats
+    values: Floats
     spread: Spread
 
     def joined(self, other: "Known") -> "Known":
         share = self.spread.share(other.spread)
         return Known(
-            counts=share * self.counts + (1 - share) * other.counts, spread=self.spread.joined(other.spread)
+            values=share * self.values + (1 - share) * other.values, spread=self.spread.joined(other.spread)
         )
 
 
-def coefficients(
-    question: Question,
-    tables: Mapping[Attributes, Spread],
-    sizes: tuple[int, ...],
-    parts: Mapping[Attributes, Floats] | None = None,
-) -> Coefficients | None:
-    """By which each table's counts are multiplied, on the attributes it shares with the question.
-
-    None if no table contains one of the parts. The question's parts may be given if they are at hand.
-    """
-    found: Coefficients = {}
-    for subset, values in (parts or question.parts()).items():
-        precisions = {
-            each: _cells(subset, sizes) / (_cells(each, sizes) * spread.variance)
-            for each, spread in tables.items()
-            if set(subset) <= set(each)
-        }
-        if not precisions:
-            return None
-        for each, precision in precisions.items():
-            shared = tuple(attribute for attribute in question.attributes if attribute in each)
-            shape = [sizes[attribute] if attribute in subset else 1 for attribute in shared]
-            part = values.reshape(shape) * (precision / sum(precisions.values()))
-            found[each] = found.get(each, np.zeros([sizes[attribute] for attribute in shared])) + part
-    return found
+def amount(loss: Price) -> Fraction:
+    """The ε or the ρ."""
+    return loss.epsilon if isinstance(loss, PureLoss) else loss.rho
 
 
-def spread_of(weights: Coefficients, tables: Mapping[Attributes, Spread], sizes: tuple[int, ...]) -> Spread:
-    """Of the estimate with these coefficients: every cell of a table has a draw of its own."""
-    variance, largest, smooth, step = 0.0, 0.0, True, 0.0
-    for each, values in weights.items():
-        spread, flat = tables[each], values.reshape(-1)
-        repeats = _cells(each, sizes) / flat.size  # cells that have the same coefficient
-        variance += spread.variance * repeats * float(flat @ flat)
-        largest = max(largest, spread.largest * float(np.abs(flat).max()))
-        smooth, step = smooth and spread.smooth, spread.step
-    return Spread(variance=variance, largest=largest, smooth=smooth, step=step)
-
-
-def _cells(attributes: Attributes, sizes: tuple[int, ...]) -> int:
-    return prod(sizes[each] for each in attributes)
+def miss_of(confidence: Number, values: int) -> float:
+    """How often one of `values` estimates may miss: they are not independent, so misses are added up."""
+    return float((1 - confidence_level(confidence)) / positive_count(values, "values"))
