@@ -8,7 +8,7 @@ import pytest
 from discreet.apps.session import open_curator
 from discreet.errors import BudgetExceeded, EngineFailed, PolicyError
 from discreet.model.privacy import ConcentratedLoss, PureLoss
-from discreet.synth.cache import Cache, decode_readings, encode_readings
+from discreet.synth.online.cache import Cache, decode_readings, encode_readings
 
 POLICY = """
 [dataset]

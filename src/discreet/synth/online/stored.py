@@ -10,9 +10,9 @@ from discreet.errors import InvalidInput
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.synth.domain import Domain
-from discreet.synth.levels import bins, radices
-from discreet.synth.question import Mask, Question
-from discreet.synth.readings import Noise, Reading
+from discreet.synth.online.levels import bins, radices
+from discreet.synth.online.question import Mask, Question
+from discreet.synth.online.readings import Noise, Reading
 
 
 def as_text(reading: Reading) -> str:

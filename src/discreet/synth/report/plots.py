@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from math import floor, isfinite, log10, sqrt
 
-from discreet.synth.relations import Relation
-from discreet.synth.report import FOLLOWED, ColumnQuality, TableQuality, joined
+from discreet.synth.report.quality import FOLLOWED, ColumnQuality, TableQuality, joined
+from discreet.synth.report.relations import Relation
 
 _FEW = 9  # values that are shown by name
 _MOST_BARS = 48

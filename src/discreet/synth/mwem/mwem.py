@@ -40,11 +40,11 @@ from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity, vector_sensitivity
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.synth.domain import Domain
-from discreet.synth.learner import Averaging, Fitting, Learner
 from discreet.synth.measurement import Measurement
-from discreet.synth.price import Noise, Pace, Price, price, variance
+from discreet.synth.mwem.learner import Averaging, Fitting, Learner
+from discreet.synth.mwem.price import Noise, Pace, Price, price, variance
+from discreet.synth.mwem.workload import Family, Workload
 from discreet.synth.synthesis import Exact, Synthetic
-from discreet.synth.workload import Family, Workload
 
 MOST_CELLS = 2**24
 MOST_ROUNDS = 10_000

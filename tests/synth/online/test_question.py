@@ -5,7 +5,7 @@ import pytest
 
 from discreet.errors import InvalidInput
 from discreet.synth.domain import Domain
-from discreet.synth.question import Question
+from discreet.synth.online.question import Question
 
 DOMAIN = Domain(sizes=(3, 4, 2, 5))
 

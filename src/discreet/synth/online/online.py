@@ -39,11 +39,11 @@ from discreet.model.interval import Interval
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.tails import largest
-from discreet.synth.buying import divided
 from discreet.synth.domain import Domain
-from discreet.synth.levels import Levels, all_levels, coarser, energies
-from discreet.synth.question import Attributes, Mask, Question
-from discreet.synth.readings import (
+from discreet.synth.online.buying import divided
+from discreet.synth.online.levels import Levels, all_levels, coarser, energies
+from discreet.synth.online.question import Attributes, Mask, Question
+from discreet.synth.online.readings import (
     EXACT,
     Known,
     Noise,
@@ -54,8 +54,8 @@ from discreet.synth.readings import (
     amount,
     miss_of,
 )
+from discreet.synth.online.tables import Tables, gains, variance
 from discreet.synth.records import Floats
-from discreet.synth.tables import Tables, gains, variance
 
 HEADROOM = 1.5
 """Tables are bought with a variance this much lower than the question at hand needs, for those to come."""

@@ -6,11 +6,11 @@ All text that comes from a policy is escaped.
 from collections.abc import Sequence
 from html import escape
 
-from discreet.synth.limits import columns_of
-from discreet.synth.relations import Relation
-from discreet.synth.report import FOLLOWED, Quality, TableQuality
-from discreet.synth.report_plots import bar, column, matrix, percent, scatter
-from discreet.synth.report_style import STYLE
+from discreet.synth.report.limits import columns_of
+from discreet.synth.report.plots import bar, column, matrix, percent, scatter
+from discreet.synth.report.quality import FOLLOWED, Quality, TableQuality
+from discreet.synth.report.relations import Relation
+from discreet.synth.report.style import STYLE
 
 _AGAINST_OWN = (
     "Compared with the noisy counts that it was made from. No data was read for this report, and it cost no "

@@ -5,8 +5,8 @@ import pytest
 
 from discreet.errors import InvalidInput
 from discreet.synth.domain import Domain, Marginal
+from discreet.synth.mwem.workload import EachCell, Masks, Prefixes, Ranges, Table, Workload
 from discreet.synth.records import Cells
-from discreet.synth.workload import EachCell, Masks, Prefixes, Ranges, Table, Workload
 
 DOMAIN = Domain(sizes=(4, 3, 5))
 CHANCE = np.random.default_rng(1)

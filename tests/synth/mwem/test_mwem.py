@@ -19,11 +19,11 @@ from discreet.noise.sampling import discrete_gaussian, discrete_laplace
 from discreet.noise.selection import PermuteAndFlip, Selection
 from discreet.synth.domain import Domain
 from discreet.synth.explicit import table
-from discreet.synth.learner import Fitting
 from discreet.synth.measurement import Measurement, combined
-from discreet.synth.mwem import MOST_CELLS, error_bound, mwem
-from discreet.synth.price import FIRST_ROUNDS, Concentrated, Pace, Pure, variance
-from discreet.synth.workload import Workload
+from discreet.synth.mwem.learner import Fitting
+from discreet.synth.mwem.mwem import MOST_CELLS, error_bound, mwem
+from discreet.synth.mwem.price import FIRST_ROUNDS, Concentrated, Pace, Pure, variance
+from discreet.synth.mwem.workload import Workload
 
 HISTOGRAM = Sensitivity.histogram(Neighbours.ADD_REMOVE)
 DOMAIN = Domain(sizes=(4, 3, 5))

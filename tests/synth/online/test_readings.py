@@ -11,7 +11,7 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.synth.readings import Pricing, Spread, amount, miss_of
+from discreet.synth.online.readings import Pricing, Spread, amount, miss_of
 
 TABLE = Sensitivity.histogram(Neighbours.ADD_REMOVE)
 SINGLE = Sensitivity.scalar(1, Neighbours.ADD_REMOVE)

@@ -36,7 +36,7 @@ from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.tails import largest
 from discreet.synth.domain import Domain
-from discreet.synth.question import Question
+from discreet.synth.online.question import Question
 from discreet.synth.records import Floats
 
 MOST_RECORDS = 2**22

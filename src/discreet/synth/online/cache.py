@@ -18,12 +18,12 @@ from discreet.errors import LedgerClosed
 from discreet.ledger.ledger import Kind, Ledger
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
-from discreet.synth.cached import CachedTable
 from discreet.synth.domain import Domain
-from discreet.synth.online import Buy, FromCache, Online, Pay, Step
-from discreet.synth.question import Question
-from discreet.synth.readings import Reading
-from discreet.synth.stored import as_text, from_text
+from discreet.synth.online.cached import CachedTable
+from discreet.synth.online.online import Buy, FromCache, Online, Pay, Step
+from discreet.synth.online.question import Question
+from discreet.synth.online.readings import Reading
+from discreet.synth.online.stored import as_text, from_text
 
 NOTE = "Follows from noisy counts of the whole table, which other answers share."
 WEIGHT_NOTE = "People with more than {rows} rows count for less, also if few of their rows are asked about."

@@ -9,8 +9,8 @@ from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import Domain
-from discreet.synth.pmw import PrivateMultiplicativeWeights, WeightSettings
-from discreet.synth.question import Question
+from discreet.synth.online.pmw import PrivateMultiplicativeWeights, WeightSettings
+from discreet.synth.online.question import Question
 
 DOMAIN = Domain(sizes=(6, 5))
 COUNT = Sensitivity.scalar(1, Neighbours.ADD_REMOVE)

@@ -13,14 +13,14 @@ from discreet.model.privacy import ConcentratedLoss
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.measurement import Measurement
-from discreet.synth.mwem import mwem
+from discreet.synth.mwem.mwem import mwem
+from discreet.synth.mwem.workload import Workload
 from discreet.synth.records import Cells, shares
-from discreet.synth.relations import best_table, relation
-from discreet.synth.report import counts_of, quality
-from discreet.synth.report_html import html_page
-from discreet.synth.report_plots import percent
+from discreet.synth.report.html import html_page
+from discreet.synth.report.plots import percent
+from discreet.synth.report.quality import counts_of, quality
+from discreet.synth.report.relations import best_table, relation
 from discreet.synth.synthesis import Synthetic
-from discreet.synth.workload import Workload
 
 DOMAIN = Domain(sizes=(4, 3, 20))
 NAMES = ["region", "sex", "age"]

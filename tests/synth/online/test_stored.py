@@ -9,10 +9,10 @@ import pytest
 from discreet.errors import InvalidInput
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.synth.domain import Domain
-from discreet.synth.online import FromCache, Online
-from discreet.synth.question import Question
-from discreet.synth.readings import Reading
-from discreet.synth.stored import as_text, from_text
+from discreet.synth.online.online import FromCache, Online
+from discreet.synth.online.question import Question
+from discreet.synth.online.readings import Reading
+from discreet.synth.online.stored import as_text, from_text
 from tests.synth.test_online import BOTH, CONFIDENCE, DOMAIN, ask, some_ranges
 
 

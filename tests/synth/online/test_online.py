@@ -12,10 +12,10 @@ from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.synth.domain import Domain
-from discreet.synth.levels import coarser, radices
-from discreet.synth.online import Buy, FromCache, Online, Pay
-from discreet.synth.question import Question
-from discreet.synth.readings import Pricing, Reading
+from discreet.synth.online.levels import coarser, radices
+from discreet.synth.online.online import Buy, FromCache, Online, Pay
+from discreet.synth.online.question import Question
+from discreet.synth.online.readings import Pricing, Reading
 
 DOMAIN = Domain(sizes=(6, 8, 3))
 CONFIDENCE = Fraction(95, 100)

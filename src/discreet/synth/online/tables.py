@@ -13,9 +13,9 @@ from math import prod
 
 import numpy as np
 
-from discreet.synth.levels import Levels, all_levels, bins, radices, transform, whole_cells
-from discreet.synth.question import Attributes, Question
-from discreet.synth.readings import Known, Spread
+from discreet.synth.online.levels import Levels, all_levels, bins, radices, transform, whole_cells
+from discreet.synth.online.question import Attributes, Question
+from discreet.synth.online.readings import Known, Spread
 from discreet.synth.records import Floats
 
 _TINY = 1e-22  # of all squares: what rounding leaves where there is nothing

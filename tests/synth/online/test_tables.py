@@ -5,9 +5,9 @@ from math import prod
 import numpy as np
 import pytest
 
-from discreet.synth.buying import divided
 from discreet.synth.domain import Domain
-from discreet.synth.levels import (
+from discreet.synth.online.buying import divided
+from discreet.synth.online.levels import (
     all_levels,
     bins,
     coarser,
@@ -16,9 +16,9 @@ from discreet.synth.levels import (
     transform,
     whole_cells,
 )
-from discreet.synth.question import Question
-from discreet.synth.readings import Spread
-from discreet.synth.tables import Tables, gains, variance
+from discreet.synth.online.question import Question
+from discreet.synth.online.readings import Spread
+from discreet.synth.online.tables import Tables, gains, variance
 
 SIZES = (8, 5, 3)  # the first has two digits of three values, one of them made up
 DOMAIN = Domain(sizes=SIZES)

@@ -19,9 +19,9 @@ from discreet.model.expression import Literal
 from discreet.model.policy import Dataset, PrivateTable, ValueType
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import MOST_VALUES, Domain, Marginal
-from discreet.synth.online import Buy, Pay
-from discreet.synth.question import MOST_CELLS, Question
-from discreet.synth.readings import Pricing, Reading
+from discreet.synth.online.online import Buy, Pay
+from discreet.synth.online.question import MOST_CELLS, Question
+from discreet.synth.online.readings import Pricing, Reading
 from discreet.synth.release.attributes import Attribute, attributes_of, domain_of
 from discreet.synth.release.counting import Counted, counting, table_sensitivity, unit_of
 from discreet.synth.release.masks import cells_where, readable

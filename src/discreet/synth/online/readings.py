@@ -21,8 +21,8 @@ from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.sums import laplace_deviations
-from discreet.synth.levels import Levels
-from discreet.synth.question import Attributes, Mask
+from discreet.synth.online.levels import Levels
+from discreet.synth.online.question import Attributes, Mask
 from discreet.synth.records import Floats
 
 Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidInput
 from discreet.synth.domain import Marginal
 from discreet.synth.explicit import Halves
-from discreet.synth.limits import limits
 from discreet.synth.measurement import Measurement
 from discreet.synth.records import Floats, shares
-from discreet.synth.relations import Relation, best_table, relation
+from discreet.synth.report.limits import limits
+from discreet.synth.report.relations import Relation, best_table, relation
 from discreet.synth.synthesis import Exact, Synthetic
 
 Reference: TypeAlias = Mapping[Marginal, tuple[NDArray[np.float64], float]]
@@ -105,7 +105,7 @@ class Quality:
 
     def to_html(self, title: str = "") -> str:
         """A page of its own. The title says what the table is of."""
-        from discreet.synth.report_html import html_page
+        from discreet.synth.report.html import html_page
 
         return html_page(self, title)
 

@@ -23,11 +23,11 @@ from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.selection import PermuteAndFlip, Selection
-from discreet.synth import learner
 from discreet.synth.domain import Domain
-from discreet.synth.mwem import _Curator, mwem
-from discreet.synth.price import Concentrated, Pure
-from discreet.synth.workload import Workload
+from discreet.synth.mwem import learner
+from discreet.synth.mwem.mwem import _Curator, mwem
+from discreet.synth.mwem.price import Concentrated, Pure
+from discreet.synth.mwem.workload import Workload
 
 EPSILON, RHO = PureLoss(epsilon=Fraction(2)), ConcentratedLoss(rho=Fraction(1, 2), delta=Fraction(0))
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
