@@ -139,7 +139,7 @@ def _sweep(
     for term, counts, variance in zip(state.terms, state.counts, variances, strict=True):
         squares += _step(state.records, term, counts, people, loose * variance) / variance
         cells += len(counts)
-    return squares / cells
+    return squares / max(1.0, cells)
 
 
 def _step(records: Records, term: Term, measured: Floats, people: float, variance: float) -> float:
@@ -176,4 +176,4 @@ def _misfit(state: _State, variances: Sequence[float], people: float) -> float:
     for held, counts, variance in zip(state.held(people), state.counts, variances, strict=True):
         squares += float((held - counts) @ (held - counts)) / variance
         cells += len(counts)
-    return squares / cells
+    return squares / max(1.0, cells)
