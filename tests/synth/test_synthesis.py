@@ -10,7 +10,8 @@ import pytest
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth import measurement, plan, synthesis
+from discreet.synth import measurement, synthesis
+from discreet.synth import worth as plan
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.synthesis import synthesise
 

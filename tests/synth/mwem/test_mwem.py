@@ -147,8 +147,8 @@ def test_a_workload_is_learnt(name, rounds, loss):
 
 
 def test_a_domain_too_large_to_fit_again_is_learnt(monkeypatch):
-    monkeypatch.setattr("discreet.synth.learner.MOST_FITTED", 10)
-    monkeypatch.setattr("discreet.synth.learner.fit", None)
+    monkeypatch.setattr("discreet.synth.mwem.learner.MOST_FITTED", 10)
+    monkeypatch.setattr("discreet.synth.mwem.learner.fit", None)
     counts = histogram(100_000)
     loss = ConcentratedLoss(rho=Fraction(1), delta=Fraction(0))
     learnt = mwem(WORKLOADS["tables"], counting(counts), loss=loss, sensitivity=HISTOGRAM)

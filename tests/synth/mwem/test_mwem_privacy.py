@@ -243,7 +243,7 @@ def test_selection_that_takes_a_move_for_a_range_is_noticed(monkeypatch):
 
 def test_tables_scored_as_if_they_were_one_count_are_noticed(monkeypatch):
     monkeypatch.setattr(
-        "discreet.synth.mwem._of_scores", lambda _, s: ScoreSensitivity.bounded(s.linf, s.neighbours)
+        "discreet.synth.mwem.mwem._of_scores", lambda _, s: ScoreSensitivity.bounded(s.linf, s.neighbours)
     )
     assert breaks(monkeypatch, name="tables", relation=REPLACE_ONE)
 
@@ -260,7 +260,7 @@ def test_measuring_twice_on_one_charge_is_noticed(monkeypatch):
 
 
 def test_people_counted_for_free_are_noticed(monkeypatch):
-    monkeypatch.setattr("discreet.synth.mwem.ON_PEOPLE", Fraction(1, 20))
+    monkeypatch.setattr("discreet.synth.mwem.mwem.ON_PEOPLE", Fraction(1, 20))
     people = _Curator.people
     monkeypatch.setattr(_Curator, "people", lambda self, paid: people(self, 20 * paid))
     assert breaks(monkeypatch, people=None, decisions=3)

@@ -75,7 +75,7 @@ def test_candidates_are_numbered_through_all_families():
 
 
 def test_many_masks_are_answered_in_parts(monkeypatch):
-    monkeypatch.setattr("discreet.synth.workload._BLOCK", 100)
+    monkeypatch.setattr("discreet.synth.mwem.workload._BLOCK", 100)
     marginal = Marginal.full(DOMAIN, (0, 1, 2))
     masks = CHANCE.random((33, 60)) < 0.5
     counts = CHANCE.integers(0, 1000, 60)

@@ -13,7 +13,7 @@ from discreet.synth.online.online import FromCache, Online
 from discreet.synth.online.question import Question
 from discreet.synth.online.readings import Reading
 from discreet.synth.online.stored import as_text, from_text
-from tests.synth.test_online import BOTH, CONFIDENCE, DOMAIN, ask, some_ranges
+from tests.synth.online.test_online import BOTH, CONFIDENCE, DOMAIN, ask, some_ranges
 
 
 @BOTH
