@@ -10,7 +10,7 @@ import pytest
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth import measurement, synthesis
+from discreet.synth import measurement, synthesis, worth
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.synthesis import synthesise
 
