@@ -105,12 +105,17 @@ class Poisson:
 
 @dataclass(frozen=True, slots=True)
 class SmoothedHinge:
-    """Zero from 1 on, of slope −1 below 0, a parabola between; of ±margin as y is 1 or 0 (Rennie 2005)."""
+    """Zero from 1 on, of slope −1 below 0, a parabola between; of ±margin as y is 1 or 0 (Rennie 2005).
+
+    With several outputs, each tells one class from all others.
+    """
 
     curvature: float = 1.0
 
     def residuals(self, margins: Floats, targets: Floats) -> Floats:
-        signs = (2 * targets - 1)[:, None]
+        outputs = margins.shape[1]
+        mine = targets[:, None] == (np.arange(outputs) if outputs > 1 else 1)
+        signs = np.where(mine, 1.0, -1.0)
         margins *= signs
         margins -= 1
         np.clip(margins, -1, 0, out=margins)

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.learn.account import Account
-from discreet.learn.encoding import ONE, Floats, Rows
+from discreet.learn.encoding import ONE, Floats, Rows, on_grid
 
 WEIGHT_ONE = 2**8
 LENGTHS = 24
@@ -43,24 +43,24 @@ class Moments:
     means: Floats
     variances: Floats
     deviation: float
-    """Of the noise in a mean."""
+    """Of the noise in a mean, and in a mean square."""
 
 
-def moments(x: Floats, rows: Rows, account: Account, share: Fraction) -> Moments:
-    """Of features x between −1 and 1; `rows` has the same in integers.
+def moments(x: Floats, weighing: Rows, account: Account, share: Fraction) -> Moments:
+    """Of features x that are declared to lie between −1 and 1; `weighing` has the rows' weights.
 
     A fifth of the share finds out how long the rows (1, x, x²) are, the rest sums them.
     """
-    count, width = x.shape
-    values = np.empty((count, 2 * width + 1))
+    width = x.shape[1]
+    values = np.empty((len(x), 2 * width + 1))
     values[:, 0] = ONE
-    values[:, 1 : width + 1] = rows.values
-    np.rint(rows.values**2 / ONE, out=values[:, width + 1 :])
-    longer = Rows(values=values, weights=rows.weights, rows_per_person=rows.rows_per_person)
+    values[:, 1 : width + 1] = on_grid(x, np.zeros(1), np.ones(1))
+    np.rint(values[:, 1 : width + 1] ** 2 / ONE, out=values[:, width + 1 :])
+    rows = Rows(values=values, weights=weighing.weights, rows_per_person=weighing.rows_per_person)
     longest = float(2 * width + 1) ** (1 / account.order)
-    length = usual_length(longer.norms(account.order) / ONE, longest, rows, account, share / 5)
+    length = usual_length(rows.norms(account.order) / ONE, longest, rows, account, share / 5)
     most = max(1, int(length * ONE * WEIGHT_ONE))
-    factors = np.minimum(longer.caps(most, account.order), np.floor(rows.weights * WEIGHT_ONE))
+    factors = np.minimum(rows.caps(most, account.order), np.floor(rows.weights * WEIGHT_ONE))
     exact = (values.T @ factors).astype(np.int64)
     rest = share * 4 / 5
     noisy = account.release(exact, reach=most * rows.rows_per_person, share=rest).astype(np.float64)

@@ -1,0 +1,109 @@
+"""A generalised linear model by noisy descent, from declared bounds to coefficients.
+
+Nothing is tuned on the data: features are scaled by noisy means and variances, and steps, clip and rate follow
+from how large the noise will be beside the gradient, which depends on the noisy number of rows and on ε.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.learn.account import Account
+from discreet.learn.descent import Schedule, descend
+from discreet.learn.encoding import ONE, Floats, Rows, on_grid
+from discreet.learn.gradient import RESIDUAL_ONE, ClippedGradient
+from discreet.learn.losses import ModelLoss
+from discreet.learn.moments import Moments, moments
+
+FOR_MOMENTS = Fraction(1, 10)
+INTERCEPT = 2.0
+"""What stands for the constant: larger than 1, so that it is learnt sooner than the rest."""
+RARE = 0.01
+UNSURE = 0.5
+MOMENTUM, AVERAGED = 0.5, 0.5
+FIRST_CLIP, FIRST_STEPS, POWER = 0.2, 20.0, 0.5
+AT_NOISE = 0.007
+RATE = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Linear:
+    """Margins are x · coefficients + intercept."""
+
+    coefficients: Floats
+    intercept: Floats
+    count: float
+    steps: int
+
+
+def fit_by_descent(
+    x: Floats,
+    targets: Floats,
+    loss: ModelLoss,
+    weighing: Rows,
+    account: Account,
+    *,
+    outputs: int = 1,
+    steps: int | None = None,
+    clip: float | None = None,
+    penalty: float = 0.0,
+    intercept: bool = True,
+) -> Linear:
+    """Of features that are declared to lie between −1 and 1; spends all of the account."""
+    found = moments(x, weighing, account, FOR_MOMENTS)
+    means = found.means if intercept else np.zeros(x.shape[1])
+    scale = _scale(found, means)
+    constant = np.full((len(x), 1), INTERCEPT * ONE * intercept)
+    values = np.hstack([on_grid(x, means, scale), constant])
+    length = _length(found, means, scale, intercept)
+    rows = Rows(values=values, weights=weighing.weights, rows_per_person=weighing.rows_per_person)
+    share = 1 - FOR_MOMENTS
+    noise = account.deviation(share, length * rows.rows_per_person) / found.count
+    clip = clip or length * _clip(noise)
+    schedule = _schedule(noise, steps, account.order, loss, clip / length)
+    gradient = ClippedGradient.of(loss, rows, targets, clip=clip, order=account.order)
+    weights = descend(
+        gradient,
+        np.zeros((values.shape[1], outputs)),
+        account,
+        schedule,
+        share=share,
+        unit=1 / (found.count * ONE * RESIDUAL_ONE),
+        penalty=penalty,
+    )
+    coefficients = scale[:, None] * weights[:-1]
+    return Linear(
+        coefficients=coefficients,
+        intercept=INTERCEPT * intercept * weights[-1] - means @ coefficients,
+        count=found.count,
+        steps=schedule.steps,
+    )
+
+
+def _scale(found: Moments, means: Floats) -> Floats:
+    """One over the standard deviation, but less for features that hardly ever are what they can be.
+
+    E x²/E|x| is how large a feature is when it is not 0: 1 for a mark that few rows have.
+    """
+    squares = found.variances + found.means**2
+    size = np.clip(squares / np.maximum(np.abs(found.means), found.deviation), 0.0, 1.0)
+    spread = found.variances + (found.means - means) ** 2
+    scale: Floats = 1 / np.sqrt(spread + RARE * size**2 + UNSURE * found.deviation)
+    return scale
+
+
+def _length(found: Moments, means: Floats, scale: Floats, intercept: bool) -> float:
+    """How long a row typically is once it is scaled."""
+    spread = found.variances + (found.means - means) ** 2
+    return float(np.sqrt((spread * scale**2).sum() + (INTERCEPT * intercept) ** 2 + 1e-3))
+
+
+def _clip(noise: float) -> float:
+    """Of what a typical row would have with a residual of 1."""
+    return min(0.8, FIRST_CLIP * max(1.0, AT_NOISE / noise) ** POWER)
+
+
+def _schedule(noise: float, steps: int | None, order: int, loss: ModelLoss, clip: float) -> Schedule:
+    most = steps or round(min(100.0, FIRST_STEPS * max(0.25, AT_NOISE / noise) ** POWER))
+    return Schedule(steps=most, rate=RATE / (4 * loss.curvature), momentum=MOMENTUM, averaged=AVERAGED)
