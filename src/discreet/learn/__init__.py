@@ -1,4 +1,4 @@
-"""Models that forget the individual: noisy gradient descent and noisy statistics for generalised linear models.
+"""Models that forget the individual: linear models from noisy gradients and noisy sums.
 
 account      what one fit may spend, and the one door to the noise
 encoding     rows as integers; what one person may add
@@ -7,24 +7,33 @@ gradient     the exact sum of clipped gradients
 moments      noisy means and variances, by which features are scaled
 descent      noisy gradient descent
 statistics   noisy sums of products, for linear regression
+linear       linear regression from these
+fitting      a model from declared bounds to coefficients
+base, classifiers, regressors    estimators for scikit-learn
+search       one of several models, for one price
+own          descent with a gradient of your own
+curve        how good a model will be, on public data
 """
 
+from importlib import import_module
 from typing import Any
 
 _WHERE = {
+    "Expected": "curve",
     "LinearRegression": "regressors",
     "LinearSVC": "classifiers",
     "LogisticRegression": "classifiers",
     "PoissonRegression": "regressors",
+    "PrivateDescent": "own",
+    "PrivateSearch": "search",
     "Ridge": "regressors",
+    "curve": "curve",
 }
-__all__ = sorted(_WHERE)  # noqa: PLE0605
+__all__ = sorted(_WHERE)
 
 
 def __getattr__(name: str) -> Any:
-    """Estimators are imported when they are first used: scikit-learn takes a second."""
-    from importlib import import_module
-
+    """Imported when first used: scikit-learn takes a second."""
     if name not in _WHERE:
-        raise AttributeError(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"discreet.learn.{_WHERE[name]}"), name)

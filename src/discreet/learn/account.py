@@ -98,7 +98,7 @@ def loss_of(epsilon: Number, delta: Number, noise: str) -> PureLoss | Concentrat
     if noise == "gaussian" and exact == 0:
         raise InvalidInput(
             "Gaussian noise needs a delta above 0.",
-            remedy='Give one well below one over the number of people, such as delta=1e-9, or noise="laplace".',
+            remedy='Give one well below one over the number of people, such as 1e-9, or noise="laplace".',
         )
     if noise == "laplace" or exact == 0:
         return PureLoss(epsilon=positive_epsilon(epsilon))
@@ -111,7 +111,7 @@ def _amount(loss: PureLoss | ConcentratedLoss) -> Fraction:
 
 
 def _sensitivity(size: int, reach: int, order: int, neighbours: Neighbours) -> Sensitivity:
-    """Of `size` integers to which one person adds a vector of norm `reach`: replacing one moves twice as far."""
+    """Of `size` integers to which one person adds a norm of `reach`; replacing one moves twice as far."""
     most = 2 * reach if neighbours is Neighbours.REPLACE_ONE else reach
     l1 = most if order == 1 else min(size * most, isqrt(size * most**2) + 1)
     return Sensitivity(neighbours=neighbours, l0=size, linf=most, l1=l1, l2_squared=most**2)

@@ -1,4 +1,4 @@
-"""What all estimators share: declarations in, a fit that spends exactly what was asked for, a statement out."""
+"""What all estimators share: declarations in, a fit that spends what was asked for, a statement out."""
 
 import sys
 from typing import Any
@@ -57,9 +57,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def _prepare(self, x: Floats, groups: object) -> tuple[Floats, Scaling, Rows, Account]:
         """Features between −1 and 1, the rows' weights, and the account that pays for the fit."""
-        account = Account(
-            loss_of(self.epsilon, self.delta, self.noise), neighbours=_relation(self.neighbours)
-        )
+        total = getattr(self, "_total", None) or loss_of(self.epsilon, self.delta, self.noise)
+        account = Account(total, neighbours=relation(self.neighbours))
         scaling = feature_scaling(self.bounds, x.shape[1], getattr(self, "feature_names_in_", None))
         people = None if groups is None else np.asarray(groups)
         weights = person_weights(people, len(x), self.rows_per_person)
@@ -81,6 +80,20 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         margins: Floats = x @ np.atleast_2d(self.coef_).T + self.intercept_
         return margins
 
+    def _row_margins(self, X: object) -> Floats:  # noqa: N803
+        """As `_margins`, by sums that are the same for a row wherever it stands."""
+        x = validate_data(self, X, reset=False, dtype=np.float64)
+        coefficients = np.atleast_2d(self.coef_)
+        margins = np.zeros((len(x), len(coefficients)))
+        for feature in range(x.shape[1]):
+            margins += x[:, feature, None] * coefficients[:, feature]
+        margins += self.intercept_
+        return margins
+
+    def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
+        """How well each row is predicted, from 0 to 1. Not private: `PrivateSearch` adds noise."""
+        raise NotImplementedError
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
@@ -101,7 +114,7 @@ def finite_targets(y: NDArray[Any]) -> Floats:
     return targets
 
 
-def _relation(name: object) -> Neighbours:
+def relation(name: object) -> Neighbours:
     try:
         return Neighbours(name)
     except ValueError:
@@ -124,7 +137,7 @@ def _refuse_search() -> None:
     while above is not None:
         if above.f_globals.get("__name__") == "sklearn.model_selection._validation":
             raise InvalidInput(
-                "Cross-validation would fit on the same people again and again, each time for another epsilon.",
-                remedy="Use discreet.learn.PrivateSearch, which fits all candidates and picks one for one price.",
+                "Cross-validation would fit on the same people many times, each for another epsilon.",
+                remedy="Use discreet.learn.PrivateSearch, which picks one of several models for one price.",
             )
         above = above.f_back

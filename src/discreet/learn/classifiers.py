@@ -22,7 +22,8 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     classes_: NDArray[Any]
 
     def fit(self, X: object, y: object, groups: object = None) -> "_Classifier":  # noqa: N803
-        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's own.
+        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
+        own.
 
         Rows whose label is not declared count for nothing; features beyond their bounds are clamped.
         """
@@ -61,7 +62,13 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def predict(self, X: object) -> NDArray[Any]:  # noqa: N803
-        margins = self._margins(X)
+        return self._labels(self._margins(X))
+
+    def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
+        right = self._labels(self._row_margins(X)) == np.asarray(y)
+        return np.asarray(right, dtype=np.float64)
+
+    def _labels(self, margins: Floats) -> NDArray[Any]:
         chosen = (margins[:, 0] > 0).astype(int) if margins.shape[1] == 1 else margins.argmax(axis=1)
         labels: NDArray[Any] = self.classes_[chosen]
         return labels
@@ -71,8 +78,9 @@ class LogisticRegression(_Classifier):
     """Logistic regression, of two classes or of several.
 
     Privacy
-        (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row each,
-        or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise (zCDP).
+        (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
+        each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
+        (zCDP).
 
     Accuracy
         Errors come from the noise, from clipping and from stopping early; all three shrink as epsilon times

@@ -1,4 +1,5 @@
-"""What the owner of the data declares about features and targets, and how values are brought between −1 and 1.
+"""What the owner of the data declares about features and targets, and how values are brought between −1 and
+1.
 
 Bounds are never taken from the data. Values beyond them are clamped.
 """
@@ -70,7 +71,12 @@ def declared_classes(classes: object) -> NDArray[Any]:
     given: NDArray[Any] = np.asarray(classes)
     if given.dtype == object and all(isinstance(each, str) for each in given.flat):
         given = given.astype(str)
-    if given.ndim != 1 or given.dtype.kind not in "biufU" or len(np.unique(given)) != len(given) or len(given) < 2:
+    if (
+        given.ndim != 1
+        or given.dtype.kind not in "biufU"
+        or len(np.unique(given)) != len(given)
+        or len(given) < 2
+    ):
         raise InvalidInput(
             "The classes must be at least two different numbers or texts.", remedy="Such as classes=(0, 1)."
         )
@@ -83,7 +89,8 @@ def places(labels: NDArray[Any], classes: NDArray[Any]) -> tuple[Floats, NDArray
         labels = labels.astype(str)
     if (labels.dtype.kind == "U") != (classes.dtype.kind == "U"):
         raise InvalidInput(
-            "The labels are of another kind than the declared classes.", remedy="Give both as numbers or as texts."
+            "The labels are of another kind than the declared classes.",
+            remedy="Give both as numbers or as texts.",
         )
     place = np.searchsorted(classes, labels).clip(0, len(classes) - 1)
     return place.astype(np.float64), classes[place] == labels
@@ -94,7 +101,12 @@ def _pairs(bounds: object) -> Floats:
         pairs = np.asarray(bounds, dtype=np.float64)
     except (TypeError, ValueError):
         pairs = np.empty(0)
-    if pairs.size == 0 or pairs.shape[-1] != 2 or not np.isfinite(pairs).all() or not (pairs[..., 0] < pairs[..., 1]).all():
+    if (
+        pairs.size < 2
+        or pairs.shape[-1] != 2
+        or not np.isfinite(pairs).all()
+        or not (pairs[..., 0] < pairs[..., 1]).all()
+    ):
         raise InvalidInput(
             "Bounds are pairs of finite numbers, the lower one first.", remedy="Such as bounds=(0, 100)."
         )

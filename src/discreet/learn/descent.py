@@ -1,8 +1,8 @@
 """Noisy gradient descent: the lecture's algorithm (003 §29.4.3) with clipping, momentum and averaging.
 
 Privacy
-    Each step releases one sum of clipped gradients for its equal part of the budget. Steps, rate, momentum and
-    averages are made of public numbers and of what was released.
+    Each step releases one sum of clipped gradients for its equal part of the budget. Steps, rate, momentum
+    and averages are made of public numbers and of what was released.
 """
 
 from collections.abc import Callable
@@ -35,6 +35,11 @@ class Schedule:
     momentum: float = 0.5
     averaged: float = 0.5
     """The share of the steps, the last ones, whose weights are averaged."""
+    last_rate: float = 1.0
+    """The rate of the last step beside that of the first: it falls evenly."""
+
+    def rate_at(self, step: int) -> float:
+        return self.rate * (1 - (1 - self.last_rate) * step / self.steps)
 
 
 def descend(
@@ -57,7 +62,7 @@ def descend(
         noisy = account.release(exact, reach=gradient.reach, share=share / schedule.steps)
         slope = noisy.astype(np.float64) * unit + penalty * weights
         velocity = schedule.momentum * velocity + slope
-        weights = project(weights - schedule.rate * velocity)
+        weights = project(weights - schedule.rate_at(step) * velocity)
         if step >= first:
             average += (weights - average) / (step - first + 1)
     return average

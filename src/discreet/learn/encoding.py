@@ -47,7 +47,8 @@ class Rows:
     def norms(self, order: int) -> Floats:
         """The ℓ₁ or ℓ₂ norm of each row's integers: sums are exact, so that only the root is rounded."""
         if order == 1:
-            return np.abs(self.values).sum(axis=1)
+            sums: Floats = np.abs(self.values).sum(axis=1)
+            return sums
         squares: Floats = np.einsum("ij,ij->i", self.values, self.values)
         return np.sqrt(squares)
 

@@ -1,7 +1,8 @@
 """A generalised linear model by noisy descent, from declared bounds to coefficients.
 
-Nothing is tuned on the data: features are scaled by noisy means and variances, and steps, clip and rate follow
-from how large the noise will be beside the gradient, which depends on the noisy number of rows and on ε.
+Nothing is tuned on the data: features are scaled by noisy means and variances, and steps, clip and rate
+follow from how large the noise will be beside the gradient, which depends on the noisy number of rows and on
+ε.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ INTERCEPT = 2.0
 """What stands for the constant: larger than 1, so that it is learnt sooner than the rest."""
 RARE = 0.01
 UNSURE = 0.5
-MOMENTUM, AVERAGED = 0.5, 0.5
+MOMENTUM, AVERAGED, LAST_RATE = 0.5, 0.3, 0.1
 FIRST_CLIP, FIRST_STEPS, POWER = 0.2, 20.0, 0.5
 AT_NOISE = 0.007
 RATE = 5.0
@@ -61,7 +62,7 @@ def fit_by_descent(
     share = 1 - FOR_MOMENTS
     noise = account.deviation(share, length * rows.rows_per_person) / found.count
     clip = clip or length * _clip(noise)
-    schedule = _schedule(noise, steps, account.order, loss, clip / length)
+    schedule = _schedule(noise, steps, loss)
     gradient = ClippedGradient.of(loss, rows, targets, clip=clip, order=account.order)
     weights = descend(
         gradient,
@@ -101,9 +102,9 @@ def _length(found: Moments, means: Floats, scale: Floats, intercept: bool) -> fl
 
 def _clip(noise: float) -> float:
     """Of what a typical row would have with a residual of 1."""
-    return min(0.8, FIRST_CLIP * max(1.0, AT_NOISE / noise) ** POWER)
+    return float(min(0.8, FIRST_CLIP * max(1.0, AT_NOISE / noise) ** POWER))
 
 
-def _schedule(noise: float, steps: int | None, order: int, loss: ModelLoss, clip: float) -> Schedule:
+def _schedule(noise: float, steps: int | None, loss: ModelLoss) -> Schedule:
     most = steps or round(min(100.0, FIRST_STEPS * max(0.25, AT_NOISE / noise) ** POWER))
-    return Schedule(steps=most, rate=RATE / (4 * loss.curvature), momentum=MOMENTUM, averaged=AVERAGED)
+    return Schedule(steps=most, rate=RATE / (4 * loss.curvature), momentum=MOMENTUM, averaged=AVERAGED, last_rate=LAST_RATE)

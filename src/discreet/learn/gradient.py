@@ -1,13 +1,13 @@
 """The sum of clipped gradients of a generalised linear model, as exact integers.
 
-A row's gradient is its residual times its features: z·rᵀ, of norm ‖z‖·‖r‖, so that it is clipped without being
-formed. With whole-numbered features and whole-numbered residuals the sum is one product of matrices.
+A row's gradient is its residual times its features: z·rᵀ, of norm ‖z‖·‖r‖, so that it is clipped without
+being formed. With whole-numbered features and whole-numbered residuals the sum is one product of matrices.
 
 Privacy
-    Sensitivity is exact, rounding included. A row adds z·qᵀ with z the row's integers and q whole numbers such
-    that ‖q‖·‖z‖ ≤ reach · weight: q is rounded towards zero after scaling by a factor that is short of the
-    right one by 2⁻⁴⁰, more than its few roundings (of 2⁻⁵³ each) can have added. One person's rows add up to
-    at most reach · rows_per_person.
+    Sensitivity is exact, rounding included. A row adds z·qᵀ with z the row's integers and q whole numbers
+    such that ‖q‖·‖z‖ ≤ reach · weight: q is rounded towards zero after scaling by a factor that is short of
+    the right one by 2⁻⁴⁰, more than its few roundings (of 2⁻⁵³ each) can have added. One person's rows add up
+    to at most reach · rows_per_person.
     That holds only if a row's q depends on this row alone. A product of matrices of floats may round a row
     differently depending on where it stands; so the weights are rounded to a grid, on which margins are sums
     of integers below 2⁵³: exact in any order. Residuals are made of these by operations that IEEE 754 rounds

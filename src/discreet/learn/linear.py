@@ -1,15 +1,15 @@
 """Linear regression from noisy sums of products, and how sure its coefficients are.
 
-The noise adds to the matrix of products one of random signs, whose eigenvalues reach 2·σ·√d (Wigner 1958). What
-the data says in directions below that is drowned, and to divide by such eigenvalues is what makes other private
-regressions blow up. Here eigenvalue l of the noisy matrix is inverted as l/(l² + λ²), λ = REGULAR·σ·√d: 1/l where the
-data speaks, next to 0 where it does not, never more than 1/(2λ).
+The noise adds to the matrix of products one of random signs, whose eigenvalues reach 2·σ·√d (Wigner 1958).
+What the data says in directions below that is drowned, and to divide by such eigenvalues is what makes other
+private regressions blow up. Here eigenvalue l of the noisy matrix is inverted as l/(l² + λ²), λ =
+REGULAR·σ·√d: 1/l where the data speaks, next to 0 where it does not, never more than 1/(2λ).
 
 Intervals
-    To first order the coefficients are off by F·(e − E·w + g): F the regularised inverse, e and E the noise of the
-    products with the target and among the features, both known in law, and g what the choice of people adds, as
-    in ordinary regression with even residuals. Intervals are for what the same fit would find on all people,
-    without noise: they do not include what regularisation takes off a coefficient.
+    To first order the coefficients are off by F·(e − E·w + g): F the regularised inverse, e and E the noise
+    of the products with the target and among the features, both known in law, and g what the choice of people
+    adds, as in ordinary regression with even residuals. Intervals are for what the same fit would find on all
+    people, without noise: they do not include what regularisation takes off a coefficient.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ REGULAR = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Regression:
-    """In the units of the products: coefficients, intercept, number of rows, and covariance of coefficients."""
+    """In the units of the products, with the noisy number of rows."""
 
     coefficients: Floats
     intercept: float
@@ -44,7 +44,9 @@ def regress(found: Products, *, penalty: float = 0.0, intercept: bool = True) ->
     filtered = positive / (positive**2 + (REGULAR * found.deviation) ** 2 * width + 1e-9)
     inverse = (vectors * filtered) @ vectors.T
     coefficients = inverse @ with_target
-    unexplained = float(centred[-1, -1] - 2 * coefficients @ with_target + coefficients @ among @ coefficients)
+    unexplained = float(
+        centred[-1, -1] - 2 * coefficients @ with_target + coefficients @ among @ coefficients
+    )
     residual = min(4.0, max(unexplained / count, 1e-6))
     spread = residual * (vectors * positive) @ vectors.T + _noise(coefficients, found.deviation)
     return Regression(

@@ -1,7 +1,7 @@
 """Losses of generalised linear models: how far the prediction is off, as a function of the margin.
 
-The gradient of a row's loss is its features times this residual. Residuals are made by operations that IEEE 754
-rounds correctly and by tables made in public, so that they are the same for a row wherever it stands
+The gradient of a row's loss is its features times this residual. Residuals are made by operations that IEEE
+754 rounds correctly and by tables made in public, so that they are the same for a row wherever it stands
 (see `gradient`).
 """
 
@@ -17,11 +17,13 @@ from discreet.learn.encoding import Floats
 class ModelLoss(Protocol):
     """Of a model with one or several outputs."""
 
-    curvature: float
-    """A bound on, or the size of, the second derivative with respect to a margin."""
+    @property
+    def curvature(self) -> float:
+        """A bound on, or the size of, the second derivative with respect to a margin."""
+        ...
 
     def residuals(self, margins: Floats, targets: Floats) -> Floats:
-        """The derivative of each row's loss with respect to each of its margins; may overwrite the margins."""
+        """The derivative of each row's loss by each of its margins; may overwrite the margins."""
         ...
 
 

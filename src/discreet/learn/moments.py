@@ -1,11 +1,12 @@
 """What is measured of the features before a model is fitted: how long rows are, how many, where, how spread.
 
-Features on scales of their own make descent slow and noise uneven. Their declared bounds say little about it, so
-that a small part of the budget buys their means and variances, with noise.
+Features on scales of their own make descent slow and noise uneven. Their declared bounds say little about it,
+so that a small part of the budget buys their means and variances, with noise.
 
 Privacy
     A histogram of lengths in which a person's rows count with weights that add up to `rows_per_person`; and
-    sums of vectors with whole-numbered factors such that factor · norm ≤ reach · weight (`encoding.Rows.caps`).
+    sums of vectors with whole-numbered factors such that factor · norm ≤ reach · weight
+    (`encoding.Rows.caps`).
 """
 
 from dataclasses import dataclass

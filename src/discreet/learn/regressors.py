@@ -1,5 +1,6 @@
-"""Regressors: linear regression by noisy statistics or noisy descent, and Poisson regression by noisy descent."""
+"""Regressors: linear regression by noisy statistics or descent, and Poisson regression by descent."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from discreet.learn.declared import Scaling, target_range
 from discreet.learn.encoding import Floats, Rows, on_grid
 from discreet.learn.fitting import fit_by_descent
 from discreet.learn.linear import Regression, regress
-from discreet.learn.losses import Poisson, Squared
+from discreet.learn.losses import Poisson, Squared, Table
 from discreet.learn.statistics import products
 from discreet.model.exact import confidence_level
 from discreet.noise.tails import gaussian_magnitude
@@ -38,7 +39,9 @@ class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
             values = np.hstack([np.ones((len(x), 1)), scaled, targets[:, None]])
             whole = on_grid(values, np.zeros(1), np.ones(1))
             rows = Rows(values=whole, weights=weighing.weights, rows_per_person=weighing.rows_per_person)
-            found = regress(products(rows, account, 1), penalty=penalty, intercept=self.fit_intercept)  # type: ignore[arg-type]
+            found = regress(
+                products(rows, account, Fraction(1)), penalty=penalty, intercept=self.fit_intercept
+            )
             coefficients, intercept = found.coefficients[:, None], np.array([found.intercept])
             self._keep(account, found.count, 1)
             self._set_errors(found, scaling, half)
@@ -78,13 +81,17 @@ class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
     def predict(self, X: object) -> Floats:  # noqa: N803
         return self._margins(X)[:, 0]
 
+    def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
+        return _closeness(self._row_margins(X)[:, 0], y, self.target_bounds)
+
 
 class LinearRegression(_LeastSquares):
     """Linear regression.
 
     Privacy
-        (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row each,
-        or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise (zCDP).
+        (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
+        each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
+        (zCDP).
 
     Accuracy
         Sums of products with noise, solved so that directions which the noise drowns are left out: it never
@@ -119,7 +126,8 @@ class LinearRegression(_LeastSquares):
         self.neighbours = neighbours
 
     def fit(self, X: object, y: object, groups: object = None) -> "LinearRegression":  # noqa: N803
-        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's own.
+        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
+        own.
 
         Features and targets beyond their bounds are clamped.
         """
@@ -128,7 +136,8 @@ class LinearRegression(_LeastSquares):
 
 
 class Ridge(_LeastSquares):
-    """Linear regression with the penalty alpha·‖coefficients‖², of features and target scaled by their bounds.
+    """Linear regression with the penalty alpha·‖coefficients‖², of features and target scaled by their
+    bounds.
 
     Privacy and accuracy are as of `LinearRegression`.
     """
@@ -202,7 +211,8 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.neighbours = neighbours
 
     def fit(self, X: object, y: object, groups: object = None) -> "PoissonRegression":  # noqa: N803
-        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's own.
+        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
+        own.
 
         Features and counts beyond their bounds are clamped.
         """
@@ -229,6 +239,24 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     def predict(self, X: object) -> NDArray[np.float64]:  # noqa: N803
         return np.exp(np.minimum(self._margins(X)[:, 0], 700.0))
+
+    def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
+        rates = Table(np.exp, -40.0, 40.0)(self._row_margins(X)[:, 0])
+        return _closeness(rates, y, self.target_bounds)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+def _closeness(predicted: Floats, y: object, bounds: object) -> Floats:
+    """1 − the squared error in units of the declared range, and at least 0."""
+    low, high = target_range(bounds)
+    error = (np.clip(predicted, low, high) - np.clip(np.asarray(y, dtype=np.float64), low, high)) / (
+        high - low
+    )
+    return 1 - error * error
 
 
 def _solver(solver: str, width: int) -> str:

@@ -1,13 +1,13 @@
 """Sufficient statistics: the sums of products that linear regression needs, with noise.
 
 Privacy
-    A row v = (1, features, target) adds its products v_i·v_j, i ≤ j, times a whole factor. Their norms are known
-    without forming them: ℓ₁ is ((Σ|v|)² + Σv²)/2 and ℓ₂ is √((Σv²)² + Σv⁴)/√2. The factor keeps factor · norm
-    below reach · weight, as `encoding.Rows.caps` does, rounding included.
+    A row v = (1, features, target) adds its products v_i·v_j, i ≤ j, times a whole factor. Their norms are
+    known without forming them: ℓ₁ is ((Σ|v|)² + Σv²)/2 and ℓ₂ is √((Σv²)² + Σv⁴)/√2. The factor keeps factor
+    · norm below reach · weight, as `encoding.Rows.caps` does, rounding included.
 
 Accuracy
-    Counting each product once instead of twice makes ℓ₂ up to √2 smaller, and the noise with it. Rows that are
-    longer than most weigh less: a weighted regression.
+    Counting each product once instead of twice makes ℓ₂ up to √2 smaller, and the noise with it. Rows that
+    are longer than most weigh less: a weighted regression.
 """
 
 from dataclasses import dataclass
@@ -59,6 +59,7 @@ def triangle_norms(values: Floats, order: int) -> Floats:
     """The norm of all products v_i·v_j, i ≤ j, of each row; off by a few roundings at most."""
     squares: Floats = np.einsum("ij,ij->i", values, values)
     if order == 1:
-        return (np.abs(values).sum(axis=1) ** 2 + squares) / 2
+        sums: Floats = np.abs(values).sum(axis=1)
+        return (sums**2 + squares) / 2
     fourths: Floats = np.einsum("ij,ij,ij,ij->i", values, values, values, values)
     return np.sqrt((squares**2 + fourths) / 2)
