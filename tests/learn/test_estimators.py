@@ -42,8 +42,12 @@ FORBIDDEN = {
     "check_decision_proba_consistency": CLASSES,
 }
 ALWAYS = {
-    **dict.fromkeys(("logistic", "softmax", "hinge"), {"check_classifiers_classes", "check_classifiers_train"}),
-    **dict.fromkeys(("linear", "descent", "ridge", "poisson"), {"check_fit_idempotent", "check_regressors_int"}),
+    **dict.fromkeys(
+        ("logistic", "softmax", "hinge"), {"check_classifiers_classes", "check_classifiers_train"}
+    ),
+    **dict.fromkeys(
+        ("linear", "descent", "ridge", "poisson"), {"check_fit_idempotent", "check_regressors_int"}
+    ),
 }
 
 

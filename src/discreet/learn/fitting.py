@@ -107,4 +107,10 @@ def _clip(noise: float) -> float:
 
 def _schedule(noise: float, steps: int | None, loss: ModelLoss) -> Schedule:
     most = steps or round(min(100.0, FIRST_STEPS * max(0.25, AT_NOISE / noise) ** POWER))
-    return Schedule(steps=most, rate=RATE / (4 * loss.curvature), momentum=MOMENTUM, averaged=AVERAGED, last_rate=LAST_RATE)
+    return Schedule(
+        steps=most,
+        rate=RATE / (4 * loss.curvature),
+        momentum=MOMENTUM,
+        averaged=AVERAGED,
+        last_rate=LAST_RATE,
+    )

@@ -23,6 +23,11 @@ WITHIN = 0.95
 """The share of rows that are no longer than the length at which they are cut."""
 
 
+def reach_of(length: float) -> int:
+    """What rows of this length reach with a factor of WEIGHT_ONE; a little more, lest they fall short of it."""
+    return int(length * WEIGHT_ONE * (1 + 2.0**-30)) + 1
+
+
 def usual_length(lengths: Floats, longest: float, rows: Rows, account: Account, share: Fraction) -> float:
     """A length that about WITHIN of the rows stay below: one of a few public ones up to the longest."""
     ends = np.geomspace(min(1.0, longest / 2), longest, LENGTHS)
@@ -60,7 +65,7 @@ def moments(x: Floats, weighing: Rows, account: Account, share: Fraction) -> Mom
     rows = Rows(values=values, weights=weighing.weights, rows_per_person=weighing.rows_per_person)
     longest = float(2 * width + 1) ** (1 / account.order)
     length = usual_length(rows.norms(account.order) / ONE, longest, rows, account, share / 5)
-    most = max(1, int(length * ONE * WEIGHT_ONE))
+    most = reach_of(length * ONE)
     factors = np.minimum(rows.caps(most, account.order), np.floor(rows.weights * WEIGHT_ONE))
     exact = (values.T @ factors).astype(np.int64)
     rest = share * 4 / 5

@@ -17,7 +17,7 @@ import numpy as np
 
 from discreet.learn.account import Account
 from discreet.learn.encoding import ONE, SAFE, Floats, Rows
-from discreet.learn.moments import WEIGHT_ONE, usual_length
+from discreet.learn.moments import WEIGHT_ONE, reach_of, usual_length
 
 BLOCK = 2**12
 FOR_LENGTH = Fraction(1, 20)
@@ -39,7 +39,7 @@ def products(rows: Rows, account: Account, share: Fraction) -> Products:
     longest = width * (width + 1) / 2
     longest = longest if account.order == 1 else longest**0.5
     length = usual_length(norms / ONE**2, longest, rows, account, share * FOR_LENGTH)
-    most = max(1, int(length * ONE**2 * WEIGHT_ONE))
+    most = reach_of(length * ONE**2)
     factors = np.floor(most * rows.weights / np.maximum(norms, 1) * SAFE)
     np.minimum(factors, np.floor(rows.weights * WEIGHT_ONE), out=factors)
     exact = np.zeros((width, width), dtype=np.int64)
