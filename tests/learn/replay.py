@@ -1,4 +1,4 @@
-"""Accounts that compare neighbours: the same releases are handed out to both, so that later sums may be compared."""
+"""Accounts that compare neighbours: both are handed the same releases."""
 
 import math
 
@@ -65,7 +65,7 @@ def accounts(patch, *modules):
 
 
 def excess(recorded, replayed, order):
-    """By how much the largest move of any release exceeds its claim, exactly; and the share of it that is used."""
+    """No release moves by more than its claim, exactly; returns the share of each claim that is used."""
     used = []
     assert len(recorded.taken) == len(replayed.seen)
     for (exact, _, reach, _), other in zip(recorded.taken, replayed.seen, strict=True):

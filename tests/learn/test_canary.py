@@ -1,8 +1,8 @@
 """A whole fit as a black box: how often does an event, fixed in advance, happen with and without one person?
 
 The lower bound on ε from so many fits is above the claim with probability 10⁻⁶ if the claim is right
-(`audit.statistics.epsilon_lower_bound`). With half the Laplace noise, or a quarter of the Gaussian, it must be
-above it.
+(`audit.statistics.epsilon_lower_bound`). With half the Laplace noise, or a quarter of the Gaussian, it must
+be above it.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ CLAIMS = {"Laplace": (1, 0), "Gaussian": (0.5, 0.05)}
 
 
 def linear_bound(epsilon, delta):
-    """Rows of zeros: what the canary adds is all in the noisy number of rows, and as much as a row may add."""
+    """Rows of zeros: the canary adds as much as a row may, all of it to the noisy number of rows."""
 
     def hits(rows):
         x, y = np.zeros((rows, 1)), np.zeros(rows)

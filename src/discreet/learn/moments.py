@@ -24,7 +24,7 @@ WITHIN = 0.95
 
 
 def reach_of(length: float) -> int:
-    """What rows of this length reach with a factor of WEIGHT_ONE; a little more, lest they fall short of it."""
+    """What rows of this length reach with a factor of WEIGHT_ONE, and a little more."""
     return int(length * WEIGHT_ONE * (1 + 2.0**-30)) + 1
 
 
