@@ -12,14 +12,14 @@ fitting      a model from declared bounds to coefficients
 base, classifiers, regressors    estimators for scikit-learn
 search       one of several models, for one price
 own          descent with a gradient of your own
-curve        how good a model will be, on public data
+expected     how good a model will be, on public data
 """
 
 from importlib import import_module
 from typing import Any
 
 _WHERE = {
-    "Expected": "curve",
+    "Expected": "expected",
     "LinearRegression": "regressors",
     "LinearSVC": "classifiers",
     "LogisticRegression": "classifiers",
@@ -27,7 +27,7 @@ _WHERE = {
     "PrivateDescent": "own",
     "PrivateSearch": "search",
     "Ridge": "regressors",
-    "curve": "curve",
+    "curve": "expected",
 }
 __all__ = sorted(_WHERE)
 
