@@ -79,6 +79,27 @@ def test_the_sum_does_not_depend_on_the_order_of_rows_nor_on_their_number(name):
         )
 
 
+def test_rows_on_the_edge_of_rounding_do_not_move_with_their_place():
+    """Residuals as near a tie as floats can be: a margin that is off by one bit would round the other way.
+
+    A product of matrices of floats is off by that bit, or not, depending on where a row stands.
+    """
+    chance = np.random.default_rng(7)
+    values = on_grid(chance.normal(size=(4001, 51)), np.zeros(1), np.ones(1))
+    weights = chance.normal(size=(51, 1))
+    margins = (values @ weights)[:, 0] / ONE
+    ties = margins - (np.rint(margins * RESIDUAL_ONE) + 0.5) / RESIDUAL_ONE
+    y = margins - ties - (chance.integers(-9, 9, 4001) + 0.5) / RESIDUAL_ONE
+    for targets in (y, margins - 0.5 / RESIDUAL_ONE):
+        whole = None
+        for shift in range(9):
+            order = np.roll(np.arange(4001), shift * 7)
+            rows = Rows(values=values[order], weights=np.ones(4001))
+            found = sums(Squared(), rows, targets[order], weights, clip=1e3, order=2)
+            whole = found if whole is None else whole
+            assert np.array_equal(found, whole)
+
+
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_person_with_many_rows_adds_no_more_than_one_with_the_declared_number(name, order):

@@ -41,6 +41,7 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             self._loss(outputs),
             weighing,
             account,
+            marks=scaling.marks,
             outputs=outputs,
             steps=self.steps,
             clip=self.clip,

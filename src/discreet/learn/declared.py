@@ -17,17 +17,22 @@ from discreet.learn.encoding import Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scaling:
-    """(value − shift)/size lies between −1 and 1 for values within the bounds."""
+    """(value − shift)/size lies between −1 and 1 for values within the bounds.
+
+    Features between 0 and 1 are taken to be marks: that a row has something or has it not.
+    """
 
     shift: Floats
     size: Floats
+    marks: NDArray[np.bool_]
 
     @classmethod
     def within(cls, low: Floats, high: Floats) -> "Scaling":
         """Where 0 is within the bounds it stays 0, so that marks and counts that are mostly 0 stay short."""
         holds_zero = (low <= 0) & (high >= 0)
         shift = np.where(holds_zero, 0.0, (low + high) / 2)
-        return cls(shift=shift, size=np.maximum(np.abs(low - shift), np.abs(high - shift)))
+        size = np.maximum(np.abs(low - shift), np.abs(high - shift))
+        return cls(shift=shift, size=size, marks=(low == 0) & (high == 1))
 
     def apply(self, values: Floats) -> Floats:
         out = values - self.shift

@@ -19,7 +19,7 @@ class ModelLoss(Protocol):
 
     @property
     def curvature(self) -> float:
-        """A bound on, or the size of, the second derivative with respect to a margin."""
+        """About the second derivative by a margin, a little more rather than less: the rate is set by it."""
         ...
 
     def residuals(self, margins: Floats, targets: Floats) -> Floats:
@@ -49,7 +49,7 @@ class Table:
 class Squared:
     """½(margin − y)²."""
 
-    curvature: float = 1.0
+    curvature: float = 2.0
 
     def residuals(self, margins: Floats, targets: Floats) -> Floats:
         margins -= targets[:, None]
