@@ -15,7 +15,7 @@ from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 
 FITS = 1600
-ROWS = 400
+ROWS = 5000
 CLAIMS = {"Laplace": (1, 0), "Gaussian": (0.5, 0.05)}
 
 

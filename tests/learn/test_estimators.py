@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -65,6 +66,8 @@ def table(rows=4000, seed=1):
 
 def some(kind, **settings):
     given = {"epsilon": 2, "delta": 1e-6, "bounds": (0, 10)} | settings
+    if kind not in (learn.LinearRegression, learn.Ridge):
+        given.pop("solver", None)
     if kind in (learn.LogisticRegression, learn.LinearSVC):
         return kind(**{"classes": (0, 1)} | given)
     return kind(**{"target_bounds": (0, 1)} | given)
@@ -162,6 +165,8 @@ def test_searches_that_do_not_say_their_price_are_refused():
     with pytest.raises(InvalidInput, match="PrivateSearch"):
         GridSearchCV(some(learn.LogisticRegression), {"steps": [5, 10]}, error_score="raise").fit(x, y)
     with pytest.raises(InvalidInput, match="PrivateSearch"):
+        BaggingClassifier(some(learn.LogisticRegression), n_estimators=2).fit(x, y)
+    with pytest.raises(InvalidInput, match="PrivateSearch"):
         cross_val_score(make_pipeline(some(learn.LogisticRegression)), x, y, error_score="raise")
 
 
@@ -190,6 +195,9 @@ BAD = {
     "bounds of others": (lambda x, y: (x, y), {"bounds": [(0, 1)] * 2}),
     "bounds by name": (lambda x, y: (x, y), {"bounds": {"a": (0, 1)}}),
     "bounds missing": (lambda x, y: (x, y), {"bounds": None}),
+    "steps": (lambda x, y: (x, y), {"steps": 0, "solver": "descent"}),
+    "clip": (lambda x, y: (x, y), {"clip": 0.0, "solver": "descent"}),
+    "large clip": (lambda x, y: (x, y), {"clip": 1e9, "solver": "descent"}),
     "rows_per_person": (lambda x, y: (x, y), {"rows_per_person": 0}),
     "neighbours": (lambda x, y: (x, y), {"neighbours": "next door"}),
 }
@@ -259,5 +267,7 @@ def test_people_with_many_rows():
     people = np.repeat(np.arange(300), 10)
     model = some(learn.LogisticRegression, epsilon=1000, rows_per_person=2).fit(x, y, groups=people)
     assert model.rows_ == pytest.approx(600, rel=0.1)
+    with pytest.raises(InvalidInput, match="kinds"):
+        some(learn.LogisticRegression).fit(x[:2], y[:2], groups=np.array([1, "a"], dtype=object))
     with pytest.raises(InvalidInput, match="groups"):
         some(learn.LogisticRegression).fit(x, y, groups=people[:-1])

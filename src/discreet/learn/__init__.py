@@ -12,6 +12,7 @@ fitting      a model from declared bounds to coefficients
 base, classifiers, regressors    estimators for scikit-learn
 search       one of several models, for one price
 own          descent with a gradient of your own
+outlooks     how large the noise will be, from public numbers
 expected     how good a model will be, on public data
 """
 
@@ -23,11 +24,13 @@ _WHERE = {
     "LinearRegression": "regressors",
     "LinearSVC": "classifiers",
     "LogisticRegression": "classifiers",
+    "Outlook": "outlooks",
     "PoissonRegression": "regressors",
     "PrivateDescent": "own",
     "PrivateSearch": "search",
     "Ridge": "regressors",
     "curve": "expected",
+    "outlook": "outlooks",
 }
 __all__ = sorted(_WHERE)
 

@@ -130,14 +130,28 @@ def _without_values(wrong: ValueError) -> ValueError:
     return wrong
 
 
+_REPEATING = tuple(
+    f"sklearn.{each}"
+    for each in (
+        "model_selection._validation",
+        "ensemble",
+        "calibration",
+        "multiclass",
+        "multioutput",
+        "feature_selection",
+        "semi_supervised",
+    )
+)
+
+
 def _refuse_search() -> None:
-    """Cross-validation and searches fit many times: each of these fits would spend ε again, unsaid."""
+    """Searches and ensembles fit many times: each of these fits would spend ε again, unsaid."""
     frame = sys._getframe(1)
     above = frame.f_back
     while above is not None:
-        if above.f_globals.get("__name__") == "sklearn.model_selection._validation":
+        if str(above.f_globals.get("__name__")).startswith(_REPEATING):
             raise InvalidInput(
-                "Cross-validation would fit on the same people many times, each for another epsilon.",
+                "This would fit on the same people several times, each for another epsilon.",
                 remedy="Use discreet.learn.PrivateSearch, which picks one of several models for one price.",
             )
         above = above.f_back

@@ -70,9 +70,20 @@ def person_weights(groups: NDArray[np.generic] | None, count: int, rows_per_pers
         raise InvalidInput(
             "The groups do not match the rows.", remedy="Give one person's id for each row, in one dimension."
         )
-    of_person = np.unique(groups, return_inverse=True)[1]
+    of_person = persons(groups)
     mine = np.bincount(of_person)[of_person]
     return np.minimum(1.0, most / mine)
+
+
+def persons(groups: NDArray[np.generic]) -> NDArray[np.intp]:
+    """A number for each row, the same for rows of one person."""
+    try:
+        of_person: NDArray[np.intp] = np.unique(groups, return_inverse=True)[1]
+    except TypeError:
+        raise InvalidInput(
+            "The ids of people are of several kinds.", remedy="Give them all as numbers or all as texts."
+        ) from None
+    return of_person
 
 
 def on_grid(x: Floats, shift: Floats, scale: Floats) -> Floats:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from discreet.learn.account import Account
 from discreet.learn.descent import Schedule, descend
 from discreet.learn.encoding import ONE, Floats, Rows, on_grid
-from discreet.learn.gradient import RESIDUAL_ONE, ClippedGradient
+from discreet.learn.gradient import MOST_CLIP, RESIDUAL_ONE, ClippedGradient
 from discreet.learn.losses import ModelLoss
 from discreet.learn.moments import Moments, moments
+from discreet.model.exact import whole, within
 
 FOR_MOMENTS = Fraction(15, 100)
 """The share of the budget for means and variances."""
@@ -58,6 +59,11 @@ def fit_by_descent(
     intercept: bool = True,
 ) -> Linear:
     """Of features that are declared to lie between −1 and 1; spends all of the account."""
+    within(penalty, "penalty", Fraction(0), Fraction(10**6))
+    if steps is not None:
+        whole(steps, "steps", 1, 10**5)
+    if clip is not None:
+        within(clip, "clip", Fraction(1, 10**12), Fraction(MOST_CLIP))
     found = moments(x, weighing, account, FOR_MOMENTS)
     known = np.abs(found.means) > SURE * found.deviation
     means = np.where(known, found.means, 0.0) if intercept else np.zeros(x.shape[1])
@@ -68,7 +74,7 @@ def fit_by_descent(
     rows = Rows(values=values, weights=weighing.weights, rows_per_person=weighing.rows_per_person)
     share = 1 - FOR_MOMENTS
     noise = account.deviation(share, length * rows.rows_per_person) / found.count
-    clip = clip or length * _clip(noise)
+    clip = min(float(MOST_CLIP), length * _clip(noise)) if clip is None else clip
     schedule = _schedule(noise, steps, loss)
     gradient = ClippedGradient.of(loss, rows, targets, clip=clip, order=account.order)
     weights = descend(

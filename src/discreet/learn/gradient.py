@@ -15,17 +15,21 @@ Privacy
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.learn.encoding import FARTHEST, ONE, SAFE, Floats, Rows
 from discreet.learn.losses import ModelLoss
+from discreet.model.exact import within
 
 BLOCK_BYTES = 2**19
 RESIDUAL_BITS = 12
 RESIDUAL_ONE = 2**RESIDUAL_BITS
 WEIGHT_BITS = 16
+MOST_CLIP = 2**10
+"""Sums of a block stay below 2⁵³, those of all rows below 2⁶³: 2³² a row, 2¹⁶ and 2²⁸ rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +48,7 @@ class ClippedGradient:
     def of(
         cls, loss: ModelLoss, rows: Rows, targets: Floats, *, clip: float, order: int
     ) -> "ClippedGradient":
+        within(clip, "clip", Fraction(1, 10**12), Fraction(MOST_CLIP))
         most = max(1, int(clip * ONE * RESIDUAL_ONE))
         caps = rows.caps(most, order)
         return cls(
@@ -61,7 +66,7 @@ class ClippedGradient:
         fixed, unit = rounded_weights(weights)
         values, many = self.rows.values, weights.shape[1] > 1
         total = np.zeros(weights.shape, dtype=np.int64)
-        step = max(64, BLOCK_BYTES // (8 * values.shape[1]))
+        step = min(2**16, max(64, BLOCK_BYTES // (8 * values.shape[1])))
         for start in range(0, len(values), step):
             part = slice(start, start + step)
             block = values[part]

@@ -16,7 +16,7 @@ from discreet.learn.fitting import fit_by_descent
 from discreet.learn.linear import Regression, regress
 from discreet.learn.losses import Poisson, Squared, Table
 from discreet.learn.statistics import products
-from discreet.model.exact import confidence_level
+from discreet.model.exact import confidence_level, within
 from discreet.noise.tails import gaussian_magnitude
 
 MOST_FOR_STATISTICS = 300
@@ -35,7 +35,7 @@ class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         middle, half = (low + high) / 2, (high - low) / 2
         targets = np.clip((finite_targets(given) - middle) / half, -1, 1)
         scaled, scaling, weighing, account = self._prepare(x, groups)
-        if _solver(self.solver, x.shape[1]) == "statistics":
+        if solver_of(self.solver, x.shape[1]) == "statistics":
             values = np.hstack([np.ones((len(x), 1)), scaled, targets[:, None]])
             whole = on_grid(values, np.zeros(1), np.ones(1))
             rows = Rows(values=whole, weights=weighing.weights, rows_per_person=weighing.rows_per_person)
@@ -174,7 +174,7 @@ class Ridge(_LeastSquares):
 
     def fit(self, X: object, y: object, groups: object = None) -> "Ridge":  # noqa: N803
         """As `LinearRegression.fit`."""
-        self._fit(X, y, groups, float(self.alpha))
+        self._fit(X, y, groups, float(within(self.alpha, "alpha", Fraction(0), Fraction(10**12))))
         return self
 
 
@@ -261,7 +261,7 @@ def _closeness(predicted: Floats, y: object, bounds: object) -> Floats:
     return 1 - error * error
 
 
-def _solver(solver: str, width: int) -> str:
+def solver_of(solver: str, width: int) -> str:
     if solver not in ("auto", "statistics", "descent"):
         raise InvalidInput("There is no such solver.", remedy='Give "auto", "statistics" or "descent".')
     if solver == "auto":

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import InvalidInput
 from discreet.learn.account import loss_of
 from discreet.learn.base import PrivateModel, relation
-from discreet.learn.encoding import Floats, person_weights
+from discreet.learn.encoding import Floats, person_weights, persons
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import ScoreSensitivity
 from discreet.noise.entropy import SYSTEM
@@ -64,10 +64,11 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
             each._total = _part(total, len(candidates))
             own = None if groups is None else people[fitting]
             fitted.append(each.fit(_safe_indexing(X, fitting), _safe_indexing(y, fitting), groups=own))
+            del each._total
         own = None if groups is None else people[judging]
         weights = person_weights(own, int(judging.sum()), model.rows_per_person)
         judged = _safe_indexing(X, judging), _safe_indexing(y, judging)
-        scores = [_score(each, *judged, weights) for each in fitted]
+        scores = [_score(each, *judged, weights) if judging.any() else 0 for each in fitted]
         chosen = _select(scores, total, model)
         self.best_params_ = candidates[chosen]
         self.best_estimator_ = fitted[chosen]
@@ -93,7 +94,7 @@ def _candidates(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 def _coins(people: NDArray[Any]) -> NDArray[np.bool_]:
     """One for each person, on all of their rows: true for judging."""
-    _, of_person = np.unique(people, return_inverse=True)
+    of_person = persons(people)
     coins = bernoulli(FOR_JUDGING, int(of_person.max()) + 1, SYSTEM)
     mine: NDArray[np.bool_] = coins[of_person]
     return mine

@@ -56,7 +56,10 @@ def products(rows: Rows, account: Account, share: Fraction) -> Products:
 
 
 def triangle_norms(values: Floats, order: int) -> Floats:
-    """The norm of all products v_i·v_j, i ≤ j, of each row; off by a few roundings at most."""
+    """The norm of all products v_i·v_j, i ≤ j, of each row; off by a few roundings at most.
+
+    Sums of squares and of fourth powers are exact: at most 2¹² of 2⁴⁰. So a row's norm is its own.
+    """
     squares: Floats = np.einsum("ij,ij->i", values, values)
     if order == 1:
         sums: Floats = np.abs(values).sum(axis=1)
