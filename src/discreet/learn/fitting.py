@@ -75,7 +75,7 @@ def fit_by_descent(
     share = 1 - FOR_MOMENTS
     noise = account.deviation(share, length * rows.rows_per_person) / found.count
     clip = min(float(MOST_CLIP), length * _clip(noise)) if clip is None else clip
-    schedule = _schedule(noise, steps, loss)
+    schedule = _schedule(noise, steps, loss, account.order)
     gradient = ClippedGradient.of(loss, rows, targets, clip=clip, order=account.order)
     weights = descend(
         gradient,
@@ -116,8 +116,10 @@ def _clip(noise: float) -> float:
     return float(min(0.8, AT_CLIP * max(1.0, AT_NOISE / noise) ** 0.5))
 
 
-def _schedule(noise: float, steps: int | None, loss: ModelLoss) -> Schedule:
-    most = steps or round(min(100.0, AT_STEPS * max(0.25, AT_NOISE / noise) ** 0.5))
+def _schedule(noise: float, steps: int | None, loss: ModelLoss, order: int) -> Schedule:
+    """Fewer steps under Laplace noise, which grows with their number and not with its root."""
+    least = AT_STEPS if order == 2 else AT_STEPS / 5
+    most = steps or max(2, round(min(100.0, least * max(0.25, AT_NOISE / noise) ** 0.5)))
     return Schedule(
         steps=most,
         rate=AT_RATE / (4 * loss.curvature),
