@@ -1,5 +1,7 @@
 """The estimators keep scikit-learn's contract, spend what was asked for, and learn nothing for free."""
 
+import subprocess
+import sys
 import warnings
 from fractions import Fraction
 
@@ -271,3 +273,21 @@ def test_people_with_many_rows():
         some(learn.LogisticRegression).fit(x[:2], y[:2], groups=np.array([1, "a"], dtype=object))
     with pytest.raises(InvalidInput, match="groups"):
         some(learn.LogisticRegression).fit(x, y, groups=people[:-1])
+
+
+def test_without_scikit_learn_own_gradients_are_there_and_the_rest_says_what_is_missing():
+    code = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "import discreet.learn as learn\n"
+        "from discreet.errors import MissingExtra\n"
+        "learn.PrivateDescent\n"
+        "try:\n    learn.LogisticRegression\n"
+        "except MissingExtra as missing:\n    assert 'discreet[learn]' in missing.remedy\n"
+        "else:\n    raise SystemExit(1)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_scikit_learn_is_imported_only_when_it_is_used():
+    code = "import sys, discreet.learn; raise SystemExit('sklearn' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

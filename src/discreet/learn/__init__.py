@@ -19,6 +19,8 @@ expected     how good a model will be, on public data
 from importlib import import_module
 from typing import Any
 
+from discreet.errors import MissingExtra
+
 _WHERE = {
     "Expected": "expected",
     "LinearRegression": "regressors",
@@ -39,4 +41,10 @@ def __getattr__(name: str) -> Any:
     """Imported when first used: scikit-learn takes a second."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"discreet.learn.{_WHERE[name]}"), name)
+    try:
+        module = import_module(f"discreet.learn.{_WHERE[name]}")
+    except ImportError as missing:
+        raise MissingExtra(
+            "This needs scikit-learn, which is not installed.", remedy="pip install 'discreet[learn]'"
+        ) from missing
+    return getattr(module, name)

@@ -5,22 +5,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discreet.errors import InvalidInput, MissingExtra
+from discreet.errors import InvalidInput
 from discreet.learn.account import Account, loss_of
 from discreet.learn.declared import Scaling, feature_scaling
-from discreet.learn.encoding import Floats, Rows, person_weights
+from discreet.learn.encoding import Floats, People, person_weights
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import Loss
-
-try:
-    from sklearn.base import BaseEstimator
-    from sklearn.utils import check_array
-    from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError as missing:
-    raise MissingExtra(
-        "The estimators need scikit-learn, which is not installed.", remedy="pip install 'discreet[learn]'"
-    ) from missing
 
 
 class PrivateModel(BaseEstimator):  # type: ignore[misc]
@@ -55,16 +49,15 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             raise _without_values(wrong) from None
         return x, targets
 
-    def _prepare(self, x: Floats, groups: object) -> tuple[Floats, Scaling, Rows, Account]:
+    def _prepare(self, x: Floats, groups: object) -> tuple[Floats, Scaling, People, Account]:
         """Features between −1 and 1, the rows' weights, and the account that pays for the fit."""
         total = getattr(self, "_total", None) or loss_of(self.epsilon, self.delta, self.noise)
         account = Account(total, neighbours=relation(self.neighbours))
         scaling = feature_scaling(self.bounds, x.shape[1], getattr(self, "feature_names_in_", None))
-        people = None if groups is None else np.asarray(groups)
-        weights = person_weights(people, len(x), self.rows_per_person)
-        empty = np.zeros((0, x.shape[1]))
-        weighing = Rows(values=empty, weights=weights, rows_per_person=self.rows_per_person)
-        return scaling.apply(x), scaling, weighing, account
+        ids = None if groups is None else np.asarray(groups)
+        weights = person_weights(ids, len(x), self.rows_per_person)
+        people = People(weights=weights, rows_per_person=self.rows_per_person)
+        return scaling.apply(x), scaling, people, account
 
     def _keep(self, account: Account, rows: float, steps: int) -> None:
         self.loss_ = account.spent()

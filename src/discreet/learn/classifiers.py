@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from discreet.learn.base import PrivateModel, in_own_units
 from discreet.learn.declared import declared_classes, places
-from discreet.learn.encoding import Floats, Rows
+from discreet.learn.encoding import Floats, People
 from discreet.learn.fitting import fit_by_descent
 from discreet.learn.losses import Logistic, ModelLoss, SmoothedHinge, Softmax
 
@@ -31,15 +31,14 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         check_classification_targets(labels)
         classes = declared_classes(self.classes)
         targets, declared = places(np.asarray(labels), classes)
-        scaled, scaling, weighing, account = self._prepare(x, groups)
-        weights = weighing.weights * declared
-        weighing = Rows(values=weighing.values, weights=weights, rows_per_person=weighing.rows_per_person)
+        scaled, scaling, people, account = self._prepare(x, groups)
+        people = People(weights=people.weights * declared, rows_per_person=people.rows_per_person)
         outputs = 1 if len(classes) == 2 else len(classes)
         found = fit_by_descent(
             scaled,
             targets,
             self._loss(outputs),
-            weighing,
+            people,
             account,
             marks=scaling.marks,
             outputs=outputs,

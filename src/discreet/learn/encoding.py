@@ -61,6 +61,18 @@ class Rows:
         return np.floor(reach * self.weights / norms * SAFE)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class People:
+    """Whose the rows are, as far as it matters: their weights, and what one person's add up to."""
+
+    weights: Floats
+    rows_per_person: int = 1
+
+    def rows(self, values: Floats) -> Rows:
+        """Integers of these people."""
+        return Rows(values=values, weights=self.weights, rows_per_person=self.rows_per_person)
+
+
 def person_weights(groups: NDArray[np.generic] | None, count: int, rows_per_person: int) -> Floats:
     """min(1, B/k) for each row of a person who has k; 1 where nobody says whose a row is."""
     most = whole(rows_per_person, "rows_per_person", 1, 2**20)

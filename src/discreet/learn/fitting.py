@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.learn.account import Account
 from discreet.learn.descent import Schedule, descend
-from discreet.learn.encoding import ONE, Floats, Rows, on_grid
+from discreet.learn.encoding import ONE, Floats, People, on_grid
 from discreet.learn.gradient import MOST_CLIP, RESIDUAL_ONE, ClippedGradient
 from discreet.learn.losses import ModelLoss
 from discreet.learn.moments import Moments, moments
@@ -48,7 +48,7 @@ def fit_by_descent(
     x: Floats,
     targets: Floats,
     loss: ModelLoss,
-    weighing: Rows,
+    people: People,
     account: Account,
     *,
     marks: NDArray[np.bool_],
@@ -64,14 +64,14 @@ def fit_by_descent(
         whole(steps, "steps", 1, 10**5)
     if clip is not None:
         within(clip, "clip", Fraction(1, 10**12), Fraction(MOST_CLIP))
-    found = moments(x, weighing, account, FOR_MOMENTS)
+    found = moments(x, people, account, FOR_MOMENTS)
     known = np.abs(found.means) > SURE * found.deviation
     means = np.where(known, found.means, 0.0) if intercept else np.zeros(x.shape[1])
     scale = _scale(found, means, marks)
     constant = np.full((len(x), 1), INTERCEPT * ONE * intercept)
     values = np.hstack([on_grid(x, means, scale), constant])
     length = _length(found, means, scale, intercept)
-    rows = Rows(values=values, weights=weighing.weights, rows_per_person=weighing.rows_per_person)
+    rows = people.rows(values)
     share = 1 - FOR_MOMENTS
     noise = account.deviation(share, length * rows.rows_per_person) / found.count
     clip = min(float(MOST_CLIP), length * _clip(noise)) if clip is None else clip

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.learn.account import Account
-from discreet.learn.encoding import ONE, Floats, Rows, on_grid
+from discreet.learn.encoding import ONE, Floats, People, Rows, on_grid
 
 WEIGHT_ONE = 2**8
 LENGTHS = 24
@@ -52,8 +52,8 @@ class Moments:
     """Of the noise in a mean, and in a mean square."""
 
 
-def moments(x: Floats, weighing: Rows, account: Account, share: Fraction) -> Moments:
-    """Of features x that are declared to lie between −1 and 1; `weighing` has the rows' weights.
+def moments(x: Floats, people: People, account: Account, share: Fraction) -> Moments:
+    """Of features x that are declared to lie between −1 and 1.
 
     A fifth of the share finds out how long the rows (1, x, x²) are, the rest sums them.
     """
@@ -62,7 +62,7 @@ def moments(x: Floats, weighing: Rows, account: Account, share: Fraction) -> Mom
     values[:, 0] = ONE
     values[:, 1 : width + 1] = on_grid(x, np.zeros(1), np.ones(1))
     np.rint(values[:, 1 : width + 1] ** 2 / ONE, out=values[:, width + 1 :])
-    rows = Rows(values=values, weights=weighing.weights, rows_per_person=weighing.rows_per_person)
+    rows = people.rows(values)
     longest = float(2 * width + 1) ** (1 / account.order)
     length = usual_length(rows.norms(account.order) / ONE, longest, rows, account, share / 5)
     most = reach_of(length * ONE)
@@ -72,12 +72,12 @@ def moments(x: Floats, weighing: Rows, account: Account, share: Fraction) -> Mom
     noisy = account.release(exact, reach=most * rows.rows_per_person, share=rest).astype(np.float64)
     noisy /= ONE * WEIGHT_ONE
     deviation = account.deviation(rest, length * rows.rows_per_person)
-    people = max(float(noisy[0]), deviation, 1.0)
-    means = np.clip(noisy[1 : width + 1] / people, -1, 1)
-    squares = np.clip(noisy[width + 1 :] / people, 0, 1)
+    count = max(float(noisy[0]), deviation, 1.0)
+    means = np.clip(noisy[1 : width + 1] / count, -1, 1)
+    squares = np.clip(noisy[width + 1 :] / count, 0, 1)
     return Moments(
-        count=people,
+        count=count,
         means=means,
         variances=np.clip(squares - means**2, 0, 1),
-        deviation=min(1.0, deviation / people),
+        deviation=min(1.0, deviation / count),
     )

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import InvalidInput
 from discreet.learn.base import PrivateModel, finite_targets, in_own_units
 from discreet.learn.declared import Scaling, target_range
-from discreet.learn.encoding import Floats, Rows, on_grid
+from discreet.learn.encoding import Floats, on_grid
 from discreet.learn.fitting import fit_by_descent
 from discreet.learn.linear import Regression, regress
 from discreet.learn.losses import Poisson, Squared, Table
@@ -34,13 +34,14 @@ class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         low, high = target_range(self.target_bounds)
         middle, half = (low + high) / 2, (high - low) / 2
         targets = np.clip((finite_targets(given) - middle) / half, -1, 1)
-        scaled, scaling, weighing, account = self._prepare(x, groups)
+        scaled, scaling, people, account = self._prepare(x, groups)
         if solver_of(self.solver, x.shape[1]) == "statistics":
             values = np.hstack([np.ones((len(x), 1)), scaled, targets[:, None]])
             whole = on_grid(values, np.zeros(1), np.ones(1))
-            rows = Rows(values=whole, weights=weighing.weights, rows_per_person=weighing.rows_per_person)
             found = regress(
-                products(rows, account, Fraction(1)), penalty=penalty, intercept=self.fit_intercept
+                products(people.rows(whole), account, Fraction(1)),
+                penalty=penalty,
+                intercept=self.fit_intercept,
             )
             coefficients, intercept = found.coefficients[:, None], np.array([found.intercept])
             self._keep(account, found.count, 1)
@@ -50,7 +51,7 @@ class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
                 scaled,
                 targets,
                 Squared(),
-                weighing,
+                people,
                 account,
                 marks=scaling.marks,
                 steps=self.steps,
@@ -220,12 +221,12 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         x, given = self._read(X, y, y_numeric=True)
         _, high = target_range(self.target_bounds, least=0.0)
         targets = np.clip(finite_targets(given), 0, high)
-        scaled, scaling, weighing, account = self._prepare(x, groups)
+        scaled, scaling, people, account = self._prepare(x, groups)
         found = fit_by_descent(
             scaled,
             targets,
             Poisson(largest=high),
-            weighing,
+            people,
             account,
             marks=scaling.marks,
             steps=self.steps,
