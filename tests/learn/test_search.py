@@ -41,12 +41,13 @@ def test_all_fits_together_cost_what_one_would(delta):
 
 
 def test_the_better_candidate_is_picked():
-    """A penalty that leaves no coefficient loses, but for noise that is never so large: 30 of 30."""
-    x, y = table()
+    """Without an intercept a fifth more rows are wrong: about 100 of those judged."""
+    x, _ = table()
+    y = (x[:, 0] > 0.5).astype(int)
     for kind in (logistic(epsilon=20), learn.LinearSVC(epsilon=20, bounds=(-1, 1), classes=(0, 1))):
-        for _ in range(15):
-            found = learn.PrivateSearch(kind, {"clip": [1e-3, 2.0], "steps": [1, 20]}).fit(x, y)
-            assert found.best_estimator_.score(x, y) > 0.8
+        for _ in range(10):
+            found = learn.PrivateSearch(kind, {"fit_intercept": [False, True]}).fit(x, y)
+            assert found.best_params_ == {"fit_intercept": True}
 
 
 @pytest.mark.parametrize("kind", [learn.LinearRegression, learn.Ridge, learn.PoissonRegression])
@@ -126,8 +127,9 @@ def test_own_gradients_are_checked():
 
 
 def test_accuracy_grows_along_the_curve():
+    """50 guesses are right more than 0.9 of the time with probability e^(−2·50·0.16) (Hoeffding)."""
     x, y = table()
-    found = learn.curve(logistic(), x, y, [0.001, 10], fits=4)
+    found = learn.curve(logistic(), x, y, [0.001, 10], fits=50)
     assert [each.epsilon for each in found] == [0.001, 10]
     assert found[1].mean > 0.9 > found[0].mean
     assert all(each.worst <= each.mean <= each.best for each in found)
