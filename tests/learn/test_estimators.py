@@ -263,6 +263,23 @@ def test_ridge_shrinks():
     assert sizes[0] > sizes[1] > sizes[2]
 
 
+def test_ridge_by_descent_is_ridge_by_statistics():
+    x, margin, _ = table(20_000)
+    settings = {"epsilon": 1000, "target_bounds": (-8, 8), "alpha": 2000.0}
+    by_statistics = some(learn.Ridge, solver="statistics", **settings).fit(x, margin).coef_
+    by_descent = some(learn.Ridge, solver="descent", steps=100, **settings).fit(x, margin).coef_
+    assert by_descent == pytest.approx(by_statistics, abs=0.03)
+    assert by_statistics[0] < 0.4  # without a penalty it is 0.5
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1e5])
+def test_no_penalty_makes_descent_unstable(penalty):
+    x, _, y = table()
+    model = some(learn.LogisticRegression, epsilon=100, penalty=penalty).fit(x, y)
+    assert np.abs(model.coef_).max() < 0.5
+    assert model.intercept_[0] == pytest.approx(np.log(y.mean() / (1 - y.mean())), abs=0.5)
+
+
 def test_people_with_many_rows():
     """A person's rows share their weight, so that the number of rows by weight is known beforehand."""
     x, _, y = table(3000)

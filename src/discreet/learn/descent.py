@@ -53,16 +53,21 @@ def descend(
     penalty: Floats | float = 0.0,
     project: Callable[[Floats], Floats] = lambda weights: weights,
 ) -> Floats:
-    """The average of the last weights. A noisy sum times `unit` is the mean gradient."""
+    """The average of the last weights. A noisy sum times `unit` is the mean gradient.
+
+    The penalty ½·penalty·‖weights‖² is taken off after each step (a proximal step), which no penalty makes
+    unstable.
+    """
     weights, velocity = start.copy(), np.zeros_like(start)
     first = int(schedule.steps * (1 - schedule.averaged))
     average = np.zeros_like(start)
     for step in range(schedule.steps):
         exact = gradient.sum(weights)
         noisy = account.release(exact, reach=gradient.reach, share=share / schedule.steps)
-        slope = noisy.astype(np.float64) * unit + penalty * weights
-        velocity = schedule.momentum * velocity + slope
-        weights = project(weights - schedule.rate_at(step) * velocity)
+        velocity = schedule.momentum * velocity + noisy.astype(np.float64) * unit
+        rate = schedule.rate_at(step)
+        shrunk = 1 + rate * penalty / (1 - schedule.momentum)
+        weights = project((weights - rate * velocity) / shrunk)
         if step >= first:
             average += (weights - average) / (step - first + 1)
     return average

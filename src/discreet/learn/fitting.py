@@ -56,9 +56,14 @@ def fit_by_descent(
     steps: int | None = None,
     clip: float | None = None,
     penalty: float = 0.0,
+    ridge: float = 0.0,
     intercept: bool = True,
 ) -> Linear:
-    """Of features that are declared to lie between −1 and 1; spends all of the account."""
+    """Of features that are declared to lie between −1 and 1; spends all of the account.
+
+    `penalty` is on the weights of features of about unit spread and for the mean loss; `ridge` is on the
+    coefficients themselves and for the sum.
+    """
     within(penalty, "penalty", Fraction(0), Fraction(10**6))
     if steps is not None:
         whole(steps, "steps", 1, 10**5)
@@ -84,7 +89,7 @@ def fit_by_descent(
         schedule,
         share=share,
         unit=1 / (found.count * ONE * RESIDUAL_ONE),
-        penalty=penalty,
+        penalty=np.append(penalty + ridge * scale**2 / found.count, 0.0)[:, None],
     )
     coefficients = scale[:, None] * weights[:-1]
     return Linear(

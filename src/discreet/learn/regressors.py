@@ -57,7 +57,7 @@ class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
                 steps=self.steps,
                 clip=self.clip,
                 intercept=self.fit_intercept,
-                penalty=penalty,
+                ridge=penalty,
             )
             coefficients, intercept = by_descent.coefficients, by_descent.intercept
             self._keep(account, by_descent.count, by_descent.steps)
