@@ -1,7 +1,7 @@
 """Online answers: 2,000 random two-way range counts over four columns, each in ±1 % of all people at 95 %.
 
 What they cost, in ε and in ρ: each paid by itself; by private multiplicative weights, at the best of several
-learning rates; and by `discreet.synth.online`. Whether the promised error holds is counted against the truth.
+learning rates; and by `discreet.synth.online`. Whether the promised error holds is counted.
 With `--adult FILE` the same on the Adult census (columns coded as integers, in a CSV file with a header).
 """
 
@@ -10,6 +10,7 @@ import csv
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.synth.domain import Domain
-from discreet.synth.online import Buy, FromCache, Online
-from discreet.synth.pmw import PrivateMultiplicativeWeights, WeightSettings
-from discreet.synth.question import Question
-from discreet.synth.readings import Pricing, Reading
+from discreet.synth.online.levels import radices
+from discreet.synth.online.online import Buy, FromCache, Online
+from discreet.synth.online.pmw import PrivateMultiplicativeWeights, WeightSettings
+from discreet.synth.online.question import Question
+from discreet.synth.online.readings import Pricing, Reading
 
 QUESTIONS, CONFIDENCE, SHARE = 2_000, Fraction(95, 100), Fraction(1, 100)
 RUNS = 4
@@ -101,10 +103,9 @@ def _online(workload: Workload, *, concentrated: bool) -> tuple[float, float, st
             step = online.decide(question, within=workload.within, confidence=CONFIDENCE)
             kinds[type(step).__name__] += 1
             if not isinstance(step, FromCache):
-                table = workload.table(question)
-                online.learn(
-                    step.measure(table if isinstance(step, Buy) else np.array([question.count(table)]))
-                )
+                bought = isinstance(step, Buy)
+                exact = workload.table(question) if bought else workload.truth(question)
+                online.learn(*step.measure(exact))
                 spent += _amount(step.loss)
             held += abs(online.answer(question).value - workload.truth(question)) <= workload.within
     shown = " / ".join(f"{count / RUNS:.0f}" for count in kinds.values())
@@ -135,12 +136,12 @@ def _best_weights(workload: Workload) -> dict[str, float]:
 def _speed() -> list[Figure]:
     """A range over a table of 2¹⁶ cells, with other tables about."""
     pricing = Pricing(concentrated=True, table=TABLE, single=SINGLE)
-    domain, noise = Domain(sizes=(256, 256, 16)), pricing.noise(4.0)
+    domain, noise = Domain(sizes=(256, 256, 16)), pricing.single_noise(4.0)
     online = Online(domain, pricing)
     for attributes in ((0, 1), (0, 2), (1, 2), (0,), (1,)):
-        cells = int(np.prod([domain.sizes[a] for a in attributes]))
-        counts = noise.release(np.zeros(cells, dtype=np.int64))
-        online.learn(Reading(attributes=attributes, mask=None, noise=noise, counts=counts))
+        levels = tuple(len(radices(domain.sizes[a])) for a in attributes)
+        counts = noise.release(np.zeros(prod(domain.sizes[a] for a in attributes), dtype=np.int64))
+        online.learn(Reading(attributes=attributes, levels=levels, mask=None, noise=noise, counts=counts))
     question = Question.where(domain, {0: range(20, 200), 1: range(10, 99)})
     calls = {
         "decide": lambda: online.decide(question, within=10**6, confidence=CONFIDENCE),

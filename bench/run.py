@@ -9,6 +9,7 @@ from time import perf_counter
 import curator
 import engines
 import extreme_scales
+import learn
 import local
 import local_collect
 import local_javascript
@@ -25,7 +26,7 @@ def main() -> int:
     start = perf_counter()
     figures = []
     scripts = (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines)
-    for script in (*scripts, local, local_collect, local_javascript, synth, online):
+    for script in (*scripts, local, local_collect, local_javascript, synth, online, learn):
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)

@@ -8,8 +8,7 @@ import pytest
 from discreet.apps.session import open_curator
 from discreet.errors import BudgetExceeded, EngineFailed, PolicyError
 from discreet.model.privacy import ConcentratedLoss, PureLoss
-from discreet.synth.cache import Cache
-from discreet.synth.cached import decode_reading, encode_reading
+from discreet.synth.online.cache import Cache, decode_readings, encode_readings
 
 POLICY = """
 [dataset]
@@ -284,14 +283,12 @@ def test_who_may_not_buy_a_table_pays_for_the_question_alone(folder, cap):
     policy = POLICY.format(epsilon=100, delta=0, columns='["ward", "age"]')
     capped = f"[dataset.{cap}]\nepsilon = 0.12\n\n[tables.visits]"
     (folder / "clinic.toml").write_text(policy.replace("[tables.visits]", capped, 1))
-    ways = set()
     for age in range(8):
         for ward in ("north", "south"):
             curator = curator_of(folder, analyst=f"{ward} {age}")
             sql = f"SELECT count(*) FROM visits WHERE age <= {age} AND ward = '{ward}'"
-            ways.add(curator.explain(sql, within=WITHIN).way)
+            assert "bought" not in curator.explain(sql, within=WITHIN).way
             curator.ask(sql, within=WITHIN)
-    assert len(ways) > 1
 
 
 def test_readings_are_stored_as_they_are(folder):
@@ -299,7 +296,8 @@ def test_readings_are_stored_as_they_are(folder):
     curator.ask(OLD, within=WITHIN)
     entry = [entry for entry in curator._ledger.entries("clinic") if entry.key.startswith("cache:")][-1]
     _, stored = curator._ledger.stored_answer("clinic", entry.key)
-    assert encode_reading(decode_reading(stored)) == stored
+    domain = curator._caches["visits"].table.domain
+    assert encode_readings(decode_readings(stored, domain)) == stored
 
 
 @pytest.mark.parametrize(

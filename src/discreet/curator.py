@@ -55,15 +55,15 @@ from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.query import Query
 from discreet.model.receipt import Receipt
 from discreet.model.request import ByEpsilon, ByRho, Price, Request, Within
-from discreet.synth.cache import Asked, Cache
-from discreet.synth.cached import CachedTable, encode_reading
-from discreet.synth.online import FromCache
+from discreet.synth.online.cache import Asked, Cache, encode_readings
+from discreet.synth.online.cached import CachedTable
+from discreet.synth.online.online import FromCache
 from discreet.synth.release.asked import wanted_of
 from discreet.synth.release.attributes import Bins, attributes_of
 from discreet.synth.release.explain import SynthesisExplanation, explain_synthesis
 from discreet.synth.release.plan import Advance, SynthesisPlan, plan_synthesis
 from discreet.synth.release.table import SyntheticTable
-from discreet.synth.report import Quality
+from discreet.synth.report.quality import Quality
 from discreet.synth.synthetic import decode_measurements, encode_measurements
 
 _MOST_PUBLIC_KEYS = 100_000
@@ -293,8 +293,8 @@ class Curator:
             receipt = self._ledger.charge(
                 self.dataset.name, analyst=self.analyst, question=sql, key=asked.key, loss=step.loss
             )
-            reading = step.measure(narrowed.exact(step, self._exact(statements)))
-            self._ledger.store_answer(receipt, encode_reading(reading))
+            readings = narrowed.measured(step, self._exact(statements))
+            self._ledger.store_answer(receipt, encode_readings(readings))
         last, released = cache.answer(asked, plan.request)
         shown = receipt or last
         return Answer(

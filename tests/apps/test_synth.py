@@ -1,6 +1,7 @@
 """`discreet synth`: what is typed, what is written, and what is said."""
 
 import json
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -84,6 +85,19 @@ def test_a_price_that_buys_nothing_is_said_before():
     assert "drowns" in said
 
 
+def test_a_report_against_the_data_is_paid_for_once():
+    words = (*SYNTH, "--check-epsilon", "0.5")
+    run(*words, "--output", "a.csv", "--report", "a.json")
+    first = spent()
+    run(*SYNTH, "--output", "b.csv")
+    assert spent() == first
+    run(*words, "--output", "c.csv", "--report", "c.json")
+    assert spent() == first
+    told = [json.loads(Path(f"{name}.json").read_text()) for name in "ac"]
+    assert told[0]["independent"]
+    assert told[0]["tables"][0]["distance"] == told[1]["tables"][0]["distance"]
+
+
 def test_json_for_programs():
     told = json.loads(run(*SYNTH, "--output", "out.csv", "--rows", "10", "--format", "json"))
     assert told["columns"] == ["ward", "age", "cost"]
@@ -114,6 +128,7 @@ def test_a_workload_from_a_file(folder):
         ([*SYNTH, "--output", "out.parquet", "--where", "aeg > 3"], "no column"),
         ([*SYNTH, "--output", "out.parquet", "--where", "age > 3; DROP TABLE visits"], "exactly one SELECT"),
         ([*SYNTH, "--output", "out.parquet", "--workload", "none.sql"], "cannot be read"),
+        ([*SYNTH, "--output", "out.parquet", "--check-epsilon", "1"], "--report"),
         (["synth", "--columns", "ward,note", "--epsilon", "1", "--output", "o.csv"], "not public"),
         (["synth", "--columns", "ward", "--output", "o.csv"], "one price"),
         (["synth", "--columns", "", "--epsilon", "1", "--output", "o.csv"], "column"),

@@ -74,6 +74,20 @@ def test_what_was_not_measured_stays_independent():
     assert np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).max() < 1e-9
 
 
+def test_without_measurements_nothing_moves():
+    records = Cells(Domain(sizes=(2, 3)))
+    assert fit(records, [], PEOPLE).terms == []
+    assert (records.weights == 1 / 6).all()
+
+
+def test_a_table_that_says_nothing_moves_little():
+    """Noise of 20 times the people: the fit stays where it was, or near."""
+    domain, chance = Domain(sizes=(4, 4)), np.random.default_rng(8)
+    records = Cells(domain)
+    fit(records, measured(domain, 2, np.full(16, 1 / 16), 20 * PEOPLE, chance), PEOPLE)
+    assert np.abs(records.weights - 1 / 16).sum() < 1
+
+
 def test_noise_is_not_fitted():
     """The misfit does not end at 0, and the fit is nearer to the truth than the measurements are."""
     domain, chance = Domain(sizes=(8, 8, 8)), np.random.default_rng(4)

@@ -10,7 +10,7 @@ import pytest
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth import measurement, plan, synthesis
+from discreet.synth import measurement, synthesis, worth
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.synthesis import synthesise
 
@@ -109,7 +109,7 @@ def test_tables_that_would_drown_are_not_measured(loss):
     asked = []
     synthetic = synthesise(SMALL, counting(table(SMALL, 50), asked), loss=loss, sensitivity=HISTOGRAM)
     assert [attributes for attributes, _ in asked] == 2 * [(0,), (1,), (2,), (3,)]
-    shares = plan.divided(SMALL.sizes, pure=isinstance(loss, PureLoss))
+    shares = worth.divided(SMALL.sizes, pure=isinstance(loss, PureLoss))
     for each, share in zip(synthetic.measurements, shares, strict=True):
         whole = measurement.noise(measurement.part(loss, share), HISTOGRAM)
         assert 0.9 * whole < each.variance < 2 * whole

@@ -30,6 +30,7 @@ from discreet.apps.options import policy_option
     metavar="FILE",
     help="How good it is: a new .html or .json file.",
 )
+@click.option("--check-epsilon", type=float, help="Pay this ε too, to compare with the data in the report.")
 @click.option("--explain", is_flag=True, help="Only show price and error. Reads no data, spends nothing.")
 @click.option("--as", "analyst", metavar="NAME", help="Who asks; the system's user if not given.")
 @policy_option
@@ -47,6 +48,7 @@ def synth(
     rows: int | None,
     output: Path | None,
     report: Path | None,
+    check_epsilon: float | None,
     explain: bool,
     analyst: str | None,
     policy: Path,
@@ -78,5 +80,6 @@ def synth(
         rows=rows,
         output=output,
         report=report,
+        check_epsilon=check_epsilon,
     )
     make_synthetic(request, policy, analyst=analyst, only_explain=explain, as_json=output_format == "json")

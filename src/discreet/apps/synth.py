@@ -16,6 +16,7 @@ from discreet.answers.wording import charge_text, number_text
 from discreet.apps.answer_view import charge_json
 from discreet.apps.session import open_curator
 from discreet.compile.rows import select_of
+from discreet.curator import Curator
 from discreet.engines.running import Watch
 from discreet.errors import InvalidInput
 from discreet.model.policy import Dataset, PrivateTable
@@ -49,6 +50,7 @@ class SynthRequest:
     rows: int | None
     output: Path | None
     report: Path | None
+    check_epsilon: float | None
 
     def question(self, dataset: Dataset) -> "_Question":
         """What the curator is asked."""
@@ -107,7 +109,7 @@ def make_synthetic(
             _warn(found)
         with _watching() as (curator.watch, advance):
             made = curator.synthesize(**request.question(curator.dataset), advance=advance)
-    _write(made, request)
+        _write(made, request, curator)
     _show(made, request, as_json=as_json)
 
 
@@ -121,9 +123,11 @@ def _check_files(request: SynthRequest) -> None:
     if request.rows is not None and request.rows < 1:
         raise InvalidInput("--rows must be at least 1.", remedy="Leave it out for as many as there are.")
     report = request.report
-    if report is not None and (
-        report.suffix not in _REPORTS or report.exists() or not report.parent.is_dir()
-    ):
+    if report is None and request.check_epsilon is not None:
+        raise InvalidInput("--check-epsilon is for a report.", remedy="Give --report FILE.html too.")
+    if report is None:
+        return
+    if report.suffix not in _REPORTS or report.exists() or not report.parent.is_dir():
         raise InvalidInput(
             f"The report cannot be written to “{report}”.",
             remedy="Give the name of a new file that ends in .html or .json.",
@@ -139,11 +143,12 @@ def _only_table(dataset: Dataset) -> str:
     return private[0]
 
 
-def _write(made: SyntheticTable, request: SynthRequest) -> None:
+def _write(made: SyntheticTable, request: SynthRequest, curator: Curator) -> None:
     if request.output is not None:
         made.rows(request.rows).write(request.output)
     if request.report is not None:
-        quality = made.quality()
+        paid = request.check_epsilon
+        quality = made.quality() if paid is None else curator.check_synthetic(made, epsilon=paid)
         text = quality.to_html() if request.report.suffix == ".html" else json.dumps(quality.to_dict())
         request.report.write_text(text, encoding="utf-8")
 

@@ -29,7 +29,8 @@ def failed() -> EngineFailed:
     """The one error for all that goes wrong after the charge."""
     return EngineFailed(
         "The database failed while it computed the answer. What was charged stays charged.",
-        remedy="Ask the owner of the data to run “discreet check” and to look at memory and disk.",
+        remedy="Ask the same again: it is not charged twice. If it fails again, ask the owner of the data"
+        " to run “discreet check” and to look at memory and disk.",
     )
 
 

@@ -38,6 +38,7 @@ SWEEPS = 3
 MOST_HALVINGS = 20
 _WORSE = 2  # so many λ in a row that bring nothing: smaller ones will not either
 _MOVED = 0.3  # how far the twin's counts are moved, in σ
+_DOUBT = 0.1  # of the estimate's own standard error: by less, a smaller λ is no better
 _NEWTON_STEPS = 4
 _TINY = 1e-300
 
@@ -92,8 +93,9 @@ def fit(
             sweeps += 1
             advance(sweeps, misfit)
         found = risk.of(now, twin)
-        worse = 0 if found < least else worse + 1
-        if found < least:
+        better = found < least - risk.doubt
+        worse = 0 if better else worse + 1
+        if better:
             best, least = now.copy(counts), found
         if worse == _WORSE:
             break
@@ -115,6 +117,9 @@ class _Risk:
             chance.choice((-_MOVED, _MOVED), len(y)) * variance**0.5
             for y, variance in zip(start.counts, variances, strict=True)
         ]
+
+        squares = zip(self._weights, variances, strict=True)
+        self.doubt = _DOUBT * sum(2 * float(weight @ weight) * v**2 for weight, v in squares) ** 0.5
 
     def of(self, state: _State, twin: _State) -> float:
         risk = 0.0
@@ -139,7 +144,7 @@ def _sweep(
     for term, counts, variance in zip(state.terms, state.counts, variances, strict=True):
         squares += _step(state.records, term, counts, people, loose * variance) / variance
         cells += len(counts)
-    return squares / cells
+    return squares / max(1.0, cells)
 
 
 def _step(records: Records, term: Term, measured: Floats, people: float, variance: float) -> float:
@@ -177,4 +182,4 @@ def _misfit(state: _State, variances: Sequence[float], people: float) -> float:
     for held, counts, variance in zip(state.held(people), state.counts, variances, strict=True):
         squares += float((held - counts) @ (held - counts)) / variance
         cells += len(counts)
-    return squares / cells
+    return squares / max(1.0, cells)

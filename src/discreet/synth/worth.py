@@ -14,7 +14,8 @@ from discreet.synth.records import Floats
 MOST_CELLS = 2**21
 """Of a domain that is fitted on all of its records. A wider one is fitted on a sample."""
 MOST_RECORDS, LEAST_RECORDS = 200_000, 50_000
-FIRST_ON_SAMPLE = Fraction(4, 10)
+"""Of a sample."""
+FIRST_ON_SAMPLE = Fraction(1, 2)
 """What tables of one attribute get of the loss where those of two are in coarser bins."""
 WORTH = 4.0
 """How many people a typical cell must hold, in σ, for tables to be worth their price."""
@@ -38,8 +39,9 @@ def first_share(domain: Domain) -> Fraction:
 def divided(sizes: Sequence[int], *, pure: bool) -> list[Fraction]:
     """Shares of a loss for tables with so many cells, such that the noise of all cells together is least.
 
-    The noise of a count is as 1/√ρ or 1/ε, so that shares are as the sizes to the power 2/3 (Zhang et al.,
-    PrivSyn, USENIX Security 2021, section 4.3) or 1/2; here rounded, so that they add up to 1 exactly.
+    The noise of a count is as 1/√ρ or 1/ε, and Σ size·noise at a given sum of shares is least where they are
+    as the sizes to the power 2/3 (Zhang et al., PrivSyn, USENIX Security 2021) or 1/2, by Lagrange. They are
+    rounded here, so that they add up to 1 exactly.
     """
     parts = [max(1, round(10 * size ** (1 / 2 if pure else 2 / 3))) for size in sizes]
     return [Fraction(each, sum(parts)) for each in parts]

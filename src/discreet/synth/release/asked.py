@@ -17,10 +17,10 @@ from discreet.compile.counts import plain_count
 from discreet.errors import QueryRefused
 from discreet.model.query import Filter, Query, Relation, Scan
 from discreet.synth.domain import Domain
-from discreet.synth.question import MOST_CELLS
+from discreet.synth.mwem.workload import Workload
+from discreet.synth.online.question import MOST_CELLS
 from discreet.synth.release.attributes import Attribute
 from discreet.synth.release.masks import cells_where, readable
-from discreet.synth.workload import Workload
 
 _KINDS: dict[str, Callable[[Domain, int], Workload]] = {
     "marginals": Workload.marginals,

@@ -14,7 +14,7 @@ from discreet.compile.explain import epsilon_of
 from discreet.model.policy import Dataset
 from discreet.model.privacy import PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth.price import FIRST_ROUNDS, price, variance
+from discreet.synth.mwem.price import FIRST_ROUNDS, price, variance
 from discreet.synth.release.asked import workload_of
 from discreet.synth.release.plan import SynthesisPlan
 from discreet.synth.synthesis import Stage, stages_of

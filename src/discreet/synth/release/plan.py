@@ -16,12 +16,12 @@ from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.explicit import Halves
 from discreet.synth.measurement import Measurement, measure, part
-from discreet.synth.mwem import MOST_CELLS as MOST_CELLS_FOR_QUESTIONS
-from discreet.synth.mwem import mwem
+from discreet.synth.mwem.mwem import MOST_CELLS as MOST_CELLS_FOR_QUESTIONS
+from discreet.synth.mwem.mwem import mwem
 from discreet.synth.release.asked import Wanted, workload_of
 from discreet.synth.release.attributes import Attribute, domain_of
 from discreet.synth.release.counting import Counted, counting, sets_of, table_sensitivity, unit_of
-from discreet.synth.report import Quality, counts_of, quality
+from discreet.synth.report.quality import Quality, counts_of, quality
 from discreet.synth.synthesis import Exact, Synthetic, synthesise
 from discreet.synth.worth import MOST_CELLS
 

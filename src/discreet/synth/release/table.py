@@ -15,7 +15,7 @@ from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.receipt import Receipt
 from discreet.synth.release.attributes import Attribute
 from discreet.synth.release.plan import SynthesisPlan
-from discreet.synth.report import Quality
+from discreet.synth.report.quality import Quality
 from discreet.synth.synthesis import Synthetic
 
 _ENDINGS = (".parquet", ".csv")

@@ -1,0 +1,50 @@
+"""Models that forget the individual: linear models from noisy gradients and noisy sums.
+
+account      what one fit may spend, and the one door to the noise
+encoding     rows as integers; what one person may add
+losses       residuals as functions of the margin
+gradient     the exact sum of clipped gradients
+moments      noisy means and variances, by which features are scaled
+descent      noisy gradient descent
+statistics   noisy sums of products, for linear regression
+linear       linear regression from these
+fitting      a model from declared bounds to coefficients
+base, classifiers, regressors    estimators for scikit-learn
+search       one of several models, for one price
+own          descent with a gradient of your own
+outlooks     how large the noise will be, from public numbers
+expected     how good a model will be, on public data
+"""
+
+from importlib import import_module
+from typing import Any
+
+from discreet.errors import MissingExtra
+
+_WHERE = {
+    "Expected": "expected",
+    "LinearRegression": "regressors",
+    "LinearSVC": "classifiers",
+    "LogisticRegression": "classifiers",
+    "Outlook": "outlooks",
+    "PoissonRegression": "regressors",
+    "PrivateDescent": "own",
+    "PrivateSearch": "search",
+    "Ridge": "regressors",
+    "curve": "expected",
+    "outlook": "outlooks",
+}
+__all__ = sorted(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when first used: scikit-learn takes a second."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = import_module(f"discreet.learn.{_WHERE[name]}")
+    except ImportError as missing:
+        raise MissingExtra(
+            "This needs scikit-learn, which is not installed.", remedy="pip install 'discreet[learn]'"
+        ) from missing
+    return getattr(module, name)

@@ -1,0 +1,117 @@
+"""What one fit may spend, and the one door through which its sums meet noise.
+
+Privacy
+    A fit releases a number of integer vectors, one after the other, each of which one person moves by at most
+    a stated norm. With Gaussian noise the losses are zCDP and add up, also when later sums depend on earlier
+    releases (Bun & Steinke, arXiv 1605.02065v1, Lemma 2.3); with Laplace noise they are pure and add up
+    (lecture 003 §29.4). What is asked for is turned into one amount at the start, every release takes its
+    part of it first, and a release that would take more than is left is not made.
+"""
+
+from fractions import Fraction
+from math import isqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import BudgetExceeded, InvalidInput
+from discreet.model.conversion import largest_rho
+from discreet.model.exact import Number, exact_fraction, positive_delta, positive_epsilon
+from discreet.model.neighbours import Neighbours
+from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss
+from discreet.model.sensitivity import Sensitivity
+from discreet.noise.entropy import SYSTEM, Entropy
+from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.laplace import DiscreteLaplace
+
+Noise = Literal["gaussian", "laplace"]
+
+
+class Account:
+    """The budget of one fit: ρ with Gaussian noise, ε with Laplace noise."""
+
+    def __init__(
+        self, total: Loss, *, neighbours: Neighbours = Neighbours.ADD_REMOVE, entropy: Entropy = SYSTEM
+    ) -> None:
+        if not isinstance(total, PureLoss | ConcentratedLoss) or total.delta:
+            raise InvalidInput("A fit spends a pure or a concentrated loss.", remedy="Give one without a δ.")
+        self.total = total
+        self.neighbours = neighbours
+        self._entropy = entropy
+        self._left = _amount(total)
+        self.losses: list[Loss] = []
+
+    @property
+    def noise(self) -> Noise:
+        return "laplace" if isinstance(self.total, PureLoss) else "gaussian"
+
+    @property
+    def order(self) -> int:
+        """Of the norm in which one person's part of a sum is bounded: ℓ₁ or ℓ₂."""
+        return 1 if self.noise == "laplace" else 2
+
+    def deviation(self, share: Fraction, reach: float) -> float:
+        """The standard deviation of the noise that a release for this share of the total will have."""
+        amount = float(_amount(self.total) * share)
+        if self.neighbours is Neighbours.REPLACE_ONE:
+            reach *= 2
+        return float(reach / (2 * amount) ** 0.5 if self.order == 2 else 2**0.5 * reach / amount)
+
+    def release(self, exact: NDArray[np.int64], *, reach: int, share: Fraction) -> NDArray[Any]:
+        """The integers with noise, for this share of the total.
+
+        `reach` is the norm, of this account's order, of all that one person adds to them.
+        """
+        amount = _amount(self.total) * share
+        if not 0 < amount <= self._left:
+            raise BudgetExceeded(
+                "This fit would spend more than it may.", remedy="This is a fault: report it."
+            )
+        self._left -= amount
+        sensitivity = _sensitivity(exact.size, reach, self.order, self.neighbours)
+        mechanism: DiscreteGaussian | DiscreteLaplace
+        if self.order == 1:
+            mechanism = DiscreteLaplace.for_loss(amount, sensitivity)
+        else:
+            mechanism = DiscreteGaussian.for_loss(amount, sensitivity)
+        self.losses.append(mechanism.loss(sensitivity))
+        return mechanism.release(exact, entropy=self._entropy)
+
+    def spent(self) -> Loss:
+        """All releases together."""
+        spent: Loss = (
+            PureLoss(epsilon=Fraction(0))
+            if self.order == 1
+            else ConcentratedLoss(rho=Fraction(0), delta=Fraction(0))
+        )
+        for loss in self.losses:
+            spent = spent.compose(loss)
+        return spent
+
+
+def loss_of(epsilon: Number, delta: Number, noise: str) -> PureLoss | ConcentratedLoss:
+    """The loss that a fit at (ε, δ) may spend; δ = 0 is pure, and takes Laplace noise."""
+    exact = exact_fraction(delta, "delta")
+    if noise not in ("auto", "gaussian", "laplace"):
+        raise InvalidInput("There is no such noise.", remedy='Give noise="auto", "gaussian" or "laplace".')
+    if noise == "gaussian" and exact == 0:
+        raise InvalidInput(
+            "Gaussian noise needs a delta above 0.",
+            remedy='Give one well below one over the number of people, such as 1e-9, or noise="laplace".',
+        )
+    if noise == "laplace" or exact == 0:
+        return PureLoss(epsilon=positive_epsilon(epsilon))
+    rho = largest_rho(positive_epsilon(epsilon), positive_delta(delta))
+    return ConcentratedLoss(rho=rho, delta=Fraction(0))
+
+
+def _amount(loss: PureLoss | ConcentratedLoss) -> Fraction:
+    return loss.epsilon if isinstance(loss, PureLoss) else loss.rho
+
+
+def _sensitivity(size: int, reach: int, order: int, neighbours: Neighbours) -> Sensitivity:
+    """Of `size` integers to which one person adds a norm of `reach`; replacing one moves twice as far."""
+    most = 2 * reach if neighbours is Neighbours.REPLACE_ONE else reach
+    l1 = most if order == 1 else min(size * most, isqrt(size * most**2) + 1)
+    return Sensitivity(neighbours=neighbours, l0=size, linf=most, l1=l1, l2_squared=most**2)

@@ -1,0 +1,150 @@
+"""What all estimators share: declarations in, a fit that spends what was asked for, a statement out."""
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from discreet.errors import InvalidInput
+from discreet.learn.account import Account, loss_of
+from discreet.learn.declared import Scaling, feature_scaling
+from discreet.learn.encoding import Floats, People, person_weights
+from discreet.model.neighbours import Neighbours
+from discreet.model.privacy import Loss
+
+
+class PrivateModel(BaseEstimator):  # type: ignore[misc]
+    """A linear model whose fitted attributes are declared, or made of noisy sums.
+
+    Attributes
+        coef_, intercept_, n_iter_: of the model; `rows_`: a noisy number of rows
+        loss_: what the fit spent, under the declared neighbours
+        n_features_in_, feature_names_in_: the shape and names of the table, which are public
+    """
+
+    epsilon: Any
+    delta: Any
+    bounds: Any
+    noise: Any
+    fit_intercept: Any
+    rows_per_person: Any
+    neighbours: Any
+
+    loss_: Loss
+    coef_: Floats
+    intercept_: Any
+    rows_: float
+    n_iter_: int
+
+    def _read(self, X: object, y: object, **checks: Any) -> tuple[Floats, NDArray[Any]]:  # noqa: N803
+        """Numbers, all finite, and the targets as they are."""
+        _refuse_search()
+        try:
+            x, targets = validate_data(self, X, y, dtype=np.float64, order="C", **checks)
+        except ValueError as wrong:
+            raise _without_values(wrong) from None
+        return x, targets
+
+    def _prepare(self, x: Floats, groups: object) -> tuple[Floats, Scaling, People, Account]:
+        """Features between −1 and 1, the rows' weights, and the account that pays for the fit."""
+        total = getattr(self, "_total", None) or loss_of(self.epsilon, self.delta, self.noise)
+        account = Account(total, neighbours=relation(self.neighbours))
+        scaling = feature_scaling(self.bounds, x.shape[1], getattr(self, "feature_names_in_", None))
+        ids = None if groups is None else np.asarray(groups)
+        weights = person_weights(ids, len(x), self.rows_per_person)
+        people = People(weights=weights, rows_per_person=self.rows_per_person)
+        return scaling.apply(x), scaling, people, account
+
+    def _keep(self, account: Account, rows: float, steps: int) -> None:
+        self.loss_ = account.spent()
+        self.rows_ = rows
+        self.n_iter_ = steps
+
+    def _margins(self, X: object) -> Floats:  # noqa: N803
+        check_is_fitted(self)
+        try:
+            x = validate_data(self, X, reset=False, dtype=np.float64)
+        except ValueError as wrong:
+            raise _without_values(wrong) from None
+        margins: Floats = x @ np.atleast_2d(self.coef_).T + self.intercept_
+        return margins
+
+    def _row_margins(self, X: object) -> Floats:  # noqa: N803
+        """As `_margins`, by sums that are the same for a row wherever it stands."""
+        x = validate_data(self, X, reset=False, dtype=np.float64)
+        coefficients = np.atleast_2d(self.coef_)
+        margins = np.zeros((len(x), len(coefficients)))
+        for feature in range(x.shape[1]):
+            margins += x[:, feature, None] * coefficients[:, feature]
+        margins += self.intercept_
+        return margins
+
+    def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
+        """How well each row is predicted, from 0 to 1. Not private: `PrivateSearch` adds noise."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
+
+
+def in_own_units(coefficients: Floats, intercept: Floats, scaling: Scaling) -> tuple[Floats, Floats]:
+    """From coefficients of scaled features, one column an output, to those of the features as they came."""
+    own = coefficients / scaling.size[:, None]
+    return own, intercept - scaling.shift @ own
+
+
+def finite_targets(y: NDArray[Any]) -> Floats:
+    try:
+        targets: Floats = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    except ValueError as wrong:
+        raise _without_values(wrong) from None
+    return targets
+
+
+def relation(name: object) -> Neighbours:
+    try:
+        return Neighbours(name)
+    except ValueError:
+        raise InvalidInput(
+            "There is no such relation of neighbours.", remedy='Give "add_remove" or "replace_one".'
+        ) from None
+
+
+def _without_values(wrong: ValueError) -> ValueError:
+    """scikit-learn's words speak of shapes and kinds; numpy's on a text that is no number quote it."""
+    if "could not convert" in str(wrong):
+        return InvalidInput("Some values are not numbers.", remedy="Encode texts as numbers first.")
+    return wrong
+
+
+_REPEATING = tuple(
+    f"sklearn.{each}"
+    for each in (
+        "model_selection._validation",
+        "ensemble",
+        "calibration",
+        "multiclass",
+        "multioutput",
+        "feature_selection",
+        "semi_supervised",
+    )
+)
+
+
+def _refuse_search() -> None:
+    """Searches and ensembles fit many times: each of these fits would spend ε again, unsaid."""
+    frame = sys._getframe(1)
+    above = frame.f_back
+    while above is not None:
+        if str(above.f_globals.get("__name__")).startswith(_REPEATING):
+            raise InvalidInput(
+                "This would fit on the same people several times, each for another epsilon.",
+                remedy="Use discreet.learn.PrivateSearch, which picks one of several models for one price.",
+            )
+        above = above.f_back

@@ -1,0 +1,168 @@
+"""Classifiers: logistic regression and the support vector machine, by noisy gradient descent."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from discreet.learn.base import PrivateModel, in_own_units
+from discreet.learn.declared import declared_classes, places
+from discreet.learn.encoding import Floats, People
+from discreet.learn.fitting import fit_by_descent
+from discreet.learn.losses import Logistic, ModelLoss, SmoothedHinge, Softmax
+
+
+class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+    classes: Any
+    steps: Any
+    clip: Any
+    penalty: Any
+    classes_: NDArray[Any]
+
+    def fit(self, X: object, y: object, groups: object = None) -> "_Classifier":  # noqa: N803
+        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
+        own.
+
+        Rows whose label is not declared count for nothing; features beyond their bounds are clamped.
+        """
+        x, labels = self._read(X, y)
+        check_classification_targets(labels)
+        classes = declared_classes(self.classes)
+        targets, declared = places(np.asarray(labels), classes)
+        scaled, scaling, people, account = self._prepare(x, groups)
+        people = People(weights=people.weights * declared, rows_per_person=people.rows_per_person)
+        outputs = 1 if len(classes) == 2 else len(classes)
+        found = fit_by_descent(
+            scaled,
+            targets,
+            self._loss(outputs),
+            people,
+            account,
+            marks=scaling.marks,
+            outputs=outputs,
+            steps=self.steps,
+            clip=self.clip,
+            penalty=self.penalty,
+            intercept=self.fit_intercept,
+        )
+        own, intercept = in_own_units(found.coefficients, found.intercept, scaling)
+        self.classes_ = classes
+        self.coef_ = own.T
+        self.intercept_ = intercept
+        self._keep(account, found.count, found.steps)
+        return self
+
+    def _loss(self, outputs: int) -> ModelLoss:
+        raise NotImplementedError
+
+    def decision_function(self, X: object) -> Floats:  # noqa: N803
+        margins = self._margins(X)
+        return margins[:, 0] if margins.shape[1] == 1 else margins
+
+    def predict(self, X: object) -> NDArray[Any]:  # noqa: N803
+        return self._labels(self._margins(X))
+
+    def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
+        right = self._labels(self._row_margins(X)) == np.asarray(y)
+        return np.asarray(right, dtype=np.float64)
+
+    def _labels(self, margins: Floats) -> NDArray[Any]:
+        chosen = (margins[:, 0] > 0).astype(int) if margins.shape[1] == 1 else margins.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[chosen]
+        return labels
+
+
+class LogisticRegression(_Classifier):
+    """Logistic regression, of two classes or of several.
+
+    Privacy
+        (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
+        each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
+        (zCDP).
+
+    Accuracy
+        Errors come from the noise, from clipping and from stopping early; all three shrink as epsilon times
+        the number of rows grows. See `discreet.learn.curve`.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any,
+        bounds: Any,
+        classes: Any,
+        delta: Any = 0,
+        noise: str = "auto",
+        steps: int | None = None,
+        clip: float | None = None,
+        penalty: float = 0.0,
+        fit_intercept: bool = True,
+        rows_per_person: int = 1,
+        neighbours: str = "add_remove",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.classes = classes
+        self.delta = delta
+        self.noise = noise
+        self.steps = steps
+        self.clip = clip
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.rows_per_person = rows_per_person
+        self.neighbours = neighbours
+
+    def _loss(self, outputs: int) -> ModelLoss:
+        return Logistic() if outputs == 1 else Softmax()
+
+    def predict_proba(self, X: object) -> Floats:  # noqa: N803
+        margins = self._margins(X)
+        if margins.shape[1] == 1:
+            margins = np.hstack([np.zeros_like(margins), margins])
+        margins -= margins.max(axis=1, keepdims=True)
+        powers = np.exp(margins)
+        shares: Floats = powers / powers.sum(axis=1, keepdims=True)
+        return shares
+
+    def predict_log_proba(self, X: object) -> Floats:  # noqa: N803
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+class LinearSVC(_Classifier):
+    """A linear support vector machine with a smoothed hinge; with several classes, each against all others.
+
+    Privacy and accuracy are as of `LogisticRegression`.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any,
+        bounds: Any,
+        classes: Any,
+        delta: Any = 0,
+        noise: str = "auto",
+        steps: int | None = None,
+        clip: float | None = None,
+        penalty: float = 0.0,
+        fit_intercept: bool = True,
+        rows_per_person: int = 1,
+        neighbours: str = "add_remove",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.classes = classes
+        self.delta = delta
+        self.noise = noise
+        self.steps = steps
+        self.clip = clip
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.rows_per_person = rows_per_person
+        self.neighbours = neighbours
+
+    def _loss(self, outputs: int) -> ModelLoss:  # noqa: ARG002
+        return SmoothedHinge()

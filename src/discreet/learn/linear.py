@@ -1,0 +1,64 @@
+"""Linear regression from noisy sums of products, and how sure its coefficients are.
+
+The noise adds to the matrix of products one of random signs, whose eigenvalues reach 2·σ·√d (Wigner 1958).
+What the data says in directions below that is drowned, and to divide by such eigenvalues is what makes other
+private regressions blow up. Here eigenvalue l of the noisy matrix is inverted as l/(l² + λ²), λ =
+REGULAR·σ·√d: 1/l where the data speaks, next to 0 where it does not, never more than 1/(2λ).
+
+Intervals
+    To first order the coefficients are off by F·(e − E·w + g): F the regularised inverse, e and E the noise
+    of the products with the target and among the features, both known in law, and g what the choice of people
+    adds, as in ordinary regression with even residuals. Intervals are for what the same fit would find on all
+    people, without noise: they do not include what regularisation takes off a coefficient.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.learn.encoding import Floats
+from discreet.learn.statistics import Products
+
+REGULAR = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Regression:
+    """In the units of the products, with the noisy number of rows."""
+
+    coefficients: Floats
+    intercept: float
+    count: float
+    covariance: Floats
+
+
+def regress(found: Products, *, penalty: float = 0.0, intercept: bool = True) -> Regression:
+    """Of the last coordinate on those between the first, which is 1, and the last."""
+    count = max(float(found.sums[0, 0]), found.deviation, 1.0)
+    means = np.clip(found.sums[0, 1:] / count, -1, 1) * intercept
+    centred = found.sums[1:, 1:] - count * np.outer(means, means)
+    among, with_target = centred[:-1, :-1], centred[:-1, -1]
+    width = len(with_target)
+    eigenvalues, vectors = np.linalg.eigh(among)
+    positive = np.maximum(eigenvalues, 0) + penalty
+    filtered = positive / (positive**2 + (REGULAR * found.deviation) ** 2 * width + 1e-9)
+    inverse = (vectors * filtered) @ vectors.T
+    coefficients = inverse @ with_target
+    unexplained = float(
+        centred[-1, -1] - 2 * coefficients @ with_target + coefficients @ among @ coefficients
+    )
+    residual = min(4.0, max(unexplained / count, 1e-6))
+    spread = residual * (vectors * positive) @ vectors.T + _noise(coefficients, found.deviation)
+    return Regression(
+        coefficients=coefficients,
+        intercept=float(means[-1] - means[:-1] @ coefficients),
+        count=count,
+        covariance=inverse @ spread @ inverse,
+    )
+
+
+def _noise(coefficients: Floats, deviation: float) -> Floats:
+    """The covariance of e − E·w, E symmetric with independent entries on and above the diagonal."""
+    squares = coefficients @ coefficients
+    even = np.diag(1 + squares - coefficients**2)
+    return deviation**2 * (even + np.outer(coefficients, coefficients))

@@ -1,0 +1,65 @@
+"""Whether ε is enough for so many features and rows: from public numbers, before anything is spent.
+
+How good a model will be depends on the data; how large the noise is beside it hardly does. `curve` tries a
+model out on public data; this needs none.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+from typing import Any
+
+from discreet.learn.account import Account, loss_of
+from discreet.learn.base import relation
+from discreet.learn.fitting import FOR_MOMENTS, INTERCEPT
+from discreet.learn.linear import REGULAR
+from discreet.learn.regressors import solver_of
+from discreet.model.exact import whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """The length of the noise beside that of what is learnt, for features of ordinary spread."""
+
+    noise: float
+
+    @property
+    def hopeless(self) -> bool:
+        """The model will be mostly noise."""
+        return self.noise >= 1
+
+    def __str__(self) -> str:
+        if self.hopeless:
+            return (
+                f"The noise is {self.noise:.2g} times what there is to learn: predictions will be mere"
+                " guesses. Take fewer features, more rows or a larger epsilon."
+            )
+        if self.noise >= 0.1:
+            return f"The noise is {self.noise:.0%} of what there is to learn: only strong effects will show."
+        return (
+            f"The noise is {self.noise:.1%} of what there is to learn: expect nearly the model without noise."
+        )
+
+
+def outlook(estimator: Any, *, rows: int, features: int) -> Outlook:
+    """For a model of `discreet.learn` on about so many rows, by weight, of so many features."""
+    count, width = whole(rows, "rows", 1, 2**40), whole(features, "features", 1, 2**12)
+    account = Account(
+        loss_of(estimator.epsilon, estimator.delta, estimator.noise),
+        neighbours=relation(estimator.neighbours),
+    )
+    most = estimator.rows_per_person
+    if hasattr(estimator, "solver") and solver_of(estimator.solver, width) == "statistics":
+        length = _norm_of_products(width, account.order)
+        deviation = account.deviation(Fraction(1), length * most)
+        return Outlook(noise=REGULAR * deviation * sqrt(width) / (count / 3))
+    length = (width + INTERCEPT) if account.order == 1 else sqrt(width + INTERCEPT**2)
+    deviation = account.deviation(1 - FOR_MOMENTS, length * most)
+    return Outlook(noise=deviation * sqrt(width) / count)
+
+
+def _norm_of_products(width: int, order: int) -> float:
+    """Of rows (1, features, target) spread evenly over their bounds."""
+    if order == 1:
+        return ((1 + (width + 1) / 2) ** 2 + 1 + (width + 1) / 3) / 2
+    return (1 + (width + 1) / 3) / sqrt(2)

@@ -1,0 +1,140 @@
+"""Bring your own loss: the lecture's general form of private gradient descent (003 §29.4.3), in plain numpy.
+
+Privacy
+    The caller's function gives each row's gradient. It is put on the grid and shortened to the clip in whole
+    numbers: coordinates are rounded towards zero after scaling by a factor that is short of the right one by
+    2⁻⁴⁰, so that its norm is within the clip with rounding included (its squares are added one by one: d
+    roundings of 2⁻⁵³ are taken off as well). The function must compute a row's gradient from that
+    row alone, the same wherever the row stands: `PrivateDescent` gives it one block of rows at a time, and
+    cannot see inside.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidInput
+from discreet.learn.account import Account, loss_of
+from discreet.learn.descent import Schedule, descend
+from discreet.learn.encoding import SAFE, Floats, person_weights
+from discreet.model.exact import Number, whole, within
+from discreet.model.neighbours import Neighbours
+from discreet.model.privacy import Loss
+
+Gradient: TypeAlias = Callable[[Floats, NDArray[Any], NDArray[Any]], Floats]
+"""(weights, x, y) → one row of the gradient for each row of x."""
+BLOCK = 1024
+GRID = 2**20
+"""Grid steps in a clip."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descended:
+    """Weights, and what they cost."""
+
+    weights: Floats
+    loss: Loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateDescent:
+    """Descends on the sum over rows of a loss of which the gradient is given.
+
+    `rows` is the number of rows to divide by: a public one, or a noisy one that was paid for elsewhere.
+    `loss` is optional and serves the caller: it is never evaluated on the data.
+    """
+
+    gradient: Gradient
+    epsilon: Number
+    clip: float
+    rows: int
+    steps: int = 50
+    rate: float = 1.0
+    momentum: float = 0.5
+    delta: Number = 0
+    noise: str = "auto"
+    rows_per_person: int = 1
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    loss: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        whole(self.steps, "steps", 1, 10**6)
+        whole(self.rows, "rows", 1, 2**40)
+        within(self.clip, "clip", Fraction(1, 10**12), Fraction(10**12))
+        within(self.rate, "rate", Fraction(1, 10**12), Fraction(10**12))
+        within(self.momentum, "momentum", Fraction(0), Fraction(999, 1000))
+        loss_of(self.epsilon, self.delta, self.noise)
+
+    def run(
+        self, start: Floats, x: NDArray[Any], y: NDArray[Any], groups: NDArray[Any] | None = None
+    ) -> Descended:
+        """Spends `epsilon` and `delta`. `groups` says whose each row is."""
+        if len(x) != len(y):
+            raise InvalidInput("x and y have different numbers of rows.", remedy="Give one y for each x.")
+        account = Account(loss_of(self.epsilon, self.delta, self.noise), neighbours=self.neighbours)
+        weights = person_weights(groups, len(x), self.rows_per_person)
+        sums = _Sums(
+            gradient=self.gradient,
+            x=x,
+            y=y,
+            weights=weights,
+            clip=self.clip,
+            order=account.order,
+            reach=GRID * self.rows_per_person,
+        )
+        schedule = Schedule(steps=self.steps, rate=self.rate, momentum=self.momentum)
+        unit = self.clip / (GRID * self.rows)
+        first = np.asarray(start, dtype=np.float64)
+        found = descend(sums, first, account, schedule, share=Fraction(1), unit=unit)
+        return Descended(weights=found, loss=account.spent())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Sums:
+    gradient: Gradient
+    x: NDArray[Any]
+    y: NDArray[Any]
+    weights: Floats
+    clip: float
+    order: int
+    reach: int
+
+    def sum(self, weights: Floats) -> NDArray[np.int64]:
+        total = np.zeros(weights.size, dtype=np.int64)
+        for start in range(0, len(self.x), BLOCK):
+            part = slice(start, start + BLOCK)
+            each = np.array(self.gradient(weights, self.x[part], self.y[part]), dtype=np.float64)
+            if each.shape != (len(self.x[part]), *weights.shape):
+                raise InvalidInput(
+                    "The gradient has another shape than the weights, one for each row.",
+                    remedy="Return an array of shape (rows, *weights.shape).",
+                )
+            total += on_clipped_grid(each.reshape(len(each), -1), self.weights[part], self.clip, self.order)
+        return total.reshape(weights.shape)
+
+
+def on_clipped_grid(gradients: Floats, weights: Floats, clip: float, order: int) -> NDArray[np.int64]:
+    """The sum of rows, each brought to a norm of at most GRID · weight in whole numbers.
+
+    Gradients that are not finite count as zero: an error would tell that there is one.
+    """
+    finite = np.isfinite(gradients).all(axis=1, keepdims=True)
+    gradients = np.where(finite, gradients, 0.0)
+    largest = np.maximum(np.abs(gradients).max(axis=1), 1e-300)
+    gradients /= largest[:, None]  # so that no square overflows
+    norms = np.zeros(len(gradients))
+    for column in gradients.T:  # one after the other, in the same order for every row
+        norms += np.abs(column) if order == 1 else column * column
+    if order == 2:
+        np.sqrt(norms, out=norms)
+    norms = np.maximum(norms, 1e-300)
+    factors = (
+        np.minimum(largest / clip, 1 / norms) * (weights * GRID) * (SAFE - gradients.shape[1] * 2.0**-52)
+    )
+    gradients *= factors[:, None]
+    total: NDArray[np.int64] = np.trunc(gradients).astype(np.int64).sum(axis=0)
+    return total

@@ -1,0 +1,270 @@
+"""Regressors: linear regression by noisy statistics or descent, and Poisson regression by descent."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.errors import InvalidInput
+from discreet.learn.base import PrivateModel, finite_targets, in_own_units
+from discreet.learn.declared import Scaling, target_range
+from discreet.learn.encoding import Floats, on_grid
+from discreet.learn.fitting import fit_by_descent
+from discreet.learn.linear import Regression, regress
+from discreet.learn.losses import Poisson, Squared, Table
+from discreet.learn.statistics import products
+from discreet.model.exact import confidence_level, within
+from discreet.noise.tails import gaussian_magnitude
+
+MOST_FOR_STATISTICS = 300
+"""Features up to which sums of products are noisier than descent by less than they are worth."""
+
+
+class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
+    target_bounds: Any
+    solver: Any
+    steps: Any
+    clip: Any
+
+    def _fit(self, X: object, y: object, groups: object, penalty: float) -> None:  # noqa: N803
+        x, given = self._read(X, y, y_numeric=True)
+        low, high = target_range(self.target_bounds)
+        middle, half = (low + high) / 2, (high - low) / 2
+        targets = np.clip((finite_targets(given) - middle) / half, -1, 1)
+        scaled, scaling, people, account = self._prepare(x, groups)
+        if solver_of(self.solver, x.shape[1]) == "statistics":
+            values = np.hstack([np.ones((len(x), 1)), scaled, targets[:, None]])
+            whole = on_grid(values, np.zeros(1), np.ones(1))
+            found = regress(
+                products(people.rows(whole), account, Fraction(1)),
+                penalty=penalty,
+                intercept=self.fit_intercept,
+            )
+            coefficients, intercept = found.coefficients[:, None], np.array([found.intercept])
+            self._keep(account, found.count, 1)
+            self._set_errors(found, scaling, half)
+        else:
+            by_descent = fit_by_descent(
+                scaled,
+                targets,
+                Squared(),
+                people,
+                account,
+                marks=scaling.marks,
+                steps=self.steps,
+                clip=self.clip,
+                intercept=self.fit_intercept,
+                ridge=penalty,
+            )
+            coefficients, intercept = by_descent.coefficients, by_descent.intercept
+            self._keep(account, by_descent.count, by_descent.steps)
+        own, at = in_own_units(coefficients, intercept, scaling)
+        self.coef_ = own[:, 0] * half
+        self.intercept_ = float(at[0] * half + middle * bool(self.fit_intercept))
+
+    def _set_errors(self, found: Regression, scaling: Scaling, half: float) -> None:
+        self.coef_error_ = np.sqrt(np.diag(found.covariance)) * half / scaling.size
+
+    def intervals(self, confidence: float) -> Floats:
+        """Low and high for each coefficient, each with this confidence; only after the statistics solver.
+
+        They are for what the same fit would find on all people without noise: see `discreet.learn.linear`.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "coef_error_"):
+            raise InvalidInput("Descent has no intervals.", remedy='Fit with solver="statistics".')
+        miss = 1 - float(confidence_level(confidence))
+        reach = gaussian_magnitude(2.0**20, miss) / 2.0**20 * self.coef_error_
+        return np.column_stack([self.coef_ - reach, self.coef_ + reach])
+
+    def predict(self, X: object) -> Floats:  # noqa: N803
+        return self._margins(X)[:, 0]
+
+    def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
+        return _closeness(self._row_margins(X)[:, 0], y, self.target_bounds)
+
+
+class LinearRegression(_LeastSquares):
+    """Linear regression.
+
+    Privacy
+        (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
+        each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
+        (zCDP).
+
+    Accuracy
+        Sums of products with noise, solved so that directions which the noise drowns are left out: it never
+        blows up. `intervals` says how sure the coefficients are.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any,
+        bounds: Any,
+        target_bounds: Any,
+        delta: Any = 0,
+        noise: str = "auto",
+        solver: str = "auto",
+        steps: int | None = None,
+        clip: float | None = None,
+        fit_intercept: bool = True,
+        rows_per_person: int = 1,
+        neighbours: str = "add_remove",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.delta = delta
+        self.noise = noise
+        self.solver = solver
+        self.steps = steps
+        self.clip = clip
+        self.fit_intercept = fit_intercept
+        self.rows_per_person = rows_per_person
+        self.neighbours = neighbours
+
+    def fit(self, X: object, y: object, groups: object = None) -> "LinearRegression":  # noqa: N803
+        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
+        own.
+
+        Features and targets beyond their bounds are clamped.
+        """
+        self._fit(X, y, groups, 0.0)
+        return self
+
+
+class Ridge(_LeastSquares):
+    """Linear regression with the penalty alpha·‖coefficients‖², of features and target scaled by their
+    bounds.
+
+    Privacy and accuracy are as of `LinearRegression`.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any,
+        bounds: Any,
+        target_bounds: Any,
+        alpha: float = 1.0,
+        delta: Any = 0,
+        noise: str = "auto",
+        solver: str = "auto",
+        steps: int | None = None,
+        clip: float | None = None,
+        fit_intercept: bool = True,
+        rows_per_person: int = 1,
+        neighbours: str = "add_remove",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.alpha = alpha
+        self.delta = delta
+        self.noise = noise
+        self.solver = solver
+        self.steps = steps
+        self.clip = clip
+        self.fit_intercept = fit_intercept
+        self.rows_per_person = rows_per_person
+        self.neighbours = neighbours
+
+    def fit(self, X: object, y: object, groups: object = None) -> "Ridge":  # noqa: N803
+        """As `LinearRegression.fit`."""
+        self._fit(X, y, groups, float(within(self.alpha, "alpha", Fraction(0), Fraction(10**12))))
+        return self
+
+
+class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
+    """Poisson regression of counts between 0 and a declared number: predictions are e^margin.
+
+    Privacy and accuracy are as of `discreet.learn.LogisticRegression`.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any,
+        bounds: Any,
+        target_bounds: Any,
+        delta: Any = 0,
+        noise: str = "auto",
+        steps: int | None = None,
+        clip: float | None = None,
+        penalty: float = 0.0,
+        fit_intercept: bool = True,
+        rows_per_person: int = 1,
+        neighbours: str = "add_remove",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.delta = delta
+        self.noise = noise
+        self.steps = steps
+        self.clip = clip
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.rows_per_person = rows_per_person
+        self.neighbours = neighbours
+
+    def fit(self, X: object, y: object, groups: object = None) -> "PoissonRegression":  # noqa: N803
+        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
+        own.
+
+        Features and counts beyond their bounds are clamped.
+        """
+        x, given = self._read(X, y, y_numeric=True)
+        _, high = target_range(self.target_bounds, least=0.0)
+        targets = np.clip(finite_targets(given), 0, high)
+        scaled, scaling, people, account = self._prepare(x, groups)
+        found = fit_by_descent(
+            scaled,
+            targets,
+            Poisson(largest=high),
+            people,
+            account,
+            marks=scaling.marks,
+            steps=self.steps,
+            clip=self.clip,
+            penalty=self.penalty,
+            intercept=self.fit_intercept,
+        )
+        own, intercept = in_own_units(found.coefficients, found.intercept, scaling)
+        self.coef_ = own[:, 0]
+        self.intercept_ = float(intercept[0] + np.log(high))
+        self._keep(account, found.count, found.steps)
+        return self
+
+    def predict(self, X: object) -> NDArray[np.float64]:  # noqa: N803
+        return np.exp(np.minimum(self._margins(X)[:, 0], 700.0))
+
+    def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
+        rates = Table(np.exp, -40.0, 40.0)(self._row_margins(X)[:, 0])
+        return _closeness(rates, y, self.target_bounds)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+def _closeness(predicted: Floats, y: object, bounds: object) -> Floats:
+    """1 − the squared error in units of the declared range, and at least 0."""
+    low, high = target_range(bounds)
+    error = (np.clip(predicted, low, high) - np.clip(np.asarray(y, dtype=np.float64), low, high)) / (
+        high - low
+    )
+    return 1 - error * error
+
+
+def solver_of(solver: str, width: int) -> str:
+    if solver not in ("auto", "statistics", "descent"):
+        raise InvalidInput("There is no such solver.", remedy='Give "auto", "statistics" or "descent".')
+    if solver == "auto":
+        return "statistics" if width <= MOST_FOR_STATISTICS else "descent"
+    return solver

@@ -1,0 +1,80 @@
+"""Counting questions about the cached columns of a table: how they meet `online`, and how readings are kept.
+
+Everything here follows from the policy, the questions and what was released. The exact counts of a reading
+are of rows in which each person has the one weight that they have in the whole table (`counting`), so that
+all readings are of the same table, and whatever is joined by least squares belongs together.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discreet.compile.bound import Bounded
+from discreet.compile.counts import Count
+from discreet.compile.exact import Results
+from discreet.compile.parse_sql import parse_sql
+from discreet.compile.rows import resolve_rows, select_of
+from discreet.compile.scope import PublicKeys
+from discreet.model.policy import Dataset, PrivateTable
+from discreet.model.sensitivity import Sensitivity
+from discreet.synth.domain import MOST_VALUES, Domain, Marginal
+from discreet.synth.online.online import Buy, Pay
+from discreet.synth.online.question import MOST_CELLS, Question
+from discreet.synth.online.readings import Pricing, Reading
+from discreet.synth.release.attributes import Attribute, attributes_of, domain_of
+from discreet.synth.release.counting import Counted, counting, table_sensitivity, unit_of
+from discreet.synth.release.masks import cells_where, readable, same_for_rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedTable:
+    """A table with cached columns, as the policy declares it."""
+
+    name: str
+    dataset: Dataset
+    attributes: tuple[Attribute, ...]
+    bounded: Bounded
+    """Counts by all cached columns; its parts serve for any of them."""
+
+    @classmethod
+    def of(cls, table: PrivateTable, dataset: Dataset, public_keys: PublicKeys) -> "CachedTable":
+        rows = resolve_rows(parse_sql(select_of(table.cached, table.name)), dataset, public_keys)
+        attributes = attributes_of(rows.columns, MOST_VALUES - 1)
+        bounded = counting(rows, attributes, dataset, sets=(tuple(range(len(attributes))),))
+        return cls(name=table.name, dataset=dataset, attributes=attributes, bounded=bounded)
+
+    @property
+    def domain(self) -> Domain:
+        return domain_of(self.attributes)
+
+    def pricing(self) -> Pricing:
+        table = table_sensitivity(self.bounded)
+        return Pricing(
+            concentrated=self.dataset.delta > 0,
+            table=table,
+            single=Sensitivity.scalar(table.linf, table.neighbours),
+            unit=unit_of(self.bounded),
+        )
+
+    def question(self, count: Count) -> Question | None:
+        """What is counted, in cells; None if the cached columns cannot tell."""
+        chosen = readable(count.condition, self.attributes)
+        if chosen is None or not same_for_rows(count.condition, self.attributes):
+            return None
+        sizes = [self.attributes[i].size for i in chosen]
+        if int(np.prod(sizes, dtype=object)) > MOST_CELLS:
+            return None
+        mask = cells_where(count.condition, self.attributes, chosen).reshape(sizes)
+        return Question.about(self.domain, chosen, mask) if mask.any() else None
+
+    def narrowed(self, step: Pay | Buy) -> "CachedTable":
+        """The same, counted only by the attributes of a step."""
+        query = replace(self.bounded.query, sets=(step.attributes,))
+        return replace(self, bounded=replace(self.bounded, query=query))
+
+    def measured(self, step: Pay | Buy, results: Results) -> tuple[Reading, ...]:
+        """The table of the step's attributes, or the one count of its question, with noise."""
+        (table,) = Counted(self.domain, self.bounded, results)([Marginal.full(self.domain, step.attributes)])
+        if isinstance(step, Buy):
+            return step.measure(table.reshape(step.shape))
+        return step.measure(Question(attributes=step.attributes, mask=step.mask).count(table))

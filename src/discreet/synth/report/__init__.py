@@ -1,0 +1,1 @@
+"""How good a synthetic table is: numbers, limits and a page."""
