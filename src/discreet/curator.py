@@ -195,13 +195,13 @@ class Curator:
         key = _key(plan)
         stored = self._ledger.stored_answer(self.dataset.name, key)
         if stored is not None:
-            return self._synthetic(plan, *stored, repeated=True)
+            return self._synthetic(plan, *stored, repeated=True, advance=advance)
         statements = self._prepared(plan)
         receipt = self._ledger.charge(
             self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
         )
-        learnt = plan.synthesised(self._exact(statements), advance).encode()
-        return self._synthetic(plan, receipt, self._ledger.store_answer(receipt, learnt), repeated=False)
+        kept = self._ledger.store_answer(receipt, plan.released(self._exact(statements)))
+        return self._synthetic(plan, receipt, kept, repeated=False, advance=advance)
 
     def check_synthetic(
         self, table: SyntheticTable, *, epsilon: Number | None = None, rho: Number | None = None
@@ -219,7 +219,7 @@ class Curator:
                 key=key,
                 loss=loss,
             )
-            measured = table.plan.measured(self._exact(statements), table.learnt, loss)
+            measured = table.plan.measured_again(self._exact(statements), table.learnt, loss)
             stored = receipt, self._ledger.store_answer(receipt, encode_measurements(measured))
         return table.plan.quality(table.learnt, decode_measurements(stored[1]))
 
@@ -302,7 +302,7 @@ class Curator:
         return loss if isinstance(loss, PureLoss) else ConcentratedLoss(rho=loss.rho, delta=Fraction(0))
 
     def _synthetic(
-        self, plan: SynthesisPlan, receipt: Receipt, stored: bytes, *, repeated: bool
+        self, plan: SynthesisPlan, receipt: Receipt, stored: bytes, *, repeated: bool, advance: Advance
     ) -> SyntheticTable:
         return SyntheticTable(
             plan=plan,
@@ -311,6 +311,7 @@ class Curator:
             left=self.budget().left,
             receipt=receipt,
             repeated=repeated,
+            advance=advance,
         )
 
     def _prepared(self, plan: Planned) -> tuple[Statement, ...]:
