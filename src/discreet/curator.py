@@ -67,8 +67,6 @@ from discreet.synth.report.quality import Quality
 from discreet.synth.synthetic import decode_measurements, encode_measurements
 
 _MOST_PUBLIC_KEYS = 100_000
-_BROKEN_OFF = b"broken off"
-"""Kept in the place of what was drawn, perhaps seen in part, and never stored: its charge is used up."""
 
 
 class Curator:
@@ -191,28 +189,19 @@ class Curator:
         """A synthetic table of the columns of a SELECT. It is charged once; rows are drawn for free.
 
         Numbers between bounds are put into `bins`, of all columns or by name. All counts by up to three
-        columns are to be right; or, if a `workload` is given, its questions (`synth.release.asked`). What
-        `advance` is told follows from noisy counts: so once these are drawn the charge is used up, and what
-        is broken off then is paid anew.
+        columns are to be right; or, if a `workload` is given, its questions (`synth.release.asked`).
         """
         plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
-        key, stored = self._not_broken_off(_key(plan))
+        key = _key(plan)
+        stored = self._ledger.stored_answer(self.dataset.name, key)
         if stored is not None:
-            return self._synthetic(plan, *stored, repeated=True)
+            return self._synthetic(plan, *stored, repeated=True, advance=advance)
         statements = self._prepared(plan)
         receipt = self._ledger.charge(
             self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
         )
-        exact = self._exact(statements)
-        try:
-            learnt = plan.synthesised(exact, advance).encode()
-        except BaseException:
-            self._ledger.store_answer(receipt, _BROKEN_OFF)
-            raise
-        kept = self._ledger.store_answer(receipt, learnt)
-        if kept == _BROKEN_OFF:
-            raise InvalidInput("The same was broken off elsewhere.", remedy="Ask again; it is paid anew.")
-        return self._synthetic(plan, receipt, kept, repeated=False)
+        kept = self._ledger.store_answer(receipt, plan.released(self._exact(statements)))
+        return self._synthetic(plan, receipt, kept, repeated=False, advance=advance)
 
     def check_synthetic(
         self, table: SyntheticTable, *, epsilon: Number | None = None, rho: Number | None = None
@@ -235,7 +224,7 @@ class Curator:
                 key=key,
                 loss=loss,
             )
-            measured = table.plan.measured(self._exact(statements), table.learnt, loss)
+            measured = table.plan.measured_again(self._exact(statements), table.learnt, loss)
             stored = receipt, self._ledger.store_answer(receipt, encode_measurements(measured))
         return table.plan.quality(table.learnt, decode_measurements(stored[1]))
 
@@ -317,16 +306,8 @@ class Curator:
         check_cap(loss, self.dataset)
         return loss if isinstance(loss, PureLoss) else ConcentratedLoss(rho=loss.rho, delta=Fraction(0))
 
-    def _not_broken_off(self, key: str) -> tuple[str, tuple[Receipt, bytes] | None]:
-        """The key of the first try that was not broken off, and what is kept of it."""
-        stored = self._ledger.stored_answer(self.dataset.name, key)
-        while stored is not None and stored[1] == _BROKEN_OFF:
-            key = hashlib.sha256(f"{key} again".encode()).hexdigest()
-            stored = self._ledger.stored_answer(self.dataset.name, key)
-        return key, stored
-
     def _synthetic(
-        self, plan: SynthesisPlan, receipt: Receipt, stored: bytes, *, repeated: bool
+        self, plan: SynthesisPlan, receipt: Receipt, stored: bytes, *, repeated: bool, advance: Advance
     ) -> SyntheticTable:
         return SyntheticTable(
             plan=plan,
@@ -335,6 +316,7 @@ class Curator:
             left=self.budget().left,
             receipt=receipt,
             repeated=repeated,
+            advance=advance,
         )
 
     def _prepared(self, plan: Planned) -> tuple[Statement, ...]:

@@ -109,6 +109,7 @@ def make_synthetic(
             _warn(found)
         with _watching() as (curator.watch, advance):
             made = curator.synthesize(**request.question(curator.dataset), advance=advance)
+            len(made)  # is fitted while somebody can watch
         _write(made, request, curator)
     _show(made, request, as_json=as_json)
 

@@ -74,6 +74,7 @@ def fit(
     *,
     earlier: Sequence[Term] = (),
     advance: Callable[[int, float], object] = lambda *_: None,
+    random: np.random.Generator | None = None,
 ) -> Fitted:
     """Moves the weights of the records. `earlier` are the terms that their base holds already.
 
@@ -82,7 +83,7 @@ def fit(
     variances = [each.variance for each in measurements]
     counts = [_centred(each.counts, people) for each in measurements]
     now = _State(records, [Term(each.marginal) for each in measurements], counts)
-    risk = _Risk(now, variances, people)
+    risk = _Risk(now, variances, people, random or np.random.default_rng())
     twin = now.copy([y + moved for y, moved in zip(counts, risk.moves, strict=True)])
     best, least, worse, sweeps = now.copy(counts), risk.of(now, twin), 0, 0
     loose = min([1.0, *(people / variance for variance in variances)])
@@ -107,8 +108,9 @@ def fit(
 class _Risk:
     """Stein's estimate of how far a state is from the exact counts; only differences of it matter."""
 
-    def __init__(self, start: _State, variances: Sequence[float], people: float) -> None:
-        chance = np.random.default_rng()
+    def __init__(
+        self, start: _State, variances: Sequence[float], people: float, chance: np.random.Generator
+    ) -> None:
         self._people, self._variances = people, variances
         self._weights = [
             1 / (held + variance**0.5) for held, variance in zip(start.held(people), variances, strict=True)

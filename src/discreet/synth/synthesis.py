@@ -13,6 +13,7 @@ Accuracy
     are not measured, and what they would have cost goes to the others.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,7 +47,7 @@ Exact: TypeAlias = Callable[[Sequence[Marginal]], Sequence[NDArray[np.int64]]]
 Progress: TypeAlias = Callable[[int, int, float], object]
 """Told how many attributes the tables have that are fitted, the sweep, and the misfit."""
 
-__all__ = ["Exact", "Progress", "Stage", "Synthetic", "stages_of", "synthesise"]
+__all__ = ["Exact", "Progress", "Stage", "Synthetic", "fitted", "measured", "stages_of", "synthesise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,14 @@ def synthesise(
     progress: Progress = lambda *_: None,
 ) -> Synthetic:
     """Costs the loss. Exact counts are in 1/unit of a person."""
+    found = measured(domain, exact, loss=loss, sensitivity=sensitivity, unit=unit)
+    return fitted(domain, found, progress=progress)
+
+
+def measured(
+    domain: Domain, exact: Exact, *, loss: Budget, sensitivity: Sensitivity, unit: int = 1
+) -> list[Measurement]:
+    """All that is ever released. Costs the loss."""
     reader = _Reader(exact, loss, sensitivity, unit)
     first = first_share(domain)
     shares = divided(domain.sizes, pure=isinstance(loss, PureLoss))
@@ -131,19 +140,32 @@ def synthesise(
     further = orders(kept, laws, people, partial(reader.sigma, 1 - first)) if first < 1 else range(0)
     if first < 1 and not further:
         again = reader.measure(domain.marginals(1), 1 - first, shares)
-        ones = [combined(*both) for both in zip(ones, again, strict=True)]
-        people, laws = _laws(ones, kept)
-    records, everything, terms = _independent(kept, laws), list(ones), list[Term]()
-    tables = sum(comb(len(domain.sizes), order) for order in further)
+        return [combined(*both) for both in zip(ones, again, strict=True)]
+    found, tables = list(ones), sum(comb(len(domain.sizes), order) for order in further)
     for order in further:
         share = (1 - first) * Fraction(comb(len(domain.sizes), order), tables)
-        codes = None
-        if isinstance(records, Sample):
-            codes = coarse(laws, order, people / reader.sigma(1 - first, tables))
-        news = reader.measure(kept.marginals(order, codes), share)
-        terms += fit(records, news, people, earlier=terms, advance=partial(progress, order)).terms
-        everything += news
-    return Synthetic(domain=domain, people=people, records=records, measurements=tuple(everything))
+        wide = kept.cells > MOST_CELLS
+        codes = coarse(laws, order, people / reader.sigma(1 - first, tables)) if wide else None
+        found += reader.measure(kept.marginals(order, codes), share)
+    return found
+
+
+def fitted(
+    domain: Domain, measurements: Sequence[Measurement], *, progress: Progress = lambda *_: None
+) -> Synthetic:
+    """A table that agrees with what was measured. Free, and the same for the same measurements."""
+    digest = hashlib.sha256(b"".join(each.counts.tobytes() for each in measurements)).digest()
+    random = np.random.default_rng(int.from_bytes(digest))  # what it draws hides nothing
+    ones = measurements[: len(domain.sizes)]
+    kept = domain.without(empty(domain, ones))
+    people, laws = _laws(ones, kept)
+    records, terms = _independent(kept, laws, random), list[Term]()
+    for order in range(2, HIGHEST + 1):
+        news = [each for each in measurements if len(each.marginal.attributes) == order]
+        if news:
+            advance = partial(progress, order)
+            terms += fit(records, news, people, earlier=terms, advance=advance, random=random).terms
+    return Synthetic(domain=domain, people=people, records=records, measurements=tuple(measurements))
 
 
 def _laws(ones: Sequence[Measurement], kept: Domain) -> tuple[float, list[Floats]]:
@@ -169,10 +191,10 @@ def _law(counts: Floats, people: float) -> Floats:
     return law
 
 
-def _independent(domain: Domain, laws: Sequence[Floats]) -> Records:
+def _independent(domain: Domain, laws: Sequence[Floats], random: np.random.Generator) -> Records:
     """Records whose attributes have these laws, and nothing to do with each other."""
     if domain.cells > MOST_CELLS:
-        return Sample(laws, sample_size(comb(len(laws), 2)), np.random.default_rng())
+        return Sample(laws, sample_size(comb(len(laws), 2)), random)
     cells = Cells(domain)
     for column, law in zip(cells.columns, laws, strict=True):
         cells.weights *= law[column] * len(law)

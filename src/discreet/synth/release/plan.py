@@ -22,7 +22,8 @@ from discreet.synth.release.asked import Wanted, workload_of
 from discreet.synth.release.attributes import Attribute, domain_of
 from discreet.synth.release.counting import Counted, counting, sets_of, table_sensitivity, unit_of
 from discreet.synth.report.quality import Quality, counts_of, quality
-from discreet.synth.synthesis import Exact, Synthetic, synthesise
+from discreet.synth.synthesis import Exact, Synthetic, fitted, measured, synthesise
+from discreet.synth.synthetic import decode_measurements, encode_measurements
 from discreet.synth.worth import MOST_CELLS
 
 Advance: TypeAlias = Callable[[str, float], object]
@@ -46,11 +47,25 @@ class SynthesisPlan:
     wanted: tuple[Wanted, ...] = ()
     """Questions that it has to answer well; all tables of few columns if there are none."""
 
-    def synthesised(self, results: Results, advance: Advance = lambda *_: None) -> Synthetic:
-        """Measure and fit. Exact numbers live in this call alone; what is given costs `loss`."""
-        return self._from(Counted(self.domain, self.bounded, results), advance)
+    def released(self, results: Results) -> bytes:
+        """All that is released, to be stored before anybody sees any of it; it costs `loss`.
 
-    def measured(self, results: Results, learnt: Synthetic, loss: Charge) -> list[Measurement]:
+        Nothing is told while it is made: who could watch and stop would get another draw for one price.
+        """
+        counted = Counted(self.domain, self.bounded, results)
+        if self.wanted:
+            return self._for_questions(counted).encode()
+        return encode_measurements(
+            measured(self.domain, counted, loss=self.loss, sensitivity=self.sensitivity, unit=self.unit)
+        )
+
+    def learnt(self, stored: bytes, advance: Advance = lambda *_: None) -> Synthetic:
+        """What was released as a table. Free."""
+        if self.wanted:
+            return Synthetic.decode(stored)
+        return fitted(self.domain, decode_measurements(stored), progress=partial(_fitting, advance))
+
+    def measured_again(self, results: Results, learnt: Synthetic, loss: Charge) -> list[Measurement]:
         """The tables that were measured for a synthetic table, measured anew; costs the loss in all."""
         marginals = self._tables(learnt)
         counted = Counted(self.domain, self.bounded, results)(marginals)
@@ -68,7 +83,7 @@ class SynthesisPlan:
             [attribute.name for attribute in self.attributes],
             labels=[attribute.texts() for attribute in self.attributes],
             reference=reference,
-            rehearsal=self._from(counts_of(learnt, self.unit), lambda *_: None),
+            rehearsal=self._rehearsed(counts_of(learnt, self.unit)),
         )
 
     def _tables(self, learnt: Synthetic) -> list[Marginal]:
@@ -76,19 +91,13 @@ class SynthesisPlan:
         whole = [m.marginal for m in learnt.measurements if not isinstance(m.marginal, Halves)]
         return whole or [each for order in (1, 2) for each in self.domain.marginals(order)]
 
-    def _from(self, exact: Exact, advance: Advance) -> Synthetic:
+    def _rehearsed(self, exact: Exact) -> Synthetic:
+        """Made from a synthetic table as that was made from the data. No data is involved."""
         if self.wanted:
-            return self._for_questions(exact, advance)
-        return synthesise(
-            self.domain,
-            exact,
-            loss=self.loss,
-            sensitivity=self.sensitivity,
-            unit=self.unit,
-            progress=partial(_fitting, advance),
-        )
+            return self._for_questions(exact)
+        return synthesise(self.domain, exact, loss=self.loss, sensitivity=self.sensitivity, unit=self.unit)
 
-    def _for_questions(self, exact: Exact, advance: Advance) -> Synthetic:
+    def _for_questions(self, exact: Exact) -> Synthetic:
         """Multiplicative weights that pick, privately, what they answer badly."""
         return mwem(
             workload_of(self.wanted, self.domain),
@@ -96,7 +105,6 @@ class SynthesisPlan:
             loss=self.loss,
             sensitivity=self.sensitivity,
             unit=self.unit,
-            progress=lambda taken, spent: advance(f"Round {taken}", spent),
         ).synthetic
 
     @property

@@ -14,7 +14,7 @@ from discreet.model.exact import positive_count
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.receipt import Receipt
 from discreet.synth.release.attributes import Attribute
-from discreet.synth.release.plan import SynthesisPlan
+from discreet.synth.release.plan import Advance, SynthesisPlan
 from discreet.synth.report.quality import Quality
 from discreet.synth.synthesis import Synthetic
 
@@ -55,10 +55,13 @@ class SyntheticTable:
     repeated: bool
     """Whether the same table had been made before: then this is the same one, and was free."""
 
+    advance: Advance = lambda *_: None
+    """Told how far the fit is, which is free and begins when it is first needed."""
+
     @cached_property
     def learnt(self) -> Synthetic:
         """The weights, and the noisy tables behind them."""
-        return Synthetic.decode(self.encoded)
+        return self.plan.learnt(self.encoded, self.advance)
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
