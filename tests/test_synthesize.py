@@ -166,6 +166,33 @@ def test_who_watches_and_stops_gets_no_other_draw(folder):
     assert len(again.rows(10)) == 10
 
 
+def test_very_many_columns_of_one_value_are_refused_before_anything_is_paid(tmp_path):
+    names = [f"c{i}" for i in range(70)]
+    same = ", ".join(f"'x' AS {name}" for name in names)
+    duckdb.sql(f"COPY (SELECT range AS patient, {same} FROM range(50)) TO '{tmp_path}/visits.parquet'")
+    declared = "".join(f'[tables.visits.columns.{name}]\nkeys = ["x"]\n' for name in names)
+    head, _, _ = POLICY.format(epsilon=100, delta="1e-6").partition("[tables.visits.columns")
+    (tmp_path / "clinic.toml").write_text(head + declared)
+    curator = curator_of(tmp_path)
+    with pytest.raises(QueryRefused):
+        curator.synthesize(f"SELECT {', '.join(names)} FROM visits", epsilon=1)
+    assert curator.budget().spent.rho == 0
+    assert len(curator.synthesize(f"SELECT {', '.join(names[:32])} FROM visits", epsilon=10).rows(5)) == 5
+
+
+def test_a_table_is_checked_under_the_policy_that_it_was_made_under(folder, tmp_path_factory):
+    """The noise of the check is for the neighbours and people of its plan."""
+    other = tmp_path_factory.mktemp("other")
+    (other / "visits.parquet").write_bytes((folder / "visits.parquet").read_bytes())
+    policy = POLICY.format(epsilon=100, delta="1e-6")
+    (other / "clinic.toml").write_text(policy.replace("add_remove", "replace_one"))
+    table = curator_of(folder).synthesize(SQL, epsilon=1)
+    curator = curator_of(other)
+    with pytest.raises(InvalidInput):
+        curator.check_synthetic(table, epsilon=1)
+    assert curator.budget().spent.rho == 0
+
+
 def test_which_values_there_are_does_not_depend_on_the_data(folder, tmp_path_factory):
     """Domain, plan and explanation are the same for an empty table; and one can be made from it."""
     empty = tmp_path_factory.mktemp("empty")
@@ -277,6 +304,8 @@ def test_a_workload_is_answered_well(folder, delta):
         "SELECT count(*) FROM visits WHERE aeg > 3",
         "marginals",
         "marginals 3",
+        "marginals ²",
+        "marginals " + 5000 * "9",
         "ranges 0",
         "margins 2",
     ],

@@ -189,7 +189,7 @@ class Curator:
         """A synthetic table of the columns of a SELECT. It is charged once; rows are drawn for free.
 
         Numbers between bounds are put into `bins`, of all columns or by name. All counts by up to three
-        columns are to be right; or, if a `workload` is given, its questions (`synth.asked`).
+        columns are to be right; or, if a `workload` is given, its questions (`synth.release.asked`).
         """
         plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
         key = _key(plan)
@@ -207,6 +207,11 @@ class Curator:
         self, table: SyntheticTable, *, epsilon: Number | None = None, rho: Number | None = None
     ) -> Quality:
         """How good a synthetic table is, compared with the data itself: measured anew, and charged."""
+        made = table.plan.dataset
+        if (made.neighbours, made.tables) != (self.dataset.neighbours, self.dataset.tables):
+            raise InvalidInput(
+                "This synthetic table was made under another policy.", remedy="Make one under this policy."
+            )
         loss = self._price_of_rows(epsilon, rho)
         key = hashlib.sha256(repr(("check", loss)).encode() + table.encoded).hexdigest()
         stored = self._ledger.stored_answer(self.dataset.name, key)
@@ -265,7 +270,7 @@ class Curator:
             cached = CachedTable.of(table, self.dataset, self._keys_of_public_table)
             self._caches[table.name] = Cache(cached, self._ledger)
         cache = self._caches[table.name]
-        asked = cache.ask(count, plan.request)
+        asked = cache.ask(count, plan.request, analyst=self.analyst)
         return None if asked is None else (cache, asked)
 
     def _ask_cache(self, sql: str, plan: Plan, cache: Cache, asked: Asked) -> Answer:

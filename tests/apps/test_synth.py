@@ -133,8 +133,15 @@ def test_a_workload_from_a_file(folder):
         (["synth", "--columns", "ward", "--output", "o.csv"], "one price"),
         (["synth", "--columns", "", "--epsilon", "1", "--output", "o.csv"], "column"),
         (["synth", "--columns", "cost", "--bins", "few", "--epsilon", "1", "--output", "o.csv"], "--bins"),
+        (["synth", "--columns", "cost", "--bins", "²", "--epsilon", "1", "--output", "o.csv"], "--bins"),
     ],
 )
 def test_mistakes_are_said_with_a_remedy_and_cost_nothing(words, said):
     assert said in run(*words, code=2)
     assert spent()["rho"] == 0
+
+
+def test_a_workload_without_a_question_is_not_taken_for_none(folder):
+    (folder / "questions.sql").write_text("-- nothing yet\n\n")
+    words = ("synth", "--columns", "ward,age", "--epsilon", "1", "--workload", "questions.sql", "--explain")
+    assert "no question" in run(*words, code=2)

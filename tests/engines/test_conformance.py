@@ -116,7 +116,7 @@ def test_the_counts_of_a_synthetic_table_are_the_same(name, wide, opened):
     )
     attributes = attributes_of(rows.columns, {"age": 7, "cost": 9})
     bounded = counting(rows, attributes, dataset, sets=sets_of(4, wide=wide))
-    plan = SynthesisPlan(attributes=attributes, bounded=bounded, loss=PureLoss(epsilon=1))
+    plan = SynthesisPlan(attributes=attributes, bounded=bounded, loss=PureLoss(epsilon=1), dataset=dataset)
     expected = exact(opened("duckdb", "large"), plan)
     assert size_of(expected) > 100
     assert exact(opened(name, "large"), plan) == expected

@@ -11,9 +11,11 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import PureLoss
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth import synthesis
-from discreet.synth.domain import Domain
+from discreet.synth.domain import Domain, Marginal
+from discreet.synth.explicit import Halves
+from discreet.synth.measurement import Measurement
 from discreet.synth.synthesis import synthesise
-from discreet.synth.synthetic import Synthetic
+from discreet.synth.synthetic import Synthetic, decode_measurements, encode_measurements
 
 SMALL = Domain(sizes=(3, 4, 6), optional=(True, False, True))
 WIDE = Domain(sizes=(300, 400, 50, 2))
@@ -68,3 +70,25 @@ def test_other_bytes_are_refused(monkeypatch):
     for other in others:
         with pytest.raises(InvalidInput):
             Synthetic.decode(other)
+
+
+def test_very_many_questions_can_be_read_again(monkeypatch):
+    """A bit for each cell of a question: what was paid for must not be too large to be read."""
+    monkeypatch.setattr("discreet.synth.synthetic._LARGEST", 2**17)
+    chance = np.random.default_rng(3)
+    table = Marginal.full(Domain(sizes=(64, 64)), (0, 1))
+    questions = [
+        Measurement(
+            marginal=Halves(
+                attributes=table.attributes,
+                codes=table.codes,
+                table=table,
+                mask=chance.random(table.cells) < 0.5,
+            ),
+            counts=np.array([1.0, 2.0]),
+            variance=1.0,
+        )
+        for _ in range(100)
+    ]
+    for before, after in zip(questions, decode_measurements(encode_measurements(questions)), strict=True):
+        assert (before.marginal.mask == after.marginal.mask).all()

@@ -73,15 +73,20 @@ class SynthRequest:
             raise InvalidInput(
                 f"“{self.workload}” cannot be read.", remedy="Give a text file, one question a line."
             ) from None
-        return [line.strip() for line in lines if line.strip() and not line.strip().startswith("--")]
+        questions = [line.strip() for line in lines if line.strip() and not line.strip().startswith("--")]
+        if not questions:
+            raise InvalidInput(
+                f"There is no question in “{self.workload}”.", remedy="Write one a line, or leave it out."
+            )
+        return questions
 
     def _bins(self) -> Bins:
         if self.bins is None:
             return None
-        if self.bins.strip().isdigit():
+        if self.bins.strip().isdecimal():
             return int(self.bins)
         pairs = [part.partition("=") for part in self.bins.split(",")]
-        if not all(count.strip().isdigit() for _, _, count in pairs):
+        if not all(count.strip().isdecimal() for _, _, count in pairs):
             raise InvalidInput(
                 "--bins is a number, or a number for each of some columns.",
                 remedy="Write --bins 32, or --bins cost=20,age=16.",

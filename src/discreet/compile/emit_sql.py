@@ -277,10 +277,11 @@ class _Writer:
 
         In two steps, so that each expression is written once, however often its value is needed.
         """
-        expressions = [*used, *(key.expression for key in self._query.keys)]
+        needed = {i: key for i, key in enumerate(self._query.keys) if i in keys or not key.total}
+        expressions = [*used, *(key.expression for key in needed.values())]
         persons = not self._query.source.one_row_a_person
         source = relation_sql(self._query.source, self._tables, expressions, self._dialect, persons=persons)
-        computed = [f"{self._emit(key.expression)} AS g{i}" for i, key in enumerate(self._query.keys)]
+        computed = [f"{self._emit(key.expression)} AS g{i}" for i, key in needed.items()]
         computed += [f"{sql} AS {name}" for name, sql, _ in columns]
         rows = f"SELECT {', '.join(['p', *computed])} FROM ({source}) AS source"
         wanted = [] if condition is None else [f"({self._emit(condition)}) IS TRUE"]
@@ -292,8 +293,8 @@ class _Writer:
         finished = [sql if sql == name else f"{sql} AS {name}" for name, _, sql in columns]
         known = [
             f"({self._known_key(key, f'g{i}')})"
-            for i, key in enumerate(self._query.keys)
-            if key.values is not None
+            for i, key in needed.items()
+            if key.values is not None and not key.total
         ]
         return f"SELECT {', '.join(['p', *grouped, *finished])} FROM ({rows}) AS computed" + (
             f" WHERE {' AND '.join(known)}" if known else ""

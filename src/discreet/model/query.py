@@ -225,6 +225,8 @@ class GroupKey:
     expression: Expression
     values: tuple[KeyValue | None, ...] | None
     """All values, if they are public: each has a row in the answer, empty or not. None: private keys."""
+    total: bool = False
+    """Whether any row, whatever it holds, has one of the values: then nothing is to be checked."""
 
 
 class Aggregate(Enum):

@@ -86,7 +86,7 @@ def _of_measurements(measurements: Sequence[Measurement]) -> tuple[dict[str, Any
     for each in measurements:
         arrays += [code.astype("<i2") for code in each.marginal.codes]
         if isinstance(each.marginal, Halves):
-            arrays.append(each.marginal.mask.astype("|u1"))
+            arrays.append(np.packbits(each.marginal.mask))
         arrays.append(each.counts.astype("<f8"))
     return facts, arrays
 
@@ -98,7 +98,7 @@ def _measurements(facts: dict[str, Any], arrays: Iterator[NDArray[Any]]) -> list
         codes = tuple(next(arrays).astype(np.int32) for _ in attributes)
         marginal = Marginal(attributes=tuple(attributes), codes=codes)
         if question:
-            mask = next(arrays).astype(np.bool_)
+            mask = np.unpackbits(next(arrays), count=marginal.cells).astype(np.bool_)
             marginal = Halves(attributes=marginal.attributes, codes=codes, table=marginal, mask=mask)
         counts = next(arrays).astype(np.float64)
         found.append(Measurement(marginal=marginal, counts=counts, variance=variance))

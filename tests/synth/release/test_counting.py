@@ -36,7 +36,7 @@ def planned(*, wide=False, **settings):
     rows = resolve_rows(parse_sql(SQL), dataset, public_keys)
     attributes = attributes_of(rows.columns, {"age": 5, "cost": 3})
     bounded = counting(rows, attributes, dataset, sets=sets_of(3, wide=wide))
-    return SynthesisPlan(attributes=attributes, bounded=bounded, loss=PureLoss(epsilon=1))
+    return SynthesisPlan(attributes=attributes, bounded=bounded, loss=PureLoss(epsilon=1), dataset=dataset)
 
 
 def counted(plan, rows):
@@ -144,3 +144,10 @@ def test_an_empty_table_has_no_counts():
 def test_a_wide_table_is_counted_by_pairs_and_a_small_one_at_once():
     assert planned().bounded.query.sets == ((0, 1, 2),)
     assert planned(wide=True).bounded.query.sets == ((0,), (1,), (2,), *combinations(range(3), 2))
+
+
+def test_a_statement_reads_the_columns_of_its_own_table_only():
+    """Every row has a value of every attribute, so the others need not be looked at."""
+    for statement in emit_sql(planned(wide=True), {"visits": "visits"}, DUCKDB):
+        read = {name for name in ("ward", "age", "cost") if name in statement.sql}
+        assert len(read) == len(statement.keys)

@@ -7,7 +7,7 @@ from discreet.compile.parse_sql import parse_sql
 from discreet.compile.resolve import resolve
 from discreet.compile.rows import resolve_rows
 from discreet.synth.release.attributes import attributes_of
-from discreet.synth.release.masks import cells_where, readable
+from discreet.synth.release.masks import cells_where, readable, same_for_rows
 from tests.compile.clinic import Database, clinic, public_keys
 
 SQL = "SELECT ward, age, cost FROM visits"
@@ -59,3 +59,19 @@ def test_what_cells_cannot_tell_is_not_readable():
     assert readable(condition("age > 60 AND ward = 'north'"), columns) == (0, 1)
     assert readable(condition("cost > 1"), columns) is None  # within a bin
     assert readable(condition("note = 'x'"), columns) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("ward = 'north' OR age > 3", True),
+        ("ward IN ('north', 'south') AND NOT (age > 3)", True),
+        ("NOT (ward = 'north')", False),
+        ("ward <> 'north'", False),
+        ("ward IS NULL", False),
+        ("ward = 'elsewhere' OR age > 3", False),
+        ("age > 3 OR ward LIKE 'n%'", False),
+    ],
+)
+def test_what_undeclared_values_could_make_true_is_told_apart(text, same):
+    assert same_for_rows(condition(text), attributes()) is same

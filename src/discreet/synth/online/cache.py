@@ -8,11 +8,13 @@ never stored is used again; and what was stored is a fact for everybody, in the 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from threading import Lock
 
 import numpy as np
 
 from discreet.answers.released import Released
+from discreet.compile.calibrate import charge_for
 from discreet.compile.counts import Count
 from discreet.errors import LedgerClosed
 from discreet.ledger.ledger import Kind, Ledger
@@ -22,7 +24,7 @@ from discreet.synth.domain import Domain
 from discreet.synth.online.cached import CachedTable
 from discreet.synth.online.online import Buy, FromCache, Online, Pay, Step
 from discreet.synth.online.question import Question
-from discreet.synth.online.readings import Reading
+from discreet.synth.online.readings import Reading, amount
 from discreet.synth.online.stored import as_text, from_text
 
 NOTE = "Follows from noisy counts of the whole table, which other answers share."
@@ -50,15 +52,18 @@ class Cache:
         self._lock = Lock()
         self._known = _Known(table, version=0)
 
-    def ask(self, count: Count, request: Request) -> Asked | None:
-        """What a question takes; None if it is not for the cache."""
+    def ask(self, count: Count, request: Request, *, analyst: str) -> Asked | None:
+        """What a question takes of this analyst; None if it is not for the cache."""
         question = self.table.question(count)
         if question is None or not isinstance(request.price, Within):
             return None
         with self._lock:
             self._catch_up()
             step = self._known.online.decide(
-                question, within=request.price.error, confidence=request.confidence
+                question,
+                within=request.price.error,
+                confidence=request.confidence,
+                most_for_tables=self._most_for(analyst),
             )
             return Asked(count=count, question=question, step=step, key=self._key(step))
 
@@ -92,6 +97,15 @@ class Cache:
             case Buy():
                 return f"All counts by {names} are bought: then many questions about them are free."
         return "It is paid by itself, and helps to answer it again."
+
+    def _most_for(self, analyst: str) -> Fraction:
+        """What an analyst may pay for one question: by the policy, and by what is left."""
+        dataset = self.table.dataset
+        balance = self._ledger.balance(dataset.name)
+        spent = balance.analysts.get(analyst)
+        own = amount(balance.account.analyst_cap) - (amount(spent) if spent else 0)
+        cap = charge_for(dataset, dataset.question_epsilon)
+        return min(amount(cap), amount(balance.left), own)
 
     def _notes(self) -> tuple[str, ...]:
         source = self.table.bounded.query.source

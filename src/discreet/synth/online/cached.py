@@ -15,8 +15,7 @@ from discreet.compile.exact import Results
 from discreet.compile.parse_sql import parse_sql
 from discreet.compile.rows import resolve_rows, select_of
 from discreet.compile.scope import PublicKeys
-from discreet.model.expression import Literal
-from discreet.model.policy import Dataset, PrivateTable, ValueType
+from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import MOST_VALUES, Domain, Marginal
 from discreet.synth.online.online import Buy, Pay
@@ -24,9 +23,7 @@ from discreet.synth.online.question import MOST_CELLS, Question
 from discreet.synth.online.readings import Pricing, Reading
 from discreet.synth.release.attributes import Attribute, attributes_of, domain_of
 from discreet.synth.release.counting import Counted, counting, table_sensitivity, unit_of
-from discreet.synth.release.masks import cells_where, readable
-
-_TRUE = Literal(value=True, type=ValueType.BOOLEAN)
+from discreet.synth.release.masks import cells_where, readable, same_for_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +59,7 @@ class CachedTable:
     def question(self, count: Count) -> Question | None:
         """What is counted, in cells; None if the cached columns cannot tell."""
         chosen = readable(count.condition, self.attributes)
-        if chosen is None:
+        if chosen is None or not same_for_rows(count.condition, self.attributes):
             return None
         sizes = [self.attributes[i].size for i in chosen]
         if int(np.prod(sizes, dtype=object)) > MOST_CELLS:

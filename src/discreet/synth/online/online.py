@@ -174,8 +174,19 @@ class Online:
                 self._learn_single(question, Known(values=counts, spread=spread))
                 self._pay_rent(question, amount(self.pricing.loss(reading.noise, table=False)))
 
-    def decide(self, question: Question, *, within: Number, confidence: Number, values: int = 1) -> Step:
-        """What it takes to answer within ± `within` people. Reads no data, and no noisy count."""
+    def decide(
+        self,
+        question: Question,
+        *,
+        within: Number,
+        confidence: Number,
+        values: int = 1,
+        most_for_tables: Fraction | None = None,
+    ) -> Step:
+        """What it takes to answer within ± `within` people. Reads no data, and no noisy count.
+
+        Tables that cost more ε or ρ than `most_for_tables` are not bought.
+        """
         least = Fraction(1, self.pricing.unit)
         most, miss = float(in_range(within, "within", least, Fraction(2**60))), miss_of(confidence, values)
         energy = self._energy(question)
@@ -184,7 +195,9 @@ class Online:
             return FromCache(reach=known.reach(miss))
         most *= 1 - _MARGIN
         pay = self._pay(question, known, most, miss)
-        return self._buy(question, energy, most, miss, amount(pay.loss)) or pay
+        buy = self._buy(question, energy, most, miss, amount(pay.loss))
+        too_dear = buy and most_for_tables is not None and amount(buy.loss) > most_for_tables
+        return pay if buy is None or too_dear else buy
 
     def answer(self, question: Question) -> Estimate:
         """The best estimate there is. Free."""

@@ -77,7 +77,7 @@ def _kind(text: str, columns: int) -> Kind | None:
     name, _, order = text.strip().partition(" ")
     if name not in _KINDS:
         return None
-    if not order.strip().isdigit() or not 1 <= int(order) <= columns:
+    if order.strip() not in map(str, range(1, columns + 1)):
         raise QueryRefused(
             f"“{text.strip()[:60]}” does not say about how many columns at a time.",
             remedy=f"Write {name} 1, up to {name} {columns}.",

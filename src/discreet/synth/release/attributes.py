@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.compile.functions import build_call, range_of
+from discreet.compile.keys import integer_values
 from discreet.compile.rows import RowColumn
 from discreet.errors import InvalidInput, QueryRefused
 from discreet.model.exact import whole
@@ -113,9 +114,10 @@ class Attribute:
         """To group rows by: a value that was not declared is as good as none."""
         if isinstance(self.values, Binned):
             codes = range(self.values.count)
-            return GroupKey(name=self.name, expression=_bin(self.column, self.values), values=(*codes, None))
+            place = _bin(self.column, self.values)
+            return GroupKey(name=self.name, expression=place, values=(*codes, None), total=True)
         known = _declared(self.column, self.values)
-        return GroupKey(name=self.name, expression=known, values=(*self.values.values, None))
+        return GroupKey(name=self.name, expression=known, values=(*self.values.values, None), total=True)
 
     def drawn(self, codes: NDArray[np.integer], random: np.random.Generator) -> Values:
         """Values as they would stand in the table; masked where NULL."""
@@ -180,10 +182,17 @@ def _binned(expression: Expression, span: Range, most: int) -> Binned:
 
 def _declared(expression: Expression, listed: Listed) -> Expression:
     """The value, or NULL for one that is not listed."""
-    if expression.type is ValueType.BOOLEAN or range_of(expression) is not None:
+    if set(listed.values) == set(_possible(expression)):
         return expression
     literals = tuple(Literal(value=value, type=expression.type) for value in listed.values)
     return build_call("case", (build_call("in", (expression, *literals)), expression))
+
+
+def _possible(expression: Expression) -> Sequence[KeyValue]:
+    """All values that a truth value, or a whole number between bounds, can have whatever a row holds."""
+    if expression.type is ValueType.BOOLEAN:
+        return (False, True)
+    return integer_values(expression, MOST_VALUES) or ()
 
 
 def _bin(expression: Expression, binned: Binned) -> Expression:

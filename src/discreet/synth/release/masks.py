@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from discreet.compile.dialects.duckdb import DUCKDB
 from discreet.compile.functions import emit
-from discreet.model.expression import Expression, Field, fields_of
-from discreet.synth.release.attributes import Attribute, Listed
+from discreet.model.expression import Call, Expression, Field, Literal, fields_of
+from discreet.synth.release.attributes import Attribute, Listed, Values
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,6 +31,32 @@ def readable(condition: Expression, attributes: Sequence[Attribute]) -> tuple[in
     return tuple(sorted(listed[name] for name in names)) if names <= set(listed) else None
 
 
+def same_for_rows(condition: Expression, attributes: Sequence[Attribute]) -> bool:
+    """Whether it holds on a row exactly if it holds in the row's cell, also where a value is not declared.
+
+    The cell of such a row is that of NULL. So a column with undeclared values may only be compared with
+    declared ones, by = or IN, under nothing but AND and OR: false on the row, unknown in the cell, and these
+    never make something true of the one that they do not make of the other.
+    """
+    open_ended = {
+        attribute.column.name: attribute.values.values
+        for attribute in attributes
+        if isinstance(attribute.column, Field)
+        and isinstance(attribute.values, Listed)
+        and attribute.key().expression != attribute.column
+    }
+
+    def same(part: Expression) -> bool:
+        match part:
+            case Call(function="and" | "or", arguments=arguments):
+                return all(map(same, arguments))
+            case Call(function="=" | "in", arguments=(Field(name=name), *compared)) if name in open_ended:
+                return all(isinstance(each, Literal) and each.value in open_ended[name] for each in compared)
+        return not any(field.name in open_ended for field in fields_of(part))
+
+    return same(condition)
+
+
 def cells_where(
     condition: Expression, attributes: Sequence[Attribute], chosen: Sequence[int]
 ) -> NDArray[np.bool_]:
@@ -40,7 +66,7 @@ def cells_where(
     codes = np.unravel_index(cells, sizes) if sizes else ()
     random = np.random.default_rng(0)  # nothing is drawn: values are listed
     columns = {"cell": cells} | {
-        f"c{place}": attributes[i].drawn(code, random)
+        f"c{place}": _for_duckdb(attributes[i].drawn(code, random))
         for place, (i, code) in enumerate(zip(chosen, codes, strict=True))
     }
     names = {
@@ -54,6 +80,11 @@ def cells_where(
         found = connection.sql(f"SELECT ({truth}) IS TRUE AS holds FROM cells")  # noqa: S608  our own tree
         holds: NDArray[np.bool_] = np.asarray(found.fetchnumpy()["holds"], dtype=np.bool_)
     return holds
+
+
+def _for_duckdb(values: Values) -> Values:
+    """Days as timestamps at midnight, which a condition reads as days again."""
+    return values.astype("datetime64[us]") if values.dtype == np.dtype("datetime64[D]") else values
 
 
 @cache

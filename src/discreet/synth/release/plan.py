@@ -1,7 +1,7 @@
 """What a synthetic table will be made from, and its price: no data is read, and nothing is spent."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
@@ -29,6 +29,8 @@ from discreet.synth.worth import MOST_CELLS
 Advance: TypeAlias = Callable[[str, float], object]
 """Told what is being done, and about how much of everything is done."""
 
+_MOST_LISTED_COLUMNS = 32
+"""Of a domain whose records are listed: they are an axis each, and no more than 21 have several values."""
 _ROUNDS = 25
 """About as many as the tables of one order take to be fitted."""
 
@@ -40,6 +42,8 @@ class SynthesisPlan:
     attributes: tuple[Attribute, ...]
     bounded: Bounded
     loss: Charge
+    dataset: Dataset = field(repr=False)
+    """Whose people the bounds are right for."""
     wanted: tuple[Wanted, ...] = ()
     """Questions that it has to answer well; all tables of few columns if there are none."""
 
@@ -137,9 +141,15 @@ def plan_synthesis(
             remedy="Take fewer columns or wider bins; or leave the questions out.",
         )
     wide = domain.without(domain.optional).cells > MOST_CELLS and not wanted
+    if not wide and len(attributes) > _MOST_LISTED_COLUMNS:
+        raise QueryRefused(
+            f"Of these {len(attributes)} columns, most have one value only.",
+            remedy="Leave those out: their rows all say the same.",
+        )
     return SynthesisPlan(
         wanted=wanted,
         attributes=attributes,
         bounded=counting(rows, attributes, dataset, sets=sets_of(len(attributes), wide=wide)),
         loss=loss,
+        dataset=dataset,
     )
