@@ -144,6 +144,28 @@ def test_a_charge_stays_when_the_engine_fails_and_is_used_again(folder, monkeypa
     assert curator.budget().spent.rho == plan.loss.rho
 
 
+def test_who_watches_and_stops_gets_no_other_draw(folder):
+    """Nothing is told before what was drawn is stored: stopping and asking again shows the same."""
+    curator = curator_of(folder)
+    stored = []
+
+    def stops(what, share):
+        assert "round" in what
+        assert 0 <= share <= 1
+        stored.append(curator._ledger.stored_answer("clinic", key))
+        raise KeyboardInterrupt
+
+    table = curator.synthesize(SQL, epsilon=1, advance=stops)
+    key = table.receipt.key
+    with pytest.raises(KeyboardInterrupt):
+        table.rows(10)
+    assert stored[0][1] == table.encoded
+    again = curator.synthesize(SQL, epsilon=1)
+    assert again.repeated
+    assert again.encoded == table.encoded
+    assert len(again.rows(10)) == 10
+
+
 def test_very_many_columns_of_one_value_are_refused_before_anything_is_paid(tmp_path):
     names = [f"c{i}" for i in range(70)]
     same = ", ".join(f"'x' AS {name}" for name in names)
@@ -169,28 +191,6 @@ def test_a_table_is_checked_under_the_policy_that_it_was_made_under(folder, tmp_
     with pytest.raises(InvalidInput):
         curator.check_synthetic(table, epsilon=1)
     assert curator.budget().spent.rho == 0
-
-
-def test_who_watches_and_stops_gets_no_other_draw(folder):
-    """Nothing is told before what was drawn is stored: stopping and asking again shows the same."""
-    curator = curator_of(folder)
-    stored = []
-
-    def stops(what, share):
-        assert "round" in what
-        assert 0 <= share <= 1
-        stored.append(curator._ledger.stored_answer("clinic", key))
-        raise KeyboardInterrupt
-
-    table = curator.synthesize(SQL, epsilon=1, advance=stops)
-    key = table.receipt.key
-    with pytest.raises(KeyboardInterrupt):
-        table.rows(10)
-    assert stored[0][1] == table.encoded
-    again = curator.synthesize(SQL, epsilon=1)
-    assert again.repeated
-    assert again.encoded == table.encoded
-    assert len(again.rows(10)) == 10
 
 
 def test_which_values_there_are_does_not_depend_on_the_data(folder, tmp_path_factory):
