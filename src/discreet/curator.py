@@ -32,7 +32,7 @@ from discreet.compile.counts import plain_count
 from discreet.compile.dialects import DIALECTS
 from discreet.compile.emit_sql import Planned, Statement, emit_public_keys, emit_sql
 from discreet.compile.exact import Results
-from discreet.compile.explain import Explanation, explain, priced
+from discreet.compile.explain import Explanation, explain
 from discreet.compile.frame import Frame
 from discreet.compile.parse_sql import parse_sql
 from discreet.compile.release import release
@@ -144,7 +144,10 @@ class Curator:
         balance = self.budget()
         found = explain(plan, self.dataset, budget=balance.account.budget, left=balance.left)
         cached = self._asked_of_cache(plan)
-        return found if cached is None else _explained_by_cache(found, *cached, balance, self.dataset)
+        if cached is None:
+            return found
+        cache, asked = cached
+        return cache.explained(found, asked.step, balance)
 
     def plan_synthesis(
         self,
@@ -380,27 +383,6 @@ def _request(
 def _key(plan: Plan | SynthesisPlan) -> str:
     """The same for two questions exactly if the same would be run, at the same price."""
     return hashlib.sha256(repr(plan).encode()).hexdigest()
-
-
-def _explained_by_cache(
-    found: Explanation, cache: Cache, asked: Asked, balance: Balance, dataset: Dataset
-) -> Explanation:
-    """What the cache makes of a question: its price, and the way it goes."""
-    step = asked.step
-    nothing = (
-        PureLoss(epsilon=Fraction(0))
-        if dataset.delta == 0
-        else ConcentratedLoss(rho=Fraction(0), delta=Fraction(0))
-    )
-    return priced(
-        found,
-        nothing if isinstance(step, FromCache) else step.loss,
-        dataset,
-        budget=balance.account.budget,
-        left=balance.left,
-        way=cache.way(step),
-        reach=step.reach,
-    )
 
 
 def _fingerprint(dataset: Dataset) -> str:

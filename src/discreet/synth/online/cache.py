@@ -16,8 +16,10 @@ import numpy as np
 from discreet.answers.released import Released
 from discreet.compile.calibrate import charge_for
 from discreet.compile.counts import Count
+from discreet.compile.explain import Explanation, priced
 from discreet.errors import LedgerClosed
-from discreet.ledger.ledger import Kind, Ledger
+from discreet.ledger.ledger import Balance, Kind, Ledger
+from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
 from discreet.synth.domain import Domain
@@ -29,6 +31,7 @@ from discreet.synth.online.stored import as_text, from_text
 
 NOTE = "Follows from noisy counts of the whole table, which other answers share."
 WEIGHT_NOTE = "People with more than {rows} rows count for less, also if few of their rows are asked about."
+_NOTHING = (PureLoss(epsilon=Fraction(0)), ConcentratedLoss(rho=Fraction(0), delta=Fraction(0)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,20 @@ class Cache:
         )
         return receipt, released
 
-    def way(self, step: Step) -> str:
+    def explained(self, found: Explanation, step: Step, balance: Balance) -> Explanation:
+        """What the cache makes of a question that was explained without it: its price, and its way."""
+        dataset = self.table.dataset
+        return priced(
+            found,
+            _NOTHING[dataset.delta > 0] if isinstance(step, FromCache) else step.loss,
+            dataset,
+            budget=balance.account.budget,
+            left=balance.left,
+            way=self._way(step),
+            reach=step.reach,
+        )
+
+    def _way(self, step: Step) -> str:
         """How a question will be answered, in words."""
         names = " and ".join(self.table.attributes[i].name for i in getattr(step, "attributes", ()))
         match step:
