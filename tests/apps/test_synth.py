@@ -129,6 +129,8 @@ def test_a_workload_from_a_file(folder):
         ([*SYNTH, "--output", "out.parquet", "--where", "age > 3; DROP TABLE visits"], "exactly one SELECT"),
         ([*SYNTH, "--output", "out.parquet", "--workload", "none.sql"], "cannot be read"),
         ([*SYNTH, "--output", "out.parquet", "--check-epsilon", "1"], "--report"),
+        ([*SYNTH, "--output", "o.csv", "--report", "o.html", "--check-epsilon", "nan"], "finite"),
+        ([*SYNTH, "--output", "o.csv", "--report", "o.html", "--check-epsilon", "1e6"], "at most"),
         (["synth", "--columns", "ward,note", "--epsilon", "1", "--output", "o.csv"], "not public"),
         (["synth", "--columns", "ward", "--output", "o.csv"], "one price"),
         (["synth", "--columns", "", "--epsilon", "1", "--output", "o.csv"], "column"),

@@ -101,14 +101,17 @@ def make_synthetic(
     if not only_explain:
         _check_files(request)
     with open_curator(policy, analyst=analyst) as curator:
-        found = curator.explain_synthesis(**request.question(curator.dataset))
+        question = request.question(curator.dataset)
+        found = curator.explain_synthesis(**question)
+        if request.check_epsilon is not None:  # a price that is refused is refused now
+            curator.plan_synthesis(**question | {"epsilon": request.check_epsilon, "rho": None})
         if only_explain:
             show_explanation(found, as_json=as_json)
             return
         if not as_json:
             _warn(found)
         with _watching() as (curator.watch, advance):
-            made = curator.synthesize(**request.question(curator.dataset), advance=advance)
+            made = curator.synthesize(**question, advance=advance)
             len(made)  # is fitted while somebody can watch
         _write(made, request, curator)
     _show(made, request, as_json=as_json)
