@@ -255,8 +255,8 @@ def test_two_who_want_the_same_at_once_pay_once_and_hear_the_same(folder, monkey
     asked = []
     plain = Cache.ask
 
-    def in_between(self, count, request, *, analyst):
-        found = plain(self, count, request, analyst=analyst)
+    def in_between(self, count, request, **others):
+        found = plain(self, count, request, **others)
         if not asked:
             asked.append(found)
             asked.append(bob.ask(OLD, within=WITHIN))
@@ -275,6 +275,25 @@ def test_the_budget_holds(folder):
         curator.ask("SELECT count(*) FROM visits WHERE age > 5", within=20)
     assert curator.ask(OLD, within=20).cached  # what is known is free also at the end
     assert curator.budget().spent.epsilon <= Fraction(1, 2)
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+@pytest.mark.parametrize("within", [1, 2, 5, 20, 60])
+def test_no_question_is_much_dearer_than_without_a_cache(tmp_path, delta, within):
+    """Also where each person has one row, and an error of a person or two uses that counts are whole."""
+    rows = "SELECT range AS patient, range % 10 AS age FROM range(1000)"
+    duckdb.sql(f"COPY ({rows}) TO '{tmp_path}/visits.parquet'")
+    policy = POLICY.format(epsilon=100, delta=delta, columns='["age"]').partition(
+        "[tables.visits.columns.cost]"
+    )
+    (tmp_path / "clinic.toml").write_text(policy[0].replace("max_rows = 2", "unique = true"))
+    curator = curator_of(tmp_path)
+    alone, found = curator.plan(OLD, within=within).loss, curator.explain(OLD, within=within).loss
+    amounts = [loss.epsilon if delta == "0" else loss.rho for loss in (found, alone)]
+    assert amounts[0] <= amounts[1] * Fraction(5, 4)
+    charged = curator.ask(OLD, within=within).charged
+    paid = charged.epsilon if delta == "0" else charged.rho
+    assert float(paid) == pytest.approx(float(amounts[0]), rel=1e-6)
 
 
 @pytest.mark.parametrize("cap", ["per_question", "per_analyst"])

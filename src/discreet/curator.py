@@ -273,7 +273,7 @@ class Curator:
             cached = CachedTable.of(table, self.dataset, self._keys_of_public_table)
             self._caches[table.name] = Cache(cached, self._ledger)
         cache = self._caches[table.name]
-        asked = cache.ask(count, plan.request, analyst=self.analyst)
+        asked = cache.ask(count, plan.request, analyst=self.analyst, direct=plan.loss)
         return None if asked is None else (cache, asked)
 
     def _ask_cache(self, sql: str, plan: Plan, cache: Cache, asked: Asked) -> Answer:

@@ -26,11 +26,14 @@ from discreet.synth.domain import Domain
 from discreet.synth.online.cached import CachedTable
 from discreet.synth.online.online import Buy, FromCache, Online, Pay, Step
 from discreet.synth.online.question import Question
-from discreet.synth.online.readings import Reading, amount
+from discreet.synth.online.readings import Price, Reading, amount
 from discreet.synth.online.stored import as_text, from_text
 
 NOTE = "Follows from noisy counts of the whole table, which other answers share."
 WEIGHT_NOTE = "People with more than {rows} rows count for less, also if few of their rows are asked about."
+MOST_OVER_DIRECT = Fraction(5, 4)
+"""A payment may be dearer than the direct answer, as it also serves later ones. Where the error is hardly
+more than a person it would be much dearer: an estimate makes no use of counts being whole."""
 _NOTHING = (PureLoss(epsilon=Fraction(0)), ConcentratedLoss(rho=Fraction(0), delta=Fraction(0)))
 
 
@@ -55,8 +58,8 @@ class Cache:
         self._lock = Lock()
         self._known = _Known(table, version=0)
 
-    def ask(self, count: Count, request: Request, *, analyst: str) -> Asked | None:
-        """What a question takes of this analyst; None if it is not for the cache."""
+    def ask(self, count: Count, request: Request, *, analyst: str, direct: Price) -> Asked | None:
+        """What a question takes of this analyst; None if it is not for the cache, or dearer than directly."""
         question = self.table.question(count)
         if question is None or not isinstance(request.price, Within):
             return None
@@ -68,6 +71,8 @@ class Cache:
                 confidence=request.confidence,
                 most_for_tables=self._most_for(analyst),
             )
+            if isinstance(step, Pay) and amount(step.loss) > MOST_OVER_DIRECT * amount(direct):
+                return None
             return Asked(count=count, question=question, step=step, key=self._key(step))
 
     def answer(self, asked: Asked, request: Request) -> tuple[Receipt, Released]:
