@@ -63,15 +63,16 @@ class Cache:
         question = self.table.question(count)
         if question is None or not isinstance(request.price, Within):
             return None
+        most = self._most_for(analyst)
         with self._lock:
             self._catch_up()
             step = self._known.online.decide(
                 question,
                 within=request.price.error,
                 confidence=request.confidence,
-                most_for_tables=self._most_for(analyst),
+                most_for_tables=most,
             )
-            if isinstance(step, Pay) and amount(step.loss) > MOST_OVER_DIRECT * amount(direct):
+            if isinstance(step, Pay) and amount(step.loss) > min(most, MOST_OVER_DIRECT * amount(direct)):
                 return None
             return Asked(count=count, question=question, step=step, key=self._key(step))
 
