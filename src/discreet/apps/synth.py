@@ -20,6 +20,7 @@ from discreet.curator import Curator
 from discreet.engines.running import Watch
 from discreet.errors import InvalidInput
 from discreet.model.policy import Dataset, PrivateTable
+from discreet.model.privacy import PureLoss
 from discreet.synth.release.attributes import Bins
 from discreet.synth.release.explain import SynthesisExplanation
 from discreet.synth.release.plan import Advance
@@ -183,8 +184,9 @@ def show_explanation(found: SynthesisExplanation, *, as_json: bool) -> None:
         return
     console = Console(highlight=False, emoji=False)
     console.print(
-        f"Costs [bold]{charge_text(found.loss)}[/] (ε = {found.epsilon:.4g}),"
-        f" {found.share:.1%} of the budget. Nothing has been spent."
+        f"Costs [bold]{charge_text(found.loss)}[/]"
+        + ("" if isinstance(found.loss, PureLoss) else f" (ε = {found.epsilon:.4g})")
+        + f", {found.share:.1%} of the budget. Nothing has been spent."
     )
     console.print(f"{found.cells:,} different records are possible; {found.form}.")
     if found.questions:

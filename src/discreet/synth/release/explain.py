@@ -6,7 +6,7 @@ better, as tables correct each other; it cannot be much better where a table dro
 """
 
 from dataclasses import dataclass
-from math import pi, sqrt
+from math import log, pi, sqrt
 
 from discreet.answers.wording import charge_text
 from discreet.compile.calibrate import Charge, budget_of
@@ -21,7 +21,8 @@ from discreet.synth.synthesis import Stage, stages_of
 from discreet.synth.worth import MOST_CELLS
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-_AT_95 = 1.96
+_AT_95 = {False: 1.96, True: log(20) / sqrt(2)}
+"""Standard deviations that 95 % of the noise is within: Gaussian, and pure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +104,7 @@ def explain_synthesis(plan: SynthesisPlan, dataset: Dataset) -> SynthesisExplana
             form="each will have a weight",
             stages=(),
             questions=workload_of(plan.wanted, domain).questions,
-            question_error=_AT_95 * _round_deviation(plan),
+            question_error=_reach(plan.loss) * _round_deviation(plan),
         )
     stages = stages_of(domain, loss=plan.loss, sensitivity=plan.sensitivity, unit=plan.unit)
     small = domain.without(domain.optional).cells <= MOST_CELLS
@@ -113,16 +114,16 @@ def explain_synthesis(plan: SynthesisPlan, dataset: Dataset) -> SynthesisExplana
         share=float(_amount(plan.loss) / _amount(budget)),
         cells=domain.cells,
         form="each will have a weight" if small else "a sample of them will stand for the data",
-        stages=tuple(map(_explained, stages)),
+        stages=tuple(_explained(stage, _reach(plan.loss)) for stage in stages),
     )
 
 
-def _explained(stage: Stage) -> ExplainedStage:
+def _explained(stage: Stage, reach: float) -> ExplainedStage:
     moved = stage.cells / stage.tables * stage.sigma / sqrt(2 * pi)
     return ExplainedStage(
         order=stage.order,
         tables=stage.tables,
-        error=_AT_95 * stage.sigma,
+        error=reach * stage.sigma,
         shares=tuple(moved / size for size in SIZES),
     )
 
@@ -132,6 +133,10 @@ def _round_deviation(plan: SynthesisPlan) -> float:
     each = currency.total / FIRST_ROUNDS * (1 - currency.selecting)
     one = Sensitivity.scalar(plan.sensitivity.linf, plan.sensitivity.neighbours)
     return sqrt(variance(currency.noise(each, one))) / plan.unit
+
+
+def _reach(loss: Charge) -> float:
+    return _AT_95[isinstance(loss, PureLoss)]
 
 
 def _amount(loss: Charge) -> float:
