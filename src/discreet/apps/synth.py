@@ -15,6 +15,7 @@ from rich.table import Table
 from discreet.answers.wording import charge_text, number_text
 from discreet.apps.answer_view import charge_json
 from discreet.apps.session import open_curator
+from discreet.compile.calibrate import Charge
 from discreet.compile.rows import select_of
 from discreet.curator import Curator
 from discreet.engines.running import Watch
@@ -115,7 +116,8 @@ def make_synthetic(
             made = curator.synthesize(**question, advance=advance)
             len(made)  # is fitted while somebody can watch
         _write(made, request, curator)
-    _show(made, request, as_json=as_json)
+        left = curator.budget().left
+    _show(made, request, left, as_json=as_json)
 
 
 def _check_files(request: SynthRequest) -> None:
@@ -158,7 +160,7 @@ def _write(made: SyntheticTable, request: SynthRequest, curator: Curator) -> Non
         request.report.write_text(text, encoding="utf-8")
 
 
-def _show(made: SyntheticTable, request: SynthRequest, *, as_json: bool) -> None:
+def _show(made: SyntheticTable, request: SynthRequest, left: Charge, *, as_json: bool) -> None:
     if as_json:
         facts = {
             "output": str(request.output),
@@ -166,7 +168,7 @@ def _show(made: SyntheticTable, request: SynthRequest, *, as_json: bool) -> None
             "columns": list(made.columns),
             "rows": request.rows or len(made),
             "charged": charge_json(made.charged, free=made.repeated),
-            "left": charge_json(made.left),
+            "left": charge_json(left),
             "receipt": {"number": made.receipt.number, "repeated": made.repeated},
         }
         sys.stdout.write(json.dumps(facts, ensure_ascii=False) + "\n")
@@ -176,6 +178,8 @@ def _show(made: SyntheticTable, request: SynthRequest, *, as_json: bool) -> None
     if request.report is not None:
         console.print(f"How good they are is in {request.report}.", markup=False)
     console.print(made.price(), markup=False)
+    if request.check_epsilon is not None:
+        console.print(f"After the check with the data, {charge_text(left)} is left.", markup=False)
 
 
 def show_explanation(found: SynthesisExplanation, *, as_json: bool) -> None:
