@@ -1,8 +1,8 @@
 """The tutorial about a synthetic table: what it says to type is typed, in order.
 
 What does not depend on noise comes out as shown. Answers that were asked for are within ten stated errors of
-those shown, and synthetic counts within 700 of the real ones: below 10⁻¹² for the former; the latter have no
-stated error, but 700 people are fifteen times the noise of a count.
+those shown, and synthetic counts within 2,000 of the real ones: below 10⁻¹² for the former; the latter have
+no stated error, but of the one that is far off, by 150 to 450 people, it is more than ten times the spread.
 """
 
 import re
@@ -64,7 +64,7 @@ def compare_numbers(found, shown):
         assert mine[:38] == other[:38]
         assert (real, error) == (numbers(other)[0], numbers(other)[3])
         assert abs(direct - numbers(other)[2]) <= 10 * error
-        assert abs(synthetic - real) < 700
+        assert abs(synthetic - real) < 2_000
 
 
 def numbers(line):
