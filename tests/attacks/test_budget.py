@@ -138,7 +138,7 @@ def test_d2_the_attack_works_where_there_is_no_budget_to_speak_of(tmp_path):
 
 @pytest.mark.parametrize("failure", [EngineFailed("x", remedy="y"), KeyboardInterrupt(), MemoryError()])
 def test_d5_there_is_no_refund_for_a_question_that_failed(clinic, monkeypatch, failure):
-    def fails(*_):
+    def fails(*_, **__):
         raise failure
 
     with monkeypatch.context() as patched:

@@ -222,8 +222,8 @@ def test_b6_a_failure_with_exact_numbers_in_hand_shows_them_in_no_frame(tmp_path
     owner = DuckDBEngine if step == "run" else SqliteLedger
     honest = getattr(owner, step)
 
-    def fails_after(*args):
-        result = honest(*args)
+    def fails_after(*args, **named):
+        result = honest(*args, **named)
         raise MemoryError if result is not None else AssertionError
 
     monkeypatch.setattr(owner, step, fails_after)
