@@ -129,9 +129,9 @@ def test_the_sql_of_the_reference_does_what_it_says(postgres_server, tmp_path):
     page = (DOCS / "reference" / "ledger.md").read_text()
     make_schema, give_away = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     with psycopg.connect(postgres_server.url, autocommit=True) as administrator:
-        administrator.execute("CREATE DATABASE clinic")
-    url = postgres_server.url_of("clinic", role="curator") + "#discreet"
-    with psycopg.connect(postgres_server.url_of("clinic"), autocommit=True) as administrator:
+        administrator.execute("CREATE DATABASE clinic_with_ledger")
+    url = postgres_server.url_of("clinic_with_ledger", role="curator") + "#discreet"
+    with psycopg.connect(postgres_server.url_of("clinic_with_ledger"), autocommit=True) as administrator:
         administrator.execute(make_schema)
         with PostgresLedger(url, anchor=tmp_path / "anchor") as ledger:
             ledger.open_account(account())
