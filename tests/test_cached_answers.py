@@ -268,6 +268,18 @@ def test_two_who_want_the_same_at_once_pay_once_and_hear_the_same(folder, monkey
     assert ann.budget().spent.rho == asked[1].charged.rho
 
 
+def test_the_same_measurement_after_others_is_another_charge(folder):
+    """Under the key of the first it would be charged once, and read once, for two."""
+    curator = curator_of(folder)
+    curator.ask(OLD, within=WITHIN)
+    cache = curator._caches["visits"]
+    _, asked = curator._asked_of_cache(curator.plan(OLD, within=WITHIN / 2))
+    assert cache._key(asked.step) == asked.key
+    curator.ask("SELECT count(*) FROM visits WHERE age > 5", within=WITHIN)
+    cache._catch_up()
+    assert cache._key(asked.step) != asked.key
+
+
 def test_the_budget_holds(folder):
     curator = curator_of(folder, epsilon=0.5, delta=0)
     curator.ask(OLD, within=20)

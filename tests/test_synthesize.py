@@ -8,10 +8,13 @@ import pytest
 from discreet.apps.session import open_curator
 from discreet.audit.statistics import epsilon_lower_bound
 from discreet.errors import BudgetExceeded, EngineFailed, InvalidInput, QueryRefused
+from discreet.ledger.ledger import Kind
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
+from discreet.synth.measurement import noise, part
 from discreet.synth.release.plan import SynthesisPlan
+from discreet.synth.synthetic import decode_measurements
 
 POLICY = """
 [dataset]
@@ -178,6 +181,27 @@ def test_very_many_columns_of_one_value_are_refused_before_anything_is_paid(tmp_
         curator.synthesize(f"SELECT {', '.join(names)} FROM visits", epsilon=1)
     assert curator.budget().spent.rho == 0
     assert len(curator.synthesize(f"SELECT {', '.join(names[:32])} FROM visits", epsilon=10).rows(5)) == 5
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_a_check_against_the_data_is_charged_and_its_noise_is_what_it_paid_for(folder, delta):
+    curator = curator_of(folder, delta=delta)
+    table = curator.synthesize(SQL, epsilon=1)
+    before = curator.budget().left
+    quality = curator.check_synthetic(table, epsilon=0.5)
+    assert quality.independent
+    charge = [entry for entry in curator._ledger.entries("clinic") if entry.kind is Kind.CHARGED][-1]
+    paid = charge.taken.loss
+    assert paid == curator.plan_synthesis(SQL, epsilon=0.5).loss
+    assert curator.budget().left != before
+    _, stored = curator._ledger.stored_answer("clinic", charge.key)
+    measured = decode_measurements(stored)
+    assert len(measured) == len(quality.tables)
+    each = noise(part(paid, Fraction(1, len(measured))), table.plan.sensitivity, table.plan.unit)
+    assert {measurement.variance for measurement in measured} == {each}
+    left = curator.budget().left
+    assert curator.check_synthetic(table, epsilon=0.5).tables[0].distance == quality.tables[0].distance
+    assert curator.budget().left == left
 
 
 def test_a_table_is_checked_under_the_policy_that_it_was_made_under(folder, tmp_path_factory):
