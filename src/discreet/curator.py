@@ -30,7 +30,7 @@ from discreet.compile.calibrate import (
 )
 from discreet.compile.counts import plain_count
 from discreet.compile.dialects import DIALECTS
-from discreet.compile.emit_sql import Planned, Statement, emit_public_keys, emit_sql
+from discreet.compile.emit_sql import emit_public_keys, emit_sql
 from discreet.compile.exact import Results
 from discreet.compile.explain import Explanation, explain
 from discreet.compile.frame import Frame
@@ -39,6 +39,7 @@ from discreet.compile.release import release
 from discreet.compile.resolve import resolve
 from discreet.compile.rows import resolve_rows
 from discreet.compile.scope import nearest
+from discreet.compile.statement import Planned, Statement
 from discreet.engines.engine import Engine
 from discreet.engines.running import Watch
 from discreet.errors import InvalidInput

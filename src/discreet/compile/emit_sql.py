@@ -10,52 +10,20 @@ from one statement, however many ways of weighing there are in it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Protocol
 
-from discreet.compile.bound import Bounded
 from discreet.compile.dialects.dialect import Dialect
 from discreet.compile.emit_relation import relation_sql
 from discreet.compile.emit_weights import by_squares, most_of_whole, weight_sql
 from discreet.compile.functions import emit, emit_steps, range_of
 from discreet.compile.parameters import Parameters
 from discreet.compile.parts import DistinctCount, Histogram, Scores, WeightedSum
+from discreet.compile.statement import Planned, Statement
 from discreet.compile.weights import Unit, Weight
-from discreet.model.expression import Expression, Field, Literal, Parameter
+from discreet.model.expression import Expression, Field, Literal
 from discreet.model.policy import ValueType
 from discreet.model.query import GroupKey
-
-
-class Planned(Protocol):
-    """Whatever knows what is to be summed."""
-
-    @property
-    def bounded(self) -> Bounded: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """One pass over the data. Its result has columns k0, k1, … for keys, and s0, s1, … or leaf and s0, …"""
-
-    sql: str
-    grouping_set: int
-    keys: tuple[int, ...]
-    """Which keys of the question the columns k0, k1, … are, by their positions."""
-    parts: tuple[int, ...]
-    """Which parts of the plan the columns s0, s1, … are."""
-    by_leaf: bool
-    """Whether there is a row for each key and bin, as for a histogram."""
-    slices: tuple[str, ...] = ()
-    """The same for some people each, to be run at once: their results add up to those of `sql`. None where
-    the database gains nothing by it."""
-    parameters: tuple[Parameter, ...] = ()
-    """What $1, $2, … stand for, in all statements of the question; none where constants are quoted."""
-
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """What is run."""
-        return self.slices or (self.sql,)
 
 
 def emit_sql(plan: Planned, tables: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.compile.calibrate import Plan
-from discreet.compile.emit_sql import Statement
+from discreet.compile.statement import Statement
 from discreet.model.policy import KeyValue, ValueType
 from discreet.model.query import GroupKey, Query
 
