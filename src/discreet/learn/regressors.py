@@ -15,7 +15,7 @@ from discreet.learn.encoding import Floats, on_grid
 from discreet.learn.fitting import fit_by_descent
 from discreet.learn.linear import Regression, regress
 from discreet.learn.losses import Poisson, Squared, Table
-from discreet.learn.statistics import products
+from discreet.learn.statistics import product_sums, release_products
 from discreet.model.exact import confidence_level, within
 from discreet.noise.tails import gaussian_magnitude
 
@@ -39,7 +39,7 @@ class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
             values = np.hstack([np.ones((len(x), 1)), scaled, targets[:, None]])
             whole = on_grid(values, np.zeros(1), np.ones(1))
             found = regress(
-                products(people.rows(whole), account, Fraction(1)),
+                release_products(product_sums(people.rows(whole), account.order), account, Fraction(1)),
                 penalty=penalty,
                 intercept=self.fit_intercept,
             )
