@@ -24,13 +24,15 @@ MOST_FOR_STATISTICS = 300
 """Features up to which sums of products are noisier than descent by less than they are worth."""
 
 
-class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
+class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
+    """What linear regression and ridge regression share."""
+
     target_bounds: Any
     solver: Any
     steps: Any
     clip: Any
 
-    def fit(self, X: object, y: object, groups: object = None) -> "_LeastSquares":  # noqa: N803
+    def fit(self, X: object, y: object, groups: object = None) -> "LeastSquares":  # noqa: N803
         """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
         own.
 
@@ -109,7 +111,7 @@ class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         return _closeness(self._row_margins(X)[:, 0], y, self.target_bounds)
 
 
-class LinearRegression(_LeastSquares):
+class LinearRegression(LeastSquares):
     """Linear regression.
 
     Privacy
@@ -150,7 +152,7 @@ class LinearRegression(_LeastSquares):
         self.neighbours = neighbours
 
 
-class Ridge(_LeastSquares):
+class Ridge(LeastSquares):
     """Linear regression with the penalty alpha·‖coefficients‖², of features and target scaled by their
     bounds.
 
