@@ -9,10 +9,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from discreet.accounting.amplification import sampling_rate
 from discreet.errors import InvalidInput
 from discreet.learn.account import Account, loss_of
 from discreet.learn.declared import Scaling, feature_scaling
-from discreet.learn.encoding import Floats, People, person_weights
+from discreet.learn.encoding import Floats, People, person_weights, persons
+from discreet.learn.fitting import FOR_MOMENTS, expected_steps
+from discreet.learn.sampled import SampledAccount
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import Loss
 
@@ -33,6 +36,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     fit_intercept: Any
     rows_per_person: Any
     neighbours: Any
+    batch: Any = None
 
     loss_: Loss
     coef_: Floats
@@ -51,13 +55,31 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def _prepare(self, x: Floats, groups: object) -> tuple[Floats, Scaling, People, Account]:
         """Features between −1 and 1, the rows' weights, and the account that pays for the fit."""
-        total = getattr(self, "_total", None) or loss_of(self.epsilon, self.delta, self.noise)
-        account = Account(total, neighbours=relation(self.neighbours))
         scaling = feature_scaling(self.bounds, x.shape[1], getattr(self, "feature_names_in_", None))
         ids = None if groups is None else np.asarray(groups)
         weights = person_weights(ids, len(x), self.rows_per_person)
         people = People(weights=weights, rows_per_person=self.rows_per_person)
-        return scaling.apply(x), scaling, people, account
+        return scaling.apply(x), scaling, people, self._account(ids, len(x))
+
+    def _account(self, ids: NDArray[Any] | None, count: int) -> Account:
+        """One that sees everyone in each step, or a sample of them."""
+        total, neighbours = getattr(self, "_total", None), relation(self.neighbours)
+        if self.batch is None:
+            return Account(total or loss_of(self.epsilon, self.delta, self.noise), neighbours=neighbours)
+        if total is not None:
+            raise InvalidInput(
+                "A fit on samples cannot be one of several that share a budget.", remedy="Give batch=None."
+            )
+        return SampledAccount(
+            self.epsilon,
+            self.delta,
+            self.noise,
+            rate=self.batch,
+            people=np.arange(count) if ids is None else persons(ids),
+            steps=getattr(self, "steps", None) or expected_steps(sampling_rate(self.batch, "batch")),
+            share=1 - FOR_MOMENTS,
+            neighbours=neighbours,
+        )
 
     def _keep(self, account: Account, rows: float, steps: int) -> None:
         self.loss_ = account.spent()

@@ -97,6 +97,7 @@ class LogisticRegression(_Classifier):
         noise: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         penalty: float = 0.0,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
@@ -109,6 +110,7 @@ class LogisticRegression(_Classifier):
         self.noise = noise
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
@@ -147,6 +149,7 @@ class LinearSVC(_Classifier):
         noise: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         penalty: float = 0.0,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
@@ -159,6 +162,7 @@ class LinearSVC(_Classifier):
         self.noise = noise
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person

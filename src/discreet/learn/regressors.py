@@ -34,8 +34,9 @@ class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         low, high = target_range(self.target_bounds)
         middle, half = (low + high) / 2, (high - low) / 2
         targets = np.clip((finite_targets(given) - middle) / half, -1, 1)
+        solver = solver_of(self.solver, x.shape[1], self.batch)
         scaled, scaling, people, account = self._prepare(x, groups)
-        if solver_of(self.solver, x.shape[1]) == "statistics":
+        if solver == "statistics":
             values = np.hstack([np.ones((len(x), 1)), scaled, targets[:, None]])
             whole = on_grid(values, np.zeros(1), np.ones(1))
             found = regress(
@@ -111,6 +112,7 @@ class LinearRegression(_LeastSquares):
         solver: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
         neighbours: str = "add_remove",
@@ -123,6 +125,7 @@ class LinearRegression(_LeastSquares):
         self.solver = solver
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
@@ -156,6 +159,7 @@ class Ridge(_LeastSquares):
         solver: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
         neighbours: str = "add_remove",
@@ -169,6 +173,7 @@ class Ridge(_LeastSquares):
         self.solver = solver
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
@@ -195,6 +200,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         noise: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         penalty: float = 0.0,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
@@ -207,6 +213,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.noise = noise
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
@@ -262,9 +269,14 @@ def _closeness(predicted: Floats, y: object, bounds: object) -> Floats:
     return 1 - error * error
 
 
-def solver_of(solver: str, width: int) -> str:
+def solver_of(solver: str, width: int, batch: object) -> str:
     if solver not in ("auto", "statistics", "descent"):
         raise InvalidInput("There is no such solver.", remedy='Give "auto", "statistics" or "descent".')
     if solver == "auto":
-        return "statistics" if width <= MOST_FOR_STATISTICS else "descent"
+        solver = "statistics" if width <= MOST_FOR_STATISTICS else "descent"
+    if solver == "statistics" and batch is not None:
+        raise InvalidInput(
+            "Sums of products take everyone at once: they have no batch.",
+            remedy='Leave batch out, which is more accurate, or give solver="descent".',
+        )
     return solver
