@@ -129,11 +129,11 @@ def test_one_person_moves_a_step_by_no_more_than_its_claim_and_only_if_sampled(k
 
 
 def test_fits_on_samples_learn():
-    """0.85 is the best there is; 0.8 is far below what noise and samples take off, 0.5 is a guess."""
+    """0.8555 is the best there is, from which noise takes off 10⁻⁴; 0.5 is a guess."""
     x, margin, y = table(20_000)
     for settings in ({}, {"batch": 0.01}, {"neighbours": "replace_one"}, {"delta": 0, "epsilon": 8}):
         model = some(learn.LogisticRegression, **settings).fit(x, y)
-        assert roc_auc_score(y, model.decision_function(x)) > 0.8
+        assert roc_auc_score(y, model.decision_function(x)) > 0.84
     assert some(learn.LinearSVC).fit(x, y).score(x, y) > 0.75
     target = margin + np.random.default_rng(2).normal(size=len(margin))
     for kind in (learn.LinearRegression, learn.Ridge):
@@ -182,6 +182,41 @@ def test_own_gradients_descend_on_samples(monkeypatch):
     people = np.arange(20_000) // 4
     learn.PrivateDescent(**settings, batch=0.2, rows_per_person=4).run(np.zeros(2), x, x[:, 0], people)
     assert accounts[2]._persons == 5000
+
+
+def test_a_step_on_a_sample_goes_as_far_as_its_mean_gradient_says():
+    """One step of own gradients that are all 1; and one of a model, which is shorter by the root of the rate.
+
+    A mean over 4000 rows is off by a third with probability below 10⁻¹⁰⁰ (own), below 10⁻⁹ (the model).
+    """
+    settings = {"gradient": lambda w, x, y: 0 * w + x, "epsilon": 1e4, "clip": 1.0, "rows": 20_000}
+    descent = learn.PrivateDescent(**settings, steps=1, batch=0.2)
+    found = descent.run(np.zeros(1), np.ones((20_000, 1)), np.zeros(20_000))
+    assert found.weights == pytest.approx([-1], rel=1 / 3)
+    x, _, y = table(16_000)
+    one = {"epsilon": 1e4, "steps": 1, "clip": 1.0}
+    everyone = some(learn.LogisticRegression, batch=None, **one).fit(x, y).coef_[0, :2]
+    sampled = some(learn.LogisticRegression, batch=0.25, **one).fit(x, y).coef_[0, :2]
+    assert sampled / everyone == pytest.approx([0.5, 0.5], rel=1 / 3)
+
+
+def test_own_gradients_are_asked_of_the_sampled_rows_alone():
+    """Some 300 of 3000 in each of two steps, all rows of a person or none, and not the same in both."""
+    seen = []
+
+    def gradient(weights, x, _):
+        seen.append(x[:, 0])
+        return 0 * weights + x
+
+    people = np.arange(3000) // 3
+    learn.PrivateDescent(
+        gradient=gradient, epsilon=1, clip=1.0, rows=3000, steps=2, rows_per_person=3, batch=0.1
+    ).run(np.zeros(1), np.arange(3000.0)[:, None], np.zeros(3000), people)
+    first, second = ({int(row) for row in rows} for rows in seen)
+    for rows in (first, second):
+        assert 90 < len(rows) < 600  # 30 or 200 people: beyond it with probability 10⁻¹⁷
+        assert {row // 3 * 3 + other for row in rows for other in range(3)} == rows
+    assert len(first & second) < 150  # 30 on average, 50 people with probability 10⁻¹⁵
 
 
 @pytest.mark.parametrize("bad", [0, 1, 1.0, -0.1, 32, np.nan, True, "0.1"])

@@ -12,7 +12,7 @@ from discreet.audit.divergence import hockey_stick, max_divergence
 from discreet.audit.laws import gaussian_law, laplace_law, product_law
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.learn import account as module
-from discreet.learn.sampled import SampledAccount
+from discreet.learn.sampled import SampledAccount, _of_one
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss, PureLoss
 from discreet.noise.entropy import SYSTEM
@@ -154,6 +154,16 @@ def test_replacing_a_person_is_within_what_is_said(delta, released):
         account.step(lambda rows: np.zeros(1, dtype=np.int64), reach=3, share=HALF)
     assert account.spent().delta == Fraction(str(delta))
     assert 1.99 <= account.spent().epsilon <= 2
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(30)])
+def test_removing_and_adding_a_person_together_are_what_was_asked(epsilon):
+    """By group privacy as the losses have it, of which all but the roundings is used."""
+    delta = Fraction(1, 10**6)
+    half, own = _of_one(epsilon, delta, 2)
+    both = ApproximateLoss(epsilon=half, delta=own).for_group(2)
+    assert both.epsilon == epsilon
+    assert both.delta == pytest.approx(delta, rel=1e-12)
 
 
 def batches(people, times, **settings):
