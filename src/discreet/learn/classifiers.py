@@ -80,7 +80,8 @@ class LogisticRegression(_Classifier):
     Privacy
         (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
         each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
-        (zCDP).
+        (zCDP). With `batch`, each step sees each person with that probability and has noise for that: `loss_`
+        is then pure, or one (ε, δ).
 
     Accuracy
         Errors come from the noise, from clipping and from stopping early; all three shrink as epsilon times

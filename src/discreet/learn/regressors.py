@@ -94,7 +94,7 @@ class LinearRegression(_LeastSquares):
     Privacy
         (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
         each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
-        (zCDP).
+        (zCDP). `batch` is for solver="descent": see `discreet.learn.LogisticRegression`.
 
     Accuracy
         Sums of products with noise, solved so that directions which the noise drowns are left out: it never
