@@ -247,6 +247,16 @@ def test_what_has_no_batch_says_so():
         some(learn.LogisticRegression, steps=-1).fit(x, y)
 
 
+def test_people_with_several_rows_must_be_named():
+    """Rows that are sampled one by one would take such a person in more often than is accounted for."""
+    x, _, y = table(60)
+    with pytest.raises(InvalidInput, match="groups"):
+        some(learn.LogisticRegression, rows_per_person=3).fit(x, y)
+    settings = {"gradient": least_squares, "epsilon": 1, "clip": 1.0, "rows": 60, "rows_per_person": 3}
+    with pytest.raises(InvalidInput, match="groups"):
+        learn.PrivateDescent(**settings, batch=0.5).run(np.zeros(3), x, y)
+
+
 def test_own_descents_check_their_batch():
     settings = {"gradient": least_squares, "epsilon": 1, "clip": 1.0, "rows": 50}
     for bad in (0, 1, 20, "0.5"):

@@ -28,7 +28,7 @@ Rényi, discrete Gaussian noise on integer vectors
     and g grows beyond 1, where h is convex; and 1/b ≤ a, since ab ≥ 1.
 
 Divergences of one order add up, also when each release is chosen by what the earlier ones said, if the
-order is chosen before the first (Feldman & Zrnic, arXiv 2008.11193v4). So an order is chosen first, here
+order is chosen before the first (Feldman & Zrnic 2021, arXiv 2008.11193). So an order is chosen first, here
 from public numbers, and one amount of divergence is spent.
 """
 
@@ -75,6 +75,7 @@ def sampling_rate(value: object, name: str = "rate") -> Fraction:
     return exact
 
 
+@lru_cache(maxsize=4096, typed=True)
 def sampled_pure(epsilon: Number, rate: Number) -> Fraction:
     """The ε (rounded up) on a sample, of a release that costs this ε on everyone."""
     loss, gamma = positive_epsilon(epsilon), sampling_rate(rate)
@@ -83,6 +84,7 @@ def sampled_pure(epsilon: Number, rate: Number) -> Fraction:
     return _up(ln_bounds(1 + gamma * (exp_bounds(loss, _DIGITS)[1] - 1), _DIGITS)[1])
 
 
+@lru_cache(maxsize=4096, typed=True)
 def largest_pure(epsilon: Number, rate: Number) -> Fraction:
     """The largest ε (rounded down) of a release on everyone, that costs at most this ε on a sample."""
     loss, gamma = positive_epsilon(epsilon), sampling_rate(rate)
@@ -92,7 +94,7 @@ def largest_pure(epsilon: Number, rate: Number) -> Fraction:
     return _certified(found, loss, lambda each: sampled_pure(each, gamma) <= loss)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096, typed=True)
 def sampled_renyi(rho: Fraction, rate: Fraction, order: int) -> Fraction:
     """The Rényi divergence (rounded up) of one release on a sample, which would cost ρ on everyone."""
     rho, gamma = positive_rho(rho), sampling_rate(rate)
@@ -116,7 +118,7 @@ def _excess(rho: Decimal, rate: Decimal, missing: Decimal, order: int) -> Decima
     return total
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096, typed=True)
 def largest_sampled_rho(renyi: Fraction, rate: Fraction, order: int) -> Fraction:
     """The largest ρ (rounded down) of a release whose divergence on a sample is at most this.
 
@@ -143,7 +145,7 @@ def renyi_epsilon(renyi: Fraction, delta: Number, order: int) -> Fraction:
     return max(Fraction(0), _up(renyi + _conversion(positive_delta(delta), order)))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def _conversion(delta: Fraction, order: int) -> Fraction:
     """ln(1 − 1/α) − (ln δ + ln α)/(α − 1), rounded up."""
     order = whole(order, "order", 2, MOST_ORDER)
@@ -165,7 +167,7 @@ def sampled_epsilon(rho: Number, rate: Number, steps: int, delta: Number) -> Fra
     return renyi_epsilon(times * sampled_renyi(each, gamma, order), at, order)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def best_order(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, share: Fraction) -> int:
     """The order at which so many steps on samples need the least noise, for this share of (ε, δ)."""
     at, lost, gamma = positive_epsilon(epsilon), positive_delta(delta), float(sampling_rate(rate))
@@ -226,7 +228,7 @@ def _log_moment(rho: float, rate: float, order: int) -> float:
     return float(np.logaddexp(0.0, total))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256, typed=True)
 def _log_weights(rate: float, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """l = 2, …, α and ln(C(α, l)·(1 − γ)^(α−l)·γ^l)."""
     taken = np.arange(1, order + 1, dtype=np.float64)

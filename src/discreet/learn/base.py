@@ -13,9 +13,9 @@ from discreet.accounting.amplification import sampling_rate
 from discreet.errors import InvalidInput
 from discreet.learn.account import Account, loss_of
 from discreet.learn.declared import Scaling, feature_scaling
-from discreet.learn.encoding import Floats, People, person_weights, persons
+from discreet.learn.encoding import Floats, People, person_weights
 from discreet.learn.fitting import FOR_MOMENTS, expected_steps
-from discreet.learn.sampled import SampledAccount
+from discreet.learn.sampled import SampledAccount, numbered
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import Loss
 
@@ -75,7 +75,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             self.delta,
             self.noise,
             rate=self.batch,
-            people=np.arange(count) if ids is None else persons(ids),
+            people=numbered(ids, count, self.rows_per_person),
             steps=getattr(self, "steps", None) or expected_steps(sampling_rate(self.batch, "batch")),
             share=1 - FOR_MOMENTS,
             neighbours=neighbours,

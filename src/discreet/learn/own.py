@@ -21,8 +21,8 @@ from discreet.accounting.amplification import sampling_rate
 from discreet.errors import InvalidInput
 from discreet.learn.account import Account, loss_of
 from discreet.learn.descent import Schedule, descend
-from discreet.learn.encoding import SAFE, Floats, person_weights, persons
-from discreet.learn.sampled import SampledAccount
+from discreet.learn.encoding import SAFE, Floats, person_weights
+from discreet.learn.sampled import SampledAccount, numbered
 from discreet.model.exact import Number, whole, within
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import Loss
@@ -108,7 +108,7 @@ class PrivateDescent:
             self.delta,
             self.noise,
             rate=self.batch,
-            people=np.arange(count) if groups is None else persons(groups),
+            people=numbered(groups, count, self.rows_per_person),
             steps=self.steps,
             neighbours=self.neighbours,
         )

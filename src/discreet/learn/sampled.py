@@ -33,6 +33,7 @@ from discreet.accounting.amplification import (
 )
 from discreet.errors import InvalidInput
 from discreet.learn.account import Account, Sums, loss_of
+from discreet.learn.encoding import persons
 from discreet.model.exact import SMALLEST_DELTA, Number, exp_bounds, positive_delta, positive_epsilon, whole
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss
@@ -126,6 +127,22 @@ class SampledAccount(Account):
             divergence += sampled_renyi(_amount(loss), self.rate, self.renyi_order)
         epsilon = renyi_epsilon(divergence, self._own_delta, self.renyi_order)
         return ApproximateLoss(epsilon=self._group * epsilon, delta=self._delta)
+
+
+def numbered(groups: NDArray[Any] | None, count: int, rows_per_person: int) -> NDArray[np.intp]:
+    """A number for each row, the same for rows of one person.
+
+    Rows of which nobody says whose they are would be sampled one by one, and a person with several would be
+    in a step more often than is accounted for.
+    """
+    if groups is not None:
+        return persons(groups)
+    if rows_per_person != 1:
+        raise InvalidInput(
+            "People with several rows are sampled with all of them, but nobody said whose the rows are.",
+            remedy="Give groups=, one person's id for each row; or rows_per_person=1.",
+        )
+    return np.arange(count)
 
 
 def _amount(loss: Loss) -> Fraction:
