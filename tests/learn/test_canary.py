@@ -42,7 +42,7 @@ def descent_bound(epsilon):
 
 
 def sampled_bound():
-    """One step on a sample of two people or one, each in it by a coin; all gradients are as long as may be."""
+    """One step on a sample of two people or one, each by a coin; all gradients are as long as may be."""
 
     def hits(people):
         x, y = np.ones((people, 1)), np.zeros(people)
