@@ -244,6 +244,18 @@ def test_sums_over_everyone_pay_in_full_and_all_together_are_within_what_was_ask
         account.release(vector, reach=5, share=Fraction(1, 10**6))
 
 
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("delta", [0, Fraction(1, 7 * 10**5)])
+def test_no_rounding_states_more_than_was_asked(delta, neighbours):
+    """At numbers that have no end as decimals."""
+    asked = Fraction(1, 3)
+    account = opened([0], epsilon=asked, delta=delta, steps=7, rate=Fraction(2, 7), neighbours=neighbours)
+    for _ in range(7):
+        account.step(lambda rows: np.zeros(1, dtype=np.int64), reach=1, share=Fraction(1, 7))
+    assert asked * (1 - Fraction(1, 10**9)) <= account.spent().epsilon <= asked
+    assert account.spent().delta == delta
+
+
 def test_no_coin_is_tossed_and_no_row_is_summed_without_budget():
     account = opened([0, 1])
     with pytest.raises(BudgetExceeded):
@@ -272,5 +284,8 @@ def test_other_settings_are_checked():
     for bad in ({"steps": 0}, {"epsilon": 0}, {"delta": 1}, {"delta": 0, "noise": "gaussian"}):
         with pytest.raises(InvalidInput):
             opened([0], **bad)
+    for name in ("replace_one", "add_remove", None):
+        with pytest.raises(InvalidInput, match="neighbours"):
+            opened([0], neighbours=name)
     with pytest.raises(InvalidInput, match="replacing"):
         opened([0], epsilon=10**4, neighbours=Neighbours.REPLACE_ONE)

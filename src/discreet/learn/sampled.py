@@ -69,6 +69,11 @@ class SampledAccount(Account):
         entropy: Entropy = SYSTEM,
     ) -> None:
         asked = loss_of(epsilon, delta, noise)
+        if not isinstance(neighbours, Neighbours):
+            raise InvalidInput(
+                "An account must know which neighbours it is for.",
+                remedy="Give Neighbours.ADD_REMOVE or Neighbours.REPLACE_ONE.",
+            )
         self._group = 2 if neighbours is Neighbours.REPLACE_ONE else 1
         self._people, self._persons = people, int(people.max()) + 1 if len(people) else 0
         self.rate = sampling_rate(rate, "batch")
@@ -80,8 +85,8 @@ class SampledAccount(Account):
             self._delta = positive_delta(delta)
             self._own_epsilon, self._own_delta = _of_one(positive_epsilon(epsilon), self._delta, self._group)
             self.renyi_order = best_order(self._own_epsilon, self._own_delta, self.rate, steps, share)
-            budget = renyi_budget(self._own_epsilon, self._own_delta, self.renyi_order)
-            total = ConcentratedLoss(rho=budget / self.renyi_order, delta=Fraction(0))
+            self._budget = renyi_budget(self._own_epsilon, self._own_delta, self.renyi_order)
+            total = ConcentratedLoss(rho=self._budget / self.renyi_order, delta=Fraction(0))
         super().__init__(total, neighbours=Neighbours.ADD_REMOVE, entropy=entropy)
         self.sampled_losses: list[Loss] = []
 
@@ -104,9 +109,10 @@ class SampledAccount(Account):
         return largest_sampled_rho(amount * self.renyi_order, self.rate, self.renyi_order)
 
     def deviation_of_steps(self, share: Fraction, reach: float, steps: int) -> float:
-        """Of the noise in the mean of a step's sums over the rate, which is that of √steps more of them.
+        """As `deviation`, of the noise of so many steps together beside the sum over everyone.
 
-        With Laplace noise, which grows with the steps and not with their root, of √steps fewer.
+        That is a step's own, over the rate and over √steps, by which averaging lessens it; with Laplace noise
+        over steps, as `deviation` is of all of ε at once.
         """
         total = self.total.epsilon if isinstance(self.total, PureLoss) else self.total.rho
         amount = float(self._amplified(total * share / steps))
@@ -126,6 +132,8 @@ class SampledAccount(Account):
         for loss in self.sampled_losses:
             divergence += sampled_renyi(_amount(loss), self.rate, self.renyi_order)
         epsilon = renyi_epsilon(divergence, self._own_delta, self.renyi_order)
+        if divergence <= self._budget:  # then it is what was asked for, or less, rounding or not
+            epsilon = min(epsilon, self._own_epsilon)
         return ApproximateLoss(epsilon=self._group * epsilon, delta=self._delta)
 
 
