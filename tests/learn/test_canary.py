@@ -41,6 +41,19 @@ def descent_bound(epsilon):
     return epsilon_lower_bound(hits(np.vstack([x, [[1.0]]]), np.append(y, 1.0)), hits(x, y), FITS, 0.0)
 
 
+def sampled_bound():
+    """One step on a sample of two people or one, each by a coin; all gradients are as long as may be."""
+
+    def hits(people):
+        x, y = np.ones((people, 1)), np.zeros(people)
+        one = learn.PrivateDescent(
+            gradient=lambda weights, rows, targets: -rows, epsilon=1, clip=1.0, rows=2, steps=1, batch=0.5
+        )
+        return sum(one.run(np.zeros(1), x, y).weights[0] >= 2 for _ in range(FITS))
+
+    return epsilon_lower_bound(hits(2), hits(1), FITS, 0.0)
+
+
 def spoil(patch):
     """Less noise in every release, while the account says what it always says."""
 
@@ -71,3 +84,18 @@ def test_too_little_noise_is_caught(noise, monkeypatch):
 
 def test_a_canary_shows_no_more_than_the_claim_in_a_descent():
     assert descent_bound(1) <= 1
+
+
+def test_a_canary_shows_no_more_than_the_claim_in_a_step_on_a_sample():
+    assert sampled_bound() <= 1
+
+
+def test_too_little_noise_in_a_step_on_a_sample_is_caught(monkeypatch):
+    """A quarter of the noise: the bound is then at most 1 with probability 2·10⁻¹¹."""
+
+    class QuarterLaplace(DiscreteLaplace):
+        def release(self, exact, **options):
+            return DiscreteLaplace(scale=self.scale / 4).release(exact, **options)
+
+    monkeypatch.setattr(account, "DiscreteLaplace", QuarterLaplace)
+    assert sampled_bound() > 1

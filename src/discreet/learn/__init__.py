@@ -1,6 +1,7 @@
 """Models that forget the individual: linear models from noisy gradients and noisy sums.
 
 account      what one fit may spend, and the one door to the noise
+sampled      the same where steps see a sample of the people
 encoding     rows as integers; what one person may add
 losses       residuals as functions of the margin
 gradient     the exact sum of clipped gradients

@@ -1,5 +1,6 @@
 """Classifiers: logistic regression and the support vector machine, by noisy gradient descent."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,8 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
         classes = declared_classes(self.classes)
         targets, declared = places(y, classes)
-        scaling, account = self._scaling(x.shape[1]), self._account()
-        people = People(weights=people.weights * declared, rows_per_person=people.rows_per_person)
+        scaling, account = self._scaling(x.shape[1]), self._account(people)
+        people = replace(people, weights=people.weights * declared)
         outputs = 1 if len(classes) == 2 else len(classes)
         found = fit_by_descent(
             scaling.apply(x),
@@ -83,7 +84,8 @@ class LogisticRegression(_Classifier):
     Privacy
         (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
         each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
-        (zCDP).
+        (zCDP). With `batch`, each step sees each person with that probability and has noise for that: `loss_`
+        is then pure, or one (ε, δ).
 
     Accuracy
         Errors come from the noise, from clipping and from stopping early; all three shrink as epsilon times
@@ -100,6 +102,7 @@ class LogisticRegression(_Classifier):
         noise: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         penalty: float = 0.0,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
@@ -112,6 +115,7 @@ class LogisticRegression(_Classifier):
         self.noise = noise
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
@@ -150,6 +154,7 @@ class LinearSVC(_Classifier):
         noise: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         penalty: float = 0.0,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
@@ -162,6 +167,7 @@ class LinearSVC(_Classifier):
         self.noise = noise
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person

@@ -67,10 +67,15 @@ class People:
 
     weights: Floats
     rows_per_person: int = 1
+    ids: NDArray[np.generic] | None = None
+    """Whose each row is, where somebody said."""
 
     def rows(self, values: Floats) -> Rows:
         """Integers of these people."""
         return Rows(values=values, weights=self.weights, rows_per_person=self.rows_per_person)
+
+
+NOBODY = People(weights=np.ones(0), ids=np.zeros(0, dtype=np.int64))
 
 
 def person_weights(groups: NDArray[np.generic] | None, count: int, rows_per_person: int) -> Floats:

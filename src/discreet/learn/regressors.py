@@ -12,7 +12,7 @@ from discreet.errors import InvalidInput
 from discreet.learn.account import Account
 from discreet.learn.base import PrivateModel, finite_targets, in_own_units
 from discreet.learn.declared import Scaling, target_range
-from discreet.learn.encoding import Floats, People, on_grid
+from discreet.learn.encoding import NOBODY, Floats, People, on_grid
 from discreet.learn.fitting import fit_by_descent
 from discreet.learn.linear import regress
 from discreet.learn.losses import Poisson, Squared, Table
@@ -43,10 +43,10 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         return self
 
     def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
-        scaling, account = self._scaling(x.shape[1]), self._account()
+        scaling, account = self._scaling(x.shape[1]), self._account(people)
         middle, half = self._target()
         scaled, targets = scaling.apply(x), np.clip((y - middle) / half, -1, 1)
-        if solver_of(self.solver, x.shape[1]) == "statistics":
+        if solver_of(self.solver, x.shape[1], self.batch) == "statistics":
             values = np.hstack([np.ones((len(x), 1)), scaled, targets[:, None]])
             rows = people.rows(on_grid(values, np.zeros(1), np.ones(1)))
             self.learn_from_products(product_sums(rows, account.order), account)
@@ -68,7 +68,7 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     def learn_from_products(self, exact: ProductSums, account: Account | None = None) -> None:
         """From the sums of products of rows (1, features, target), each scaled by its bounds."""
-        account, scaling = account or self._account(), self._scaling(exact.width - 2)
+        account, scaling = account or self._account(NOBODY), self._scaling(exact.width - 2)
         found = regress(
             release_products(exact, account, Fraction(1)),
             penalty=self._penalty(),
@@ -117,7 +117,7 @@ class LinearRegression(LeastSquares):
     Privacy
         (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
         each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
-        (zCDP).
+        (zCDP). `batch` is for solver="descent": see `discreet.learn.LogisticRegression`.
 
     Accuracy
         Sums of products with noise, solved so that directions which the noise drowns are left out: it never
@@ -135,6 +135,7 @@ class LinearRegression(LeastSquares):
         solver: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
         neighbours: str = "add_remove",
@@ -147,6 +148,7 @@ class LinearRegression(LeastSquares):
         self.solver = solver
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
@@ -171,6 +173,7 @@ class Ridge(LeastSquares):
         solver: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
         neighbours: str = "add_remove",
@@ -184,6 +187,7 @@ class Ridge(LeastSquares):
         self.solver = solver
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
@@ -208,6 +212,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         noise: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         penalty: float = 0.0,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
@@ -220,6 +225,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.noise = noise
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
@@ -237,7 +243,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
         _, high = target_range(self.target_bounds, least=0.0)
-        scaling, account = self._scaling(x.shape[1]), self._account()
+        scaling, account = self._scaling(x.shape[1]), self._account(people)
         found = fit_by_descent(
             scaling.apply(x),
             np.clip(y, 0, high),
@@ -277,9 +283,14 @@ def _closeness(predicted: Floats, y: object, bounds: object) -> Floats:
     return 1 - error * error
 
 
-def solver_of(solver: str, width: int) -> str:
+def solver_of(solver: str, width: int, batch: object) -> str:
     if solver not in ("auto", "statistics", "descent"):
         raise InvalidInput("There is no such solver.", remedy='Give "auto", "statistics" or "descent".')
     if solver == "auto":
-        return "statistics" if width <= MOST_FOR_STATISTICS else "descent"
+        solver = "statistics" if width <= MOST_FOR_STATISTICS else "descent"
+    if solver == "statistics" and batch is not None:
+        raise InvalidInput(
+            "Sums of products take everyone at once: they have no batch.",
+            remedy='Leave batch out, which is more accurate, or give solver="descent".',
+        )
     return solver

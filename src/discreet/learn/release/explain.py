@@ -7,7 +7,7 @@ from discreet.answers.wording import charge_text
 from discreet.compile.calibrate import Charge, budget_of
 from discreet.compile.explain import epsilon_of
 from discreet.learn.account import Account
-from discreet.learn.outlooks import Outlook, noise_of_one_row
+from discreet.learn.outlooks import Outlook, noise_beside
 from discreet.learn.release.plan import FitPlan
 from discreet.learn.release.rows import Summed
 from discreet.model.policy import Dataset
@@ -79,7 +79,7 @@ def explain_fit(plan: FitPlan, dataset: Dataset) -> FitExplanation:
         features=plan.features,
         target=plan.target.name,
         form="The database computes sums, and rows stay in it" if summed else "Rows stay with the curator",
-        noise_of_one_row=noise_of_one_row(plan.estimator, account, len(plan.features)),
+        noise_of_one_row=noise_beside(plan.estimator, account, len(plan.features), 1),
     )
 
 

@@ -137,7 +137,7 @@ def _data(
 ) -> Fetched | Summed:
     """Sums where the model is made of them and one statement can have them all; else rows."""
     width = sum(len(column.features) for column in columns)
-    by_sums = isinstance(model, LeastSquares) and solver_of(model.solver, width) == "statistics"
+    by_sums = isinstance(model, LeastSquares) and solver_of(model.solver, width, model.batch) == "statistics"
     if by_sums and isinstance(target, Number) and _bounds_are_declared(model, columns, target):
         order = 1 if isinstance(loss, PureLoss) else 2
         summed = Summed(source=rows.source, columns=columns, target=target, order=order)

@@ -63,7 +63,7 @@ class Fetched:
         features = [_features(column, code) for column, code in zip(self.columns, codes, strict=False)]
         most = self.source.max_rows
         weights = person_weights(persons, len(codes[0]), most)
-        people = People(weights=weights, rows_per_person=most)
+        people = People(weights=weights, rows_per_person=most, ids=persons)
         return np.hstack(features), _targets(self.target, codes[-1]), people
 
 
