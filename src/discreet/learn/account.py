@@ -63,20 +63,24 @@ class Account:
 
         `reach` is the norm, of this account's order, of all that one person adds to them.
         """
+        return self.take(exact.size, reach=reach, share=share).release(exact, entropy=self._entropy)
+
+    def take(self, size: int, *, reach: int, share: Fraction) -> DiscreteGaussian | DiscreteLaplace:
+        """What this share of the total buys for so many integers: it is spent from here on."""
         amount = _amount(self.total) * share
         if not 0 < amount <= self._left:
             raise BudgetExceeded(
                 "This fit would spend more than it may.", remedy="This is a fault: report it."
             )
         self._left -= amount
-        sensitivity = _sensitivity(exact.size, reach, self.order, self.neighbours)
+        sensitivity = _sensitivity(size, reach, self.order, self.neighbours)
         mechanism: DiscreteGaussian | DiscreteLaplace
         if self.order == 1:
             mechanism = DiscreteLaplace.for_loss(amount, sensitivity)
         else:
             mechanism = DiscreteGaussian.for_loss(amount, sensitivity)
         self.losses.append(mechanism.loss(sensitivity))
-        return mechanism.release(exact, entropy=self._entropy)
+        return mechanism
 
     def spent(self) -> Loss:
         """All releases together."""
