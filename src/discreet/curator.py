@@ -13,6 +13,9 @@ import json
 import posixpath
 from collections.abc import Sequence
 from fractions import Fraction
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,7 +45,7 @@ from discreet.compile.scope import nearest
 from discreet.compile.statement import Planned, Statement
 from discreet.engines.engine import Engine
 from discreet.engines.running import Watch
-from discreet.errors import InvalidInput
+from discreet.errors import InvalidInput, MissingExtra
 from discreet.ledger.ledger import Account, Balance, Ledger
 from discreet.model.exact import (
     Number,
@@ -66,6 +69,11 @@ from discreet.synth.release.plan import Advance, SynthesisPlan, plan_synthesis
 from discreet.synth.release.table import SyntheticTable
 from discreet.synth.report.quality import Quality
 from discreet.synth.synthetic import decode_measurements, encode_measurements
+
+if TYPE_CHECKING:
+    from discreet.learn.release.explain import FitExplanation
+    from discreet.learn.release.model import FittedModel
+    from discreet.learn.release.plan import FitPlan
 
 _MOST_PUBLIC_KEYS = 100_000
 
@@ -232,6 +240,48 @@ class Curator:
             stored = receipt, self._ledger.store_answer(receipt, encode_measurements(measured))
         return table.plan.quality(table.learnt, decode_measurements(stored[1]))
 
+    def plan_fit(
+        self, model: object, sql: str, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> "FitPlan":
+        """What a model would be learnt from, and its price. Reads no data and costs nothing."""
+        plan_fit = _learning("plan").plan_fit
+        rows = resolve_rows(parse_sql(sql), self.dataset, self._keys_of_public_table)
+        plan: FitPlan = plan_fit(model, rows, self._price_of_rows(epsilon, rho), self.dataset.neighbours)
+        return plan
+
+    def explain_fit(
+        self, model: object, sql: str, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> "FitExplanation":
+        """Price of a fit and how large its noise will be, from the policy alone. Costs nothing."""
+        plan = self.plan_fit(model, sql, epsilon=epsilon, rho=rho)
+        plan.statement(self._engine.relations, self._dialect)  # refuses what this engine cannot do
+        found: FitExplanation = _learning("explain").explain_fit(plan, self.dataset)
+        return found
+
+    def fit(
+        self, model: object, sql: str, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> "FittedModel":
+        """A model of the last column of a SELECT by those before it. The same fit is charged once.
+
+        Bounds, classes and whose privacy it is come from the policy. Rows in which a column is NULL, or has a
+        value that is not declared, are left out.
+        """
+        plan = self.plan_fit(model, sql, epsilon=epsilon, rho=rho)
+        key = _key(plan)
+        stored = self._ledger.stored_answer(self.dataset.name, key)
+        repeated = stored is not None
+        if stored is None:
+            statements = self._accepted([plan.statement(self._engine.relations, self._dialect)])
+            receipt = self._ledger.charge(
+                self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
+            )
+            stored = receipt, self._ledger.store_answer(receipt, plan.learnt(self._exact(statements)))
+        receipt, kept = stored
+        fitted: FittedModel = _learning("model").FittedModel.of(
+            plan.columns, plan.fitted(kept), receipt=receipt, left=self.budget().left, repeated=repeated
+        )
+        return fitted
+
     def close(self) -> None:
         """Let go of the data and the ledger; what was charged is durable already."""
         self._engine.close()
@@ -325,11 +375,13 @@ class Curator:
 
     def _prepared(self, plan: Planned) -> tuple[Statement, ...]:
         """What is run, which the engine has accepted. No row is read."""
-        statements = emit_sql(plan, self._engine.relations, self._dialect)
+        return self._accepted(emit_sql(plan, self._engine.relations, self._dialect))
+
+    def _accepted(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
         for statement in statements:
             for emitted in statement.runs:
                 self._engine.prepare(emitted, parameters=statement.parameters)
-        return statements
+        return tuple(statements)
 
     def _exact(self, statements: Sequence[Statement]) -> Results:
         """Exact numbers, to be handed to what adds noise and to nothing else."""
@@ -381,9 +433,19 @@ def _request(
     return Request(price=prices[0], confidence=confidence_level(confidence))
 
 
-def _key(plan: Plan | SynthesisPlan) -> str:
+def _key(plan: "Plan | SynthesisPlan | FitPlan") -> str:
     """The same for two questions exactly if the same would be run, at the same price."""
     return hashlib.sha256(repr(plan).encode()).hexdigest()
+
+
+def _learning(part: str) -> ModuleType:
+    """Imported when a model is first fitted: scikit-learn is optional, and takes a second."""
+    try:
+        return import_module(f"discreet.learn.release.{part}")
+    except ImportError as missing:
+        raise MissingExtra(
+            "This needs scikit-learn, which is not installed.", remedy="pip install 'discreet[learn]'"
+        ) from missing
 
 
 def _fingerprint(dataset: Dataset) -> str:

@@ -49,15 +49,29 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             raise _without_values(wrong) from None
         return x, targets
 
-    def _prepare(self, x: Floats, groups: object) -> tuple[Floats, Scaling, People, Account]:
-        """Features between −1 and 1, the rows' weights, and the account that pays for the fit."""
-        total = getattr(self, "_total", None) or loss_of(self.epsilon, self.delta, self.noise)
-        account = Account(total, neighbours=relation(self.neighbours))
-        scaling = feature_scaling(self.bounds, x.shape[1], getattr(self, "feature_names_in_", None))
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+        """From rows that were read and are finite, be there any or none; spends the account's total."""
+        raise NotImplementedError
+
+    def _people(self, count: int, groups: object) -> People:
         ids = None if groups is None else np.asarray(groups)
-        weights = person_weights(ids, len(x), self.rows_per_person)
-        people = People(weights=weights, rows_per_person=self.rows_per_person)
-        return scaling.apply(x), scaling, people, account
+        weights = person_weights(ids, count, self.rows_per_person)
+        return People(weights=weights, rows_per_person=self.rows_per_person)
+
+    def _account(self) -> Account:
+        """That pays for the fit: with what it was told to spend, or with its own epsilon and delta."""
+        total = getattr(self, "_total", None)
+        if total is None and self.epsilon is None:
+            raise InvalidInput(
+                "How much privacy this fit may spend is not said.",
+                remedy="Give the model an epsilon, or fit it with curator.fit(model, sql, epsilon=…).",
+            )
+        return Account(
+            total or loss_of(self.epsilon, self.delta, self.noise), neighbours=relation(self.neighbours)
+        )
+
+    def _scaling(self, width: int) -> Scaling:
+        return feature_scaling(self.bounds, width, getattr(self, "feature_names_in_", None))
 
     def _keep(self, account: Account, rows: float, steps: int) -> None:
         self.loss_ = account.spent()

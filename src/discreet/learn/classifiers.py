@@ -29,13 +29,17 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         """
         x, labels = self._read(X, y)
         check_classification_targets(labels)
+        self.learn(x, np.asarray(labels), self._people(len(x), groups))
+        return self
+
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
         classes = declared_classes(self.classes)
-        targets, declared = places(np.asarray(labels), classes)
-        scaled, scaling, people, account = self._prepare(x, groups)
+        targets, declared = places(y, classes)
+        scaling, account = self._scaling(x.shape[1]), self._account()
         people = People(weights=people.weights * declared, rows_per_person=people.rows_per_person)
         outputs = 1 if len(classes) == 2 else len(classes)
         found = fit_by_descent(
-            scaled,
+            scaling.apply(x),
             targets,
             self._loss(outputs),
             people,
@@ -52,7 +56,6 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.coef_ = own.T
         self.intercept_ = intercept
         self._keep(account, found.count, found.steps)
-        return self
 
     def _loss(self, outputs: int) -> ModelLoss:
         raise NotImplementedError
@@ -90,9 +93,9 @@ class LogisticRegression(_Classifier):
     def __init__(
         self,
         *,
-        epsilon: Any,
-        bounds: Any,
-        classes: Any,
+        epsilon: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
         delta: Any = 0,
         noise: str = "auto",
         steps: int | None = None,
@@ -140,9 +143,9 @@ class LinearSVC(_Classifier):
     def __init__(
         self,
         *,
-        epsilon: Any,
-        bounds: Any,
-        classes: Any,
+        epsilon: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
         delta: Any = 0,
         noise: str = "auto",
         steps: int | None = None,

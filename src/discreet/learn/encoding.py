@@ -17,7 +17,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 BITS = 10
 """A coordinate of 1 is 2^BITS on the grid."""
-ONE = 2**BITS
+ONE: int = 2**BITS
 FARTHEST = 32
 """A coordinate beyond this is clamped."""
 SAFE = 1 - 2.0**-40

@@ -48,14 +48,18 @@ def outlook(estimator: Any, *, rows: int, features: int) -> Outlook:
         loss_of(estimator.epsilon, estimator.delta, estimator.noise),
         neighbours=relation(estimator.neighbours),
     )
+    return Outlook(noise=noise_of_one_row(estimator, account, width) / count)
+
+
+def noise_of_one_row(estimator: Any, account: Account, width: int) -> float:
+    """The length of the noise beside that of what is learnt, if there were one row: it falls with their
+    number."""
     most = estimator.rows_per_person
     if hasattr(estimator, "solver") and solver_of(estimator.solver, width) == "statistics":
-        length = _norm_of_products(width, account.order)
-        deviation = account.deviation(Fraction(1), length * most)
-        return Outlook(noise=REGULAR * deviation * sqrt(width) / (count / 3))
+        deviation = account.deviation(Fraction(1), _norm_of_products(width, account.order) * most)
+        return 3 * REGULAR * deviation * sqrt(width)
     length = (width + INTERCEPT) if account.order == 1 else sqrt(width + INTERCEPT**2)
-    deviation = account.deviation(1 - FOR_MOMENTS, length * most)
-    return Outlook(noise=deviation * sqrt(width) / count)
+    return account.deviation(1 - FOR_MOMENTS, length * most) * sqrt(width)
 
 
 def _norm_of_products(width: int, order: int) -> float:
