@@ -75,7 +75,6 @@ Canary: TypeAlias = GuessedCanaries | CountedCanary
 def registered_canaries() -> Iterator[Canary]:
     """Those in scikit-learn's estimators are left out where it is not installed."""
     if find_spec("sklearn"):
-        yield _guessed("linear regression", _number_of_rows, canaries=1, fits=1200)
         yield _guessed("one step", _signs_of_coefficients, canaries=48, fits=96)
         yield _counted("linear regression", _one_row_more, fits=400)
         yield _counted("two steps, a person of 3 rows, replace", _sign_after_two_steps, fits=512)
@@ -84,9 +83,8 @@ def registered_canaries() -> Iterator[Canary]:
 
 def _guessed(name: str, guess: Callable[[Coins], Guesses], *, canaries: int, fits: int) -> Canary:
     claimed = PureLoss(epsilon=exact_fraction(_PURE["epsilon"], "epsilon"))
-    return GuessedCanaries(
-        name=f"Canary: {name}, Laplace", claimed=claimed, guess=guess, canaries=canaries, fits=fits
-    )
+    title = f"Canary: {name}, Laplace"
+    return GuessedCanaries(name=title, claimed=claimed, guess=guess, canaries=canaries, fits=fits)
 
 
 def _counted(name: str, event: Callable[[Side], bool], *, fits: int) -> Canary:
@@ -98,21 +96,13 @@ def _counted(name: str, event: Callable[[Side], bool], *, fits: int) -> Canary:
 _ROWS = 1000  # so many that how long rows are is found out
 
 
-def _rows_found(count: int, **privacy: Any) -> float:
+def _one_row_more(side: Side) -> bool:
     """Rows of zeros add nothing but that they are there: a noisy number, which the model keeps."""
     from discreet.learn.regressors import LinearRegression
 
-    x, y = np.zeros((count, 1)), np.zeros(count)
-    return LinearRegression(**privacy, bounds=(-1, 1), target_bounds=(-1, 1)).fit(x, y).rows_
-
-
-def _number_of_rows(coins: Coins) -> Guesses:
-    found = _rows_found(_ROWS + int(coins[0]), **_PURE)
-    return np.array([1 if found >= _ROWS + 1 else -1 if found <= _ROWS else 0])
-
-
-def _one_row_more(side: Side) -> bool:
-    return _rows_found(_ROWS + side, **_GAUSSIAN) >= _ROWS + 0.5
+    x, y = np.zeros((_ROWS + side, 1)), np.zeros(_ROWS + side)
+    model = LinearRegression(**_GAUSSIAN, bounds=(-1, 1), target_bounds=(-1, 1))
+    return model.fit(x, y).rows_ >= _ROWS + 0.5
 
 
 def _signs_of_coefficients(coins: Coins) -> Guesses:

@@ -26,7 +26,7 @@ from discreet.learn.fitting import fit_by_descent
 from discreet.learn.gradient import RESIDUAL_ONE, ClippedGradient
 from discreet.learn.losses import Logistic, ModelLoss, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.learn.own import GRID, on_clipped_grid
-from discreet.learn.statistics import products
+from discreet.learn.statistics import product_sums, release_products
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss
 from discreet.noise.gaussian import DiscreteGaussian
@@ -171,7 +171,8 @@ def _descend(
 
 def _products(x: Floats, y: Floats, people: People, account: Account) -> None:
     values = np.hstack([np.ones((len(x), 1)), x, 2 * y[:, None] - 1])
-    products(people.rows(on_grid(values, np.zeros(1), np.ones(1))), account, Fraction(1))
+    rows = people.rows(on_grid(values, np.zeros(1), np.ones(1)))
+    release_products(product_sums(rows, account.order), account, Fraction(1))
 
 
 def _own(x: Floats, y: Floats, people: People, account: Account) -> None:
