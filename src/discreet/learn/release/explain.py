@@ -61,7 +61,7 @@ class FitExplanation:
             f"It costs {charge_text(self.loss)} (ε = {self.epsilon:.3g}), {self.share:.2%} of the budget.",
             f"{self.form}.",
             "How large the noise is beside what there is to learn, by the number of rows:",
-            *(f"{size:>11,}  {self.outlook(size).noise:.1%}" for size in SIZES),
+            *(f"{size:>11,}  {self.outlook(size).noise:.2%}" for size in SIZES),
             f"About {self.rows_needed:,} rows make it a tenth.",
         ]
         return "\n".join(lines)
