@@ -84,8 +84,8 @@ def test_directions_below_the_noise_are_left_out():
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_errors_are_those_of_the_noise_where_features_are_far_from_zero(intercept):
-    """Squares of standardised errors have mean 1 and, over 2000 draws, a standard deviation of 0.032: 0.25 off
-    is beyond seven of these. An error that forgets the noise of means and of the number of rows is near 2.
+    """Squares of standardised errors have mean 1 and, over 2000 draws, a standard deviation of 0.032: 0.25 is
+    more than seven of these. An error that forgets the noise of means and of the number of rows is near 2.
     """
     chance = np.random.default_rng()
     x = (chance.random((20_000, 3)) < [0.5, 0.8, 0.9]).astype(float)
