@@ -17,13 +17,14 @@ from discreet.apps.session import open_curator
 from discreet.audit.statistics import epsilon_lower_bound
 from discreet.compile.dialects.duckdb import DUCKDB
 from discreet.errors import BudgetExceeded, EngineFailed, InvalidInput, QueryRefused
-from discreet.learn import account
+from discreet.learn import account, base
 from discreet.learn.encoding import ONE, on_grid, person_weights
 from discreet.learn.encoding import Rows as IntegerRows
 from discreet.learn.moments import WEIGHT_ONE
 from discreet.learn.statistics import FACTOR_ONE, factor, norm, place_ends, product_sums
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.noise.laplace import DiscreteLaplace
+from tests.learn.replay import accounts
 
 POLICY = """
 [dataset]
@@ -178,6 +179,23 @@ def test_what_is_asked_for_is_what_is_spent(folder):
     curator = curator_of(folder, delta=0)
     model = curator.fit(learn.LogisticRegression(), CLASSES, epsilon=0.25)
     assert model.charged == PureLoss(epsilon=Fraction(1, 4)) == curator.budget().spent
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+@pytest.mark.parametrize(
+    ("kind", "sql"), [(learn.LinearRegression, SQL), (learn.LogisticRegression, CLASSES)]
+)
+def test_the_noise_is_what_was_charged_for(folder, monkeypatch, delta, kind, sql):
+    """The account of the fit on the data, which is the last one opened, spends the charge, all but a little
+    that its rounding leaves."""
+    opened, start, _ = accounts(monkeypatch, base)
+    start()
+    curator = curator_of(folder, delta=delta)
+    charged = curator.fit(kind(), sql, epsilon=2).charged
+    spent, total = opened[-1].spent(), opened[-1].total
+    assert total == charged
+    amounts = [each.epsilon if delta == "0" else each.rho for each in (spent, charged)]
+    assert amounts[1] * Fraction(99, 100) < amounts[0] <= amounts[1]
 
 
 def test_the_budget_is_the_same_one(folder):
