@@ -74,6 +74,7 @@ def test_the_picture_has_a_dot_for_each_epsilon_where_it_belongs():
     assert len(dots) == 3
     (x1, y1), (x2, y2), (x3, y3) = dots
     assert x2 - x1 == pytest.approx(x3 - x2, abs=0.2)  # powers of ten are equally far apart
+    assert y1 > y2 > y3  # better is higher up, which is a smaller y
     assert (y1 - y2) / (y2 - y3) == pytest.approx(0.5 / 0.2, rel=0.02)
     level = next(path for path in tree.iter(f"{SVG}path") if path.get("stroke-dasharray") == "6 4")
     assert float(level.get("d").split()[1].split("H")[0]) == y3
