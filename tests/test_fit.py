@@ -376,14 +376,14 @@ def test_no_person_moves_the_sums_by_more_than_is_claimed(tmp_path, delta, max_r
     assert closest > 0.6
 
 
-FITS = 800
+FITS, ENOUGH = 800, 5000
 
 
 def canary_bound(folder):
     """People of average age and cost, whose rows are nothing but a constant: one more adds as much to the
-    noisy number of rows as anybody may."""
+    noisy number of rows as anybody may, and they are enough to find out how long rows are."""
     hits = []
-    for rows in (31, 30):
+    for rows in (ENOUGH + 1, ENOUGH):
         write(
             folder,
             f"SELECT range AS patient, 59 AS age, 0 AS dose, 'x' AS ward, 100 AS cost FROM range({rows})",
@@ -391,7 +391,7 @@ def canary_bound(folder):
         curator = curator_of(folder)
         plan = curator.plan_fit(learn.LinearRegression(), "SELECT age, cost FROM visits", epsilon=1)
         found = exact(curator, plan.data)
-        hits.append(sum(json.loads(plan.learnt(found))["rows_"] >= 31 for _ in range(FITS)))
+        hits.append(sum(json.loads(plan.learnt(found))["rows_"] > ENOUGH for _ in range(FITS)))
         curator.close()
     return epsilon_lower_bound(*hits, FITS, 0.0)
 
@@ -409,6 +409,9 @@ def test_a_canary_is_not_seen_better_than_was_paid_for(few):
 
 
 def test_a_canary_is_seen_if_there_is_a_quarter_of_the_noise(few, monkeypatch):
+    """At ε about 3.8 the event happens in half of the fits with the canary, in about 1 % without: 800 of each
+    fail to show ε > 1 with probability below 10⁻¹²."""
+
     class Quarter(DiscreteLaplace):
         def release(self, exact, **options):
             return DiscreteLaplace(scale=self.scale / 4).release(exact, **options)

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -91,10 +92,14 @@ class Known(SampledAccount):
     def _sample(self):
         return np.flatnonzero(next(self.coins)[self.labels][self._people])
 
-    def _noisy(self, exact, reach, amount):
-        noisy, loss = super()._noisy(exact, reach, amount)
+    def _bought(self, size, reach, amount):
+        mechanism, loss = super()._bought(size, reach, amount)
+        return SimpleNamespace(release=partial(self._hand_out, mechanism, reach)), loss
+
+    def _hand_out(self, mechanism, reach, exact, **options):
+        noisy = mechanism.release(exact, **options)
         self.taken.append((exact.copy(), noisy.copy(), reach))
-        return (noisy if self.earlier is None else self.earlier[len(self.taken) - 1][1]), loss
+        return noisy if self.earlier is None else self.earlier[len(self.taken) - 1][1]
 
 
 def moves(kind, patch, chance, removed, coins, delta):

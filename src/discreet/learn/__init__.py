@@ -14,7 +14,7 @@ base, classifiers, regressors    estimators for scikit-learn
 search       one of several models, for one price
 own          descent with a gradient of your own
 outlooks     how large the noise will be, from public numbers
-expected     how good a model will be, on public data
+expected     how good a model will be, on public data; expected_picture draws it
 """
 
 from importlib import import_module
@@ -23,6 +23,7 @@ from typing import Any
 from discreet.errors import MissingExtra
 
 _WHERE = {
+    "Curve": "expected",
     "Expected": "expected",
     "LinearRegression": "regressors",
     "LinearSVC": "classifiers",

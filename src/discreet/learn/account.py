@@ -28,6 +28,7 @@ from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 
 Noise = Literal["gaussian", "laplace"]
+Mechanism: TypeAlias = DiscreteGaussian | DiscreteLaplace
 Sums: TypeAlias = Callable[[NDArray[np.intp] | None], NDArray[np.int64]]
 """The sum over the rows at these places, or over all."""
 
@@ -70,9 +71,13 @@ class Account:
 
         `reach` is the norm, of this account's order, of all that one person adds to them.
         """
-        noisy, loss = self._noisy(exact, reach, self._take(share))
+        return self.take(exact.size, reach=reach, share=share).release(exact, entropy=self._entropy)
+
+    def take(self, size: int, *, reach: int, share: Fraction) -> Mechanism:
+        """What this share of the total buys for so many integers: it is spent from here on."""
+        mechanism, loss = self._bought(size, reach, self._spend(share))
         self.losses.append(loss)
-        return noisy
+        return mechanism
 
     def step(self, sums: Sums, *, reach: int, share: Fraction) -> NDArray[Any]:
         """The sum that a step of a descent needs, with noise, for this share of the total."""
@@ -82,7 +87,7 @@ class Account:
         """As `deviation`, of the noise of so many steps together beside the sum over everyone."""
         return self.deviation(share, reach)
 
-    def _take(self, share: Fraction) -> Fraction:
+    def _spend(self, share: Fraction) -> Fraction:
         """This share of the total, which is then no longer there."""
         amount = _amount(self.total) * share
         if not 0 < amount <= self._left:
@@ -92,15 +97,15 @@ class Account:
         self._left -= amount
         return amount
 
-    def _noisy(self, exact: NDArray[np.int64], reach: int, amount: Fraction) -> tuple[NDArray[Any], Loss]:
-        """The integers with noise for this ε or ρ, and what that costs on everyone."""
-        sensitivity = _sensitivity(exact.size, reach, self.order, self.neighbours)
-        mechanism: DiscreteGaussian | DiscreteLaplace
+    def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[Mechanism, Loss]:
+        """The noise for so many integers at this ε or ρ, and what it costs on everyone."""
+        sensitivity = _sensitivity(size, reach, self.order, self.neighbours)
+        mechanism: Mechanism
         if self.order == 1:
             mechanism = DiscreteLaplace.for_loss(amount, sensitivity)
         else:
             mechanism = DiscreteGaussian.for_loss(amount, sensitivity)
-        return mechanism.release(exact, entropy=self._entropy), mechanism.loss(sensitivity)
+        return mechanism, mechanism.loss(sensitivity)
 
     def spent(self) -> Loss:
         """All releases together."""

@@ -92,10 +92,11 @@ class SampledAccount(Account):
 
     def step(self, sums: Sums, *, reach: int, share: Fraction) -> NDArray[Any]:
         """The sum over a fresh sample, with noise, for this share of the total."""
-        amount = self._amplified(self._take(share))
-        noisy, loss = self._noisy(sums(self._sample()), reach, amount)
+        amount = self._amplified(self._spend(share))
+        exact = sums(self._sample())
+        mechanism, loss = self._bought(exact.size, reach, amount)
         self.sampled_losses.append(loss)
-        return noisy
+        return mechanism.release(exact, entropy=self._entropy)
 
     def _sample(self) -> NDArray[np.intp]:
         """The places of the rows of those whom their coin takes in: one coin for each person."""
