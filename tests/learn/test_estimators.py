@@ -307,7 +307,10 @@ def test_without_scikit_learn_own_gradients_are_there_and_the_rest_says_what_is_
 
 def test_without_torch_it_is_said_what_is_missing():
     code = (
-        "import sys; sys.modules['torch'] = None\n"
+        "import sys\n"
+        "class Absent:\n    def find_spec(self, name, *rest):\n"
+        "        if name == 'torch':\n            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
         "import discreet.learn as learn\n"
         "from discreet.errors import MissingExtra\n"
         "learn.LogisticRegression\n"

@@ -17,7 +17,7 @@ from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.noise.laplace import DiscreteLaplace
 from tests.learn.replay import accounts, excess
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make setup found no build without CUDA")
+torch = pytest.importorskip("torch", reason="torch is not installed: .venv/torch.log says why")
 
 from torch import nn  # noqa: E402
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss  # noqa: E402
