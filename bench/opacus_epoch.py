@@ -1,5 +1,5 @@
-"""One epoch of clipped gradients of a logistic model by Opacus: with its loader, on batches ready-made, and on
-such batches by ghost clipping, which holds no gradients of single rows.
+"""One epoch of clipped gradients of a logistic model by Opacus: with its loader, on batches ready-made, and
+on these by ghost clipping, which holds no gradients of single rows. Its noise is included.
 
 The model is one linear layer; a step takes 10,000 rows, all of them in memory. Without torch and Opacus there
 is nothing to compare with.

@@ -13,6 +13,7 @@ import discreet.learn as learn
 from discreet.audit.statistics import epsilon_lower_bound
 from discreet.errors import InvalidInput
 from discreet.learn import account, own
+from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.noise.laplace import DiscreteLaplace
 from tests.learn.replay import accounts, excess
@@ -191,7 +192,12 @@ def test_a_block_in_which_places_differ_is_not_used(monkeypatch):
         out = honest(self, named, rows, block)
         return out * (1 + 2.0**-50 * (block > 4 and bool((rows[0][0] != rows[0][-1]).any())))
 
-    for spoilt in (by_place, by_others):
+    def at_the_end(self, named, rows, block):
+        out = honest(self, named, rows, block)
+        out[-1] *= 1 + 2.0**-50 * (block > 4 and bool((rows[0][0] != rows[0][-1]).any()))
+        return out
+
+    for spoilt in (by_place, by_others, at_the_end):
         monkeypatch.setattr(RowGradients, "_gradients", spoilt)
         assert RowGradients(two_layers(), cross_entropy, x, y)._block == 4
     monkeypatch.setattr(RowGradients, "_gradients", honest)
@@ -322,6 +328,16 @@ def test_a_total_can_be_set(total):
     del model._total
     with pytest.raises(InvalidInput, match="epsilon"):
         model.fit(*corners(ROWS))
+
+
+def test_settings_reach_the_descent(monkeypatch):
+    opened, start, _ = accounts(monkeypatch, own)
+    start()
+    model = private(two_layers(), neighbours="replace_one", noise="laplace", steps=2, rows_per_person=3)
+    model.fit(*corners(ROWS))
+    assert opened[-1].neighbours is Neighbours.REPLACE_ONE
+    assert [(reach, share) for _, _, reach, share in opened[-1].taken] == [(3 * own.GRID, Fraction(1, 2))] * 2
+    assert model.loss_ == PureLoss(epsilon=Fraction(3))
 
 
 def test_as_an_estimator():

@@ -116,13 +116,13 @@ class RowGradients:
         return block
 
     def _same_everywhere(self, shapes: tuple[tuple[int, ...], ...], block: int) -> bool:
-        """One made-up row at all places, and beside others at the first and at the last."""
-        named, others = self._made_up(shapes, block)
-        alike = self._gradients(named, _chosen(others, [0] * block), block)
-        first = self._gradients(named, others, block)[0]
-        last = self._gradients(named, _chosen(others, range(block - 1, -1, -1)), block)[-1]
-        everywhere = alike.tobytes() == first.tobytes() * block
-        return everywhere and bool(last.tobytes() == first.tobytes())
+        """One made-up row at all places, and different ones forwards and backwards."""
+        named, rows = self._made_up(shapes, block)
+        alike = self._gradients(named, _chosen(rows, [0] * block), block)
+        forwards = self._gradients(named, rows, block)
+        backwards = self._gradients(named, _chosen(rows, range(block - 1, -1, -1)), block)
+        everywhere = alike.tobytes() == forwards[0].tobytes() * block
+        return everywhere and bool(backwards[::-1].tobytes() == forwards.tobytes())
 
     def _made_up(self, shapes: tuple[tuple[int, ...], ...], count: int) -> tuple[dict[str, Any], Rows]:
         """Weights and rows. Whole numbers are zero, which every embedding and every class has."""
