@@ -11,10 +11,12 @@ help:  ## show this list
 
 setup: .venv/ready  ## install everything, from the lock file, into .venv
 
-.venv/ready: requirements/dev.lock pyproject.toml
+.venv/ready: requirements/dev.lock requirements/torch.lock pyproject.toml
 	@echo "Setting up .venv (about a minute, once)"
 	@$(PYTHON) -m venv .venv
 	@$(PIP) install --require-hashes -r requirements/dev.lock
+	@$(PIP) install --no-compile --require-hashes -r requirements/torch.lock 2> .venv/torch.log || \
+	  echo "No CPU build of torch is offered here (.venv/torch.log), so its tests will be skipped. PIP_FIND_LINKS may name a place that has one."
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -44,12 +46,14 @@ docs: setup  ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
-COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --no-emit-find-links pyproject.toml --all-extras
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --no-emit-find-links
+EXTRAS := pyproject.toml $(addprefix --extra ,accounting learn postgres server spark)
 
 lock: setup  ## resolve the lock files anew from pyproject.toml
 	@$(PIP) install uv
-	$(COMPILE) --group dev --output-file requirements/dev.lock
-	$(COMPILE) --group bench --output-file requirements/bench.lock
+	$(COMPILE) $(EXTRAS) --group dev --output-file requirements/dev.lock
+	$(COMPILE) $(EXTRAS) --group bench --output-file requirements/bench.lock
+	$(COMPILE) --group torch --constraint requirements/dev.lock $(addprefix --find-links ,$(PIP_FIND_LINKS)) --output-file requirements/torch.lock
 
 clean:  ## remove everything that was built
 	rm -rf .venv site dist demo-runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -12,7 +12,7 @@ import sys
 import tarfile
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urljoin
@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 from adult import COLUMNS, Table, adult
 from numpy.typing import NDArray
+from opacus_epoch import epochs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression as Exact
 from sklearn.linear_model import LogisticRegression as ExactLogistic
@@ -29,7 +30,7 @@ from sklearn.metrics import roc_auc_score
 from timing import CONSOLE, Figure, at_least, at_most, best_of_rounds, for_information, judge
 
 from discreet.learn import LinearRegression, LogisticRegression
-from discreet.learn.encoding import Rows, on_grid
+from discreet.learn.encoding import ONE, Rows, on_grid
 from discreet.learn.gradient import ClippedGradient
 from discreet.learn.losses import Logistic
 
@@ -84,9 +85,31 @@ def _speed() -> list[Figure]:
         3, {"epoch": lambda: gradient.sum(weights), "products": lambda: values.T @ (values @ weights)}
     )
     return [
+        *_beside_opacus(lambda: gradient.sum(weights), values, labels),
         at_most("learn: one epoch of clipped gradients, 10⁶ × 50", seconds["epoch"], 0.25, " s CPU"),
         for_information(
             "… beside the two products alone", f"{seconds['epoch'] / seconds['products']:.1f} times"
+        ),
+    ]
+
+
+def _beside_opacus(epoch: Callable[[], object], values: Floats, labels: Floats) -> list[Figure]:
+    """The same epoch by Opacus, on the same rows."""
+    rivals = epochs((values / ONE).astype(np.float32), labels.astype(np.float32))
+    if not rivals:
+        CONSOLE.print("Opacus is not installed: the comparison with it is left out.")
+        return []
+    through_loader = rivals.pop("loader")
+    seconds = best_of_rounds(3, {"discreet": epoch, **rivals})
+    once = best_of_rounds(1, {"discreet": epoch, "loader": through_loader})
+    ours = seconds["discreet"]
+    return [
+        at_least(
+            "learn: one epoch beside Opacus, with its loader", once["loader"] / once["discreet"], 20, " times"
+        ),
+        for_information("… on batches ready-made", f"{seconds['batches'] / ours:.1f} times"),
+        for_information(
+            "… by its ghost clipping, on batches ready-made", f"{seconds['ghost'] / ours:.1f} times"
         ),
     ]
 

@@ -306,6 +306,22 @@ def test_without_scikit_learn_own_gradients_are_there_and_the_rest_says_what_is_
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_scikit_learn_is_imported_only_when_it_is_used():
-    code = "import sys, discreet.learn; raise SystemExit('sklearn' in sys.modules)"
+def test_without_torch_it_is_said_what_is_missing():
+    code = (
+        "import sys\n"
+        "class Absent:\n    def find_spec(self, name, *rest):\n"
+        "        if name == 'torch':\n            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "import discreet.learn as learn\n"
+        "from discreet.errors import MissingExtra\n"
+        "learn.LogisticRegression\n"
+        "try:\n    learn.privatize\n"
+        "except MissingExtra as missing:\n    assert 'discreet[torch]' in missing.remedy\n"
+        "else:\n    raise SystemExit(1)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_scikit_learn_and_torch_are_imported_only_when_they_are_used():
+    code = "import sys, discreet.learn; raise SystemExit(bool({'sklearn', 'torch'} & set(sys.modules)))"
     subprocess.run([sys.executable, "-c", code], check=True)

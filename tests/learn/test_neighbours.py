@@ -112,3 +112,7 @@ def test_own_gradients_move_no_step_by_more_than_its_claim(delta, size, monkeypa
 def test_gradients_that_are_not_finite_count_as_zero():
     grid = own.on_clipped_grid(np.array([[np.nan, 1], [np.inf, 1], [3.0, 4.0]]), np.ones(3), 5.0, 2)
     assert grid == pytest.approx(np.array([0.6, 0.8]) * own.GRID, abs=2)
+
+
+def test_gradients_that_are_held_at_once_are_few():
+    assert [own.block_rows(size) for size in (1, 1024, 5000, 10**6, 10**9)] == [1024, 1024, 128, 1, 1]

@@ -13,6 +13,7 @@ fitting      a model from declared bounds to coefficients
 base, classifiers, regressors    estimators for scikit-learn
 search       one of several models, for one price
 own          descent with a gradient of your own
+networks     a torch network of your own; network_rows, network_checks, network_data are its parts
 outlooks     how large the noise will be, from public numbers
 expected     how good a model will be, on public data; expected_picture draws it
 """
@@ -31,10 +32,12 @@ _WHERE = {
     "Outlook": "outlooks",
     "PoissonRegression": "regressors",
     "PrivateDescent": "own",
+    "PrivateNetwork": "networks",
     "PrivateSearch": "search",
     "Ridge": "regressors",
     "curve": "expected",
     "outlook": "outlooks",
+    "privatize": "networks",
 }
 __all__ = sorted(_WHERE)
 
@@ -46,7 +49,8 @@ def __getattr__(name: str) -> Any:
     try:
         module = import_module(f"discreet.learn.{_WHERE[name]}")
     except ImportError as missing:
+        needs, extra = ("torch", "torch") if _WHERE[name] == "networks" else ("scikit-learn", "learn")
         raise MissingExtra(
-            "This needs scikit-learn, which is not installed.", remedy="pip install 'discreet[learn]'"
+            f"This needs {needs}, which is not installed.", remedy=f"pip install 'discreet[{extra}]'"
         ) from missing
     return getattr(module, name)

@@ -3,8 +3,8 @@
 Privacy
     The caller's function gives each row's gradient. It is put on the grid and shortened to the clip in whole
     numbers: coordinates are rounded towards zero after scaling by a factor that is short of the right one by
-    2⁻⁴⁰, so that its norm is within the clip with rounding included (its squares are added one by one: d
-    roundings of 2⁻⁵³ are taken off as well). The function must compute a row's gradient from that
+    2⁻⁴⁰, so that its norm is within the clip with rounding included (for the sum of its d squares d
+    roundings of 2⁻⁵² are taken off as well). The function must compute a row's gradient from that
     row alone, the same wherever the row stands: `PrivateDescent` gives it one block of rows at a time, and
     cannot see inside.
 """
@@ -30,6 +30,8 @@ from discreet.model.privacy import Loss
 Gradient: TypeAlias = Callable[[Floats, NDArray[Any], NDArray[Any]], Floats]
 """(weights, x, y) → one row of the gradient for each row of x."""
 BLOCK = 1024
+CELLS = 2**20
+"""Of the gradients that are held at once."""
 GRID = 2**20
 """Grid steps in a clip."""
 
@@ -64,6 +66,8 @@ class PrivateDescent:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     loss: Callable[..., Any] | None = None
     batch: Number | None = None
+    total: Loss | None = None
+    """Spent in place of epsilon and delta, where it is given."""
 
     def __post_init__(self) -> None:
         whole(self.steps, "steps", 1, 10**6)
@@ -71,11 +75,19 @@ class PrivateDescent:
         within(self.clip, "clip", Fraction(1, 10**12), Fraction(10**12))
         within(self.rate, "rate", Fraction(1, 10**12), Fraction(10**12))
         within(self.momentum, "momentum", Fraction(0), Fraction(999, 1000))
-        loss_of(self.epsilon, self.delta, self.noise)
+        self._spends()
         if self.batch is not None and sampling_rate(self.batch, "batch") * self.rows < 1:
             raise InvalidInput(
                 "A step would hold less than one row on average.", remedy="Give a larger batch, or none."
             )
+        if self.batch is not None and self.total is not None:
+            raise InvalidInput(
+                "A descent on samples cannot be one of several that share a budget.",
+                remedy="Give batch=None.",
+            )
+
+    def _spends(self) -> Loss:
+        return self.total or loss_of(self.epsilon, self.delta, self.noise)
 
     def run(
         self, start: Floats, x: NDArray[Any], y: NDArray[Any], groups: NDArray[Any] | None = None
@@ -102,7 +114,7 @@ class PrivateDescent:
 
     def _account(self, groups: NDArray[Any] | None, count: int) -> Account:
         if self.batch is None:
-            return Account(loss_of(self.epsilon, self.delta, self.noise), neighbours=self.neighbours)
+            return Account(self._spends(), neighbours=self.neighbours)
         return SampledAccount(
             self.epsilon,
             self.delta,
@@ -126,8 +138,9 @@ class _Sums:
 
     def sum(self, weights: Floats, rows: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
         total = np.zeros(weights.size, dtype=np.int64)
-        for start in range(0, len(self.x if rows is None else rows), BLOCK):
-            part = slice(start, start + BLOCK) if rows is None else rows[start : start + BLOCK]
+        block = block_rows(weights.size)
+        for start in range(0, len(self.x if rows is None else rows), block):
+            part = slice(start, start + block) if rows is None else rows[start : start + block]
             each = np.array(self.gradient(weights, self.x[part], self.y[part]), dtype=np.float64)
             if each.shape != (len(self.x[part]), *weights.shape):
                 raise InvalidInput(
@@ -136,6 +149,24 @@ class _Sums:
                 )
             total += on_clipped_grid(each.reshape(len(each), -1), self.weights[part], self.clip, self.order)
         return total.reshape(weights.shape)
+
+
+def _row_sums(cells: Floats) -> Floats:
+    """The sum of each row, added in the same order for every row: half of the columns to the other half.
+
+    Overwrites `cells`.
+    """
+    left = cells.shape[1]
+    while left > 1:
+        half = (left + 1) // 2
+        cells[:, : left - half] += cells[:, half:left]
+        left = half
+    return cells[:, 0].copy()
+
+
+def block_rows(size: int) -> int:
+    """How many rows, a power of two, have their gradients of this size computed at once."""
+    return int(2 ** (max(1, min(BLOCK, CELLS // size)).bit_length() - 1))
 
 
 def on_clipped_grid(gradients: Floats, weights: Floats, clip: float, order: int) -> NDArray[np.int64]:
@@ -147,9 +178,7 @@ def on_clipped_grid(gradients: Floats, weights: Floats, clip: float, order: int)
     gradients = np.where(finite, gradients, 0.0)
     largest = np.maximum(np.abs(gradients).max(axis=1), 1e-300)
     gradients /= largest[:, None]  # so that no square overflows
-    norms = np.zeros(len(gradients))
-    for column in gradients.T:  # one after the other, in the same order for every row
-        norms += np.abs(column) if order == 1 else column * column
+    norms = _row_sums(np.abs(gradients) if order == 1 else gradients * gradients)
     if order == 2:
         np.sqrt(norms, out=norms)
     norms = np.maximum(norms, 1e-300)

@@ -1,0 +1,152 @@
+"""A network of one's own, trained privately: descent on the gradients that torch gives for each row.
+
+Privacy
+    `own.PrivateDescent` clips each row's gradient, sums in whole numbers and adds exact noise; `network_rows`
+    says why a row's gradient depends on that row alone. What comes out are weights made of noisy sums, in
+    a copy of the network as it was given. Loss, clip, steps, rate and rows are declared.
+"""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.learn.base import _refuse_search, relation
+from discreet.learn.encoding import Floats
+from discreet.learn.network_checks import check_network
+from discreet.learn.network_data import NOWHERE, inputs, targets
+from discreet.learn.network_rows import RowGradients, outputs_for
+from discreet.learn.own import Gradient, PrivateDescent
+from discreet.model.exact import Number
+from discreet.model.neighbours import Neighbours
+from discreet.model.privacy import Loss
+
+PREDICTED_AT_ONCE = 4096
+
+
+class PrivateNetwork(BaseEstimator):  # type: ignore[misc]
+    """A network that is trained privately: what `privatize` makes of one.
+
+    Attributes
+        network_: a trained copy of the network, which itself stays as it is
+        loss_: what the fit spent, under the declared neighbours
+        classes_: what `predict` answers with; None where it gives numbers
+    """
+
+    network_: Any
+    loss_: Loss
+    classes_: NDArray[Any] | None
+
+    def __init__(
+        self,
+        network: Any,
+        *,
+        loss: Callable[[Any, Any], Any],
+        rows: int,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        clip: float = 1.0,
+        steps: int = 50,
+        rate: float = 1.0,
+        momentum: float = 0.5,
+        batch: Number | None = None,
+        noise: str = "auto",
+        classes: Sequence[Any] | None = None,
+        rows_per_person: int = 1,
+        neighbours: Neighbours | str = "add_remove",
+    ) -> None:
+        self.network = network
+        self.loss = loss
+        self.rows = rows
+        self.epsilon = epsilon
+        self.delta = delta
+        self.clip = clip
+        self.steps = steps
+        self.rate = rate
+        self.momentum = momentum
+        self.batch = batch
+        self.noise = noise
+        self.classes = classes
+        self.rows_per_person = rows_per_person
+        self.neighbours = neighbours
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> "PrivateNetwork":  # noqa: N803
+        """Spends epsilon and delta. `groups` says whose each row is; without it each is a person's own.
+
+        Rows whose label is not declared, whose gradient is not finite, or on which the network fails count
+        for nothing.
+        """
+        _refuse_search()
+        check_network(self.network)
+        x = inputs(X)
+        places, classes = targets(y, self.classes, outputs_for(self.network, x))
+        gradients = RowGradients(self.network, self.loss, x, places)
+        descent = self._descent(gradients if classes is None else _of_declared(gradients))
+        people = None if groups is None else np.asarray(groups)
+        found = descent.run(gradients.start, x, places, people)
+        self.network_ = _with_weights(self.network, gradients.named(found.weights))
+        self.loss_ = found.loss
+        self.classes_ = classes
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """A class for each row, or the network's outputs where it was trained on numbers."""
+        check_is_fitted(self, "network_")
+        rows = torch.from_numpy(inputs(X))
+        if rows.is_floating_point():
+            rows = rows.to(next(each.dtype for each in self.network_.parameters() if each.requires_grad))
+        with torch.no_grad():
+            parts = [self.network_(part) for part in rows.split(PREDICTED_AT_ONCE)]
+        outputs: NDArray[Any] = torch.cat(parts).double().numpy()
+        if outputs.ndim == 2 and outputs.shape[1] == 1:
+            outputs = outputs[:, 0]
+        if self.classes_ is None:
+            return outputs
+        chosen = (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[chosen]
+        return labels
+
+    def _descent(self, gradient: Gradient) -> PrivateDescent:
+        """With all settings that both have, and with a given total in place of epsilon (see `base`)."""
+        shared = {each.name for each in fields(PrivateDescent)} & set(self.get_params(deep=False))
+        settings = {name: getattr(self, name) for name in shared - {"loss"}}
+        settings["neighbours"] = relation(self.neighbours)
+        return PrivateDescent(gradient=gradient, total=getattr(self, "_total", None), **settings)
+
+
+def privatize(network: Any, *, loss: Callable[[Any, Any], Any], rows: int, **settings: Any) -> PrivateNetwork:
+    """A torch network as an estimator that is trained privately; refused if its layers mix rows.
+
+    `loss(outputs, targets)` is called with one row at a time, such as `torch.nn.functional.cross_entropy`.
+    `rows` is the public number of rows to divide by. The settings are those of `PrivateNetwork`.
+    """
+    check_network(network)
+    return PrivateNetwork(network, loss=loss, rows=rows, **settings)
+
+
+def _with_weights(network: Any, named: dict[str, Any]) -> Any:
+    """A copy; weights that are not named, and buffers, are as they were."""
+    trained = copy.deepcopy(network)
+    with torch.no_grad():
+        for name, each in trained.named_parameters():
+            if name in named:
+                each.copy_(named[name])
+    return trained
+
+
+def _of_declared(gradients: RowGradients) -> Gradient:
+    """Zero for rows whose class is not declared."""
+
+    def gradient(weights: Floats, x: NDArray[Any], y: NDArray[Any]) -> Floats:
+        known = y != NOWHERE
+        out = gradients(weights, x, np.where(known, y, 0).astype(y.dtype))
+        out[~known] = 0.0
+        return out
+
+    return gradient
