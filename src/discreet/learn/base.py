@@ -1,26 +1,67 @@
 """What all estimators share: declarations in, a fit that spends what was asked for, a statement out."""
 
 import sys
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.accounting.amplification import sampling_rate
 from discreet.errors import InvalidInput
 from discreet.learn.account import Account, loss_of
-from discreet.learn.declared import Scaling, feature_scaling
+from discreet.learn.declared import Scaling, declared_classes, feature_scaling
 from discreet.learn.encoding import Floats, People, person_weights
 from discreet.learn.fitting import FOR_MOMENTS, expected_steps
 from discreet.learn.sampled import SampledAccount, numbered
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import Loss
+from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss
+
+Bounds: TypeAlias = list[tuple[float, float]]
+_LEARNT = ("coef_", "intercept_", "rows_", "n_iter_", "coef_error_")
+"""The attributes of a fitted model that come from noisy sums; all others are declared."""
 
 
-class PrivateModel(BaseEstimator):  # type: ignore[misc]
+class Learner(BaseEstimator):  # type: ignore[misc]
+    """What can be fitted on rows whose bounds, classes and people somebody else declares, such as a policy.
+
+    It spends `_total` where that is set, and its own epsilon and delta where it is not.
+    """
+
+    _total: PureLoss | ConcentratedLoss
+    epsilon: Any
+    rows_per_person: Any
+    neighbours: Any
+    loss_: Loss
+
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+        """From rows that were read and are finite, be there any or none; spends the account's total."""
+        raise NotImplementedError
+
+    def wants_classes(self) -> bool | None:
+        """Whether it predicts classes; None if it can do both."""
+        raise NotImplementedError
+
+    def declared(self, bounds: Bounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:
+        """The settings that follow from bounds of features and target, or from classes, if it has none."""
+        raise NotImplementedError
+
+    def learnt(self) -> dict[str, Any]:
+        """All that was learnt from noisy sums, as plain lists and numbers."""
+        raise NotImplementedError
+
+    def restore(self, learnt: dict[str, Any], features: int) -> None:
+        """Become what was learnt."""
+        raise NotImplementedError
+
+    def description(self) -> str:
+        """The same for two learners exactly if they would learn the same."""
+        raise NotImplementedError
+
+
+class PrivateModel(Learner):
     """A linear model whose fitted attributes are declared, or made of noisy sums.
 
     Attributes
@@ -53,9 +94,27 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             raise _without_values(wrong) from None
         return x, targets
 
-    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
-        """From rows that were read and are finite, be there any or none; spends the account's total."""
-        raise NotImplementedError
+    def wants_classes(self) -> bool:
+        return bool(is_classifier(self))
+
+    def declared(self, bounds: Bounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:
+        given = {"bounds": bounds, ("classes" if self.wants_classes() else "target_bounds"): target}
+        own = self.get_params()
+        return {name: value for name, value in given.items() if own[name] is None}
+
+    def learnt(self) -> dict[str, Any]:
+        return {name: plain(getattr(self, name)) for name in _LEARNT if hasattr(self, name)}
+
+    def restore(self, learnt: dict[str, Any], features: int) -> None:
+        for name, value in learnt.items():
+            setattr(self, name, np.array(value) if isinstance(value, list) else value)
+        if self.wants_classes():
+            self.classes_ = declared_classes(self.get_params()["classes"])
+        self.n_features_in_ = features
+
+    def description(self) -> str:
+        settings = {name: plain(value) for name, value in sorted(self.get_params().items())}
+        return f"{type(self).__name__}({settings!r})"
 
     def _people(self, count: int, groups: object) -> People:
         ids = None if groups is None else np.asarray(groups)
@@ -125,6 +184,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         return tags
+
+
+def plain(value: Any) -> Any:
+    """Without arrays."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def in_own_units(coefficients: Floats, intercept: Floats, scaling: Scaling) -> tuple[Floats, Floats]:

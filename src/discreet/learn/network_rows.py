@@ -46,11 +46,11 @@ class RowGradients:
     ) -> None:
         self._network = copy.deepcopy(network)
         self._loss = loss
-        trainable = {name: each for name, each in network.named_parameters() if each.requires_grad}
-        self._shapes = {name: (each.shape, each.dtype) for name, each in trainable.items()}
-        flat = [each.detach().reshape(-1).double() for each in trainable.values()]
+        weights = trainable(network)
+        self._shapes = {name: (each.shape, each.dtype) for name, each in weights.items()}
+        flat = [each.detach().reshape(-1).double() for each in weights.values()]
         self.start: Floats = torch.cat(flat).numpy()
-        float_kind = next(iter(trainable.values())).dtype
+        float_kind = next(iter(weights.values())).dtype
         self._kinds = [float_kind if each.dtype.kind == "f" else torch.int64 for each in (x, y)]
         self._each = vmap(grad(self._loss_of_row), in_dims=(None, 0, 0))
         self._block = self._largest_block(x.shape[1:], y.shape[1:])
@@ -133,6 +133,11 @@ class RowGradients:
             for shape, kind in zip(shapes, self._kinds, strict=True)
         )
         return named, (x, y)
+
+
+def trainable(network: Any) -> dict[str, Any]:
+    """The weights that descent may change, by name."""
+    return {name: each for name, each in network.named_parameters() if each.requires_grad}
 
 
 def outputs_for(network: Any, x: NDArray[Any]) -> int:

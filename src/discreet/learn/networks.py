@@ -7,6 +7,7 @@ Privacy
 """
 
 import copy
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
@@ -14,14 +15,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.base import _refuse_search, relation
-from discreet.learn.encoding import Floats
+from discreet.learn.base import Bounds, Learner, _refuse_search, plain, relation
+from discreet.learn.declared import declared_classes
+from discreet.learn.encoding import Floats, People
 from discreet.learn.network_checks import check_network
 from discreet.learn.network_data import NOWHERE, inputs, targets
-from discreet.learn.network_rows import RowGradients, outputs_for
+from discreet.learn.network_rows import RowGradients, outputs_for, trainable
 from discreet.learn.own import Gradient, PrivateDescent
 from discreet.model.exact import Number
 from discreet.model.neighbours import Neighbours
@@ -30,7 +31,7 @@ from discreet.model.privacy import Loss
 PREDICTED_AT_ONCE = 4096
 
 
-class PrivateNetwork(BaseEstimator):  # type: ignore[misc]
+class PrivateNetwork(Learner):
     """A network that is trained privately: what `privatize` makes of one.
 
     Attributes
@@ -83,17 +84,48 @@ class PrivateNetwork(BaseEstimator):  # type: ignore[misc]
         for nothing.
         """
         _refuse_search()
+        self._learn(inputs(X), y, None if groups is None else np.asarray(groups))
+        return self
+
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+        self._learn(x, y, people.ids)
+
+    def _learn(self, x: NDArray[Any], y: Any, ids: NDArray[Any] | None) -> None:
         check_network(self.network)
-        x = inputs(X)
         places, classes = targets(y, self.classes, outputs_for(self.network, x))
         gradients = RowGradients(self.network, self.loss, x, places)
         descent = self._descent(gradients if classes is None else _of_declared(gradients))
-        people = None if groups is None else np.asarray(groups)
-        found = descent.run(gradients.start, x, places, people)
+        found = descent.run(gradients.start, x, places, ids)
         self.network_ = _with_weights(self.network, gradients.named(found.weights))
         self.loss_ = found.loss
         self.classes_ = classes
-        return self
+
+    def wants_classes(self) -> bool | None:
+        return None if self.classes is None else True
+
+    def declared(self, bounds: Bounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Features and numbers need no bounds, as gradients are clipped."""
+        return {"classes": target} if self.classes is None and isinstance(target, list) else {}
+
+    def learnt(self) -> dict[str, Any]:
+        return {"weights": [each.tolist() for each in trainable(self.network_).values()]}
+
+    def restore(self, learnt: dict[str, Any], features: int) -> None:  # noqa: ARG002
+        names = trainable(self.network)
+        kept = [torch.tensor(each, dtype=torch.float64) for each in learnt["weights"]]
+        named = dict(zip(names, kept, strict=True))
+        self.network_ = _with_weights(self.network, named)
+        self.classes_ = None if self.classes is None else declared_classes(self.classes)
+
+    def description(self) -> str:
+        """With the weights that it starts from, and the loss by its name and code."""
+        start = hashlib.sha256()
+        for name, each in self.network.state_dict().items():
+            start.update(repr((name, each.dtype, each.shape)).encode() + each.numpy().tobytes())
+        settings = {name: plain(value) for name, value in sorted(self.get_params(deep=False).items())}
+        del settings["network"]
+        settings["loss"] = _identity(self.loss)
+        return f"{type(self).__name__}({self.network!r}, {start.hexdigest()}, {settings!r})"
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """A class for each row, or the network's outputs where it was trained on numbers."""
@@ -128,6 +160,13 @@ def privatize(network: Any, *, loss: Callable[[Any, Any], Any], rows: int, **set
     """
     check_network(network)
     return PrivateNetwork(network, loss=loss, rows=rows, **settings)
+
+
+def _identity(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function))}"
+    parts = (code.co_code, code.co_consts, code.co_names) if code is not None else function
+    return f"{name} {parts!r}"
 
 
 def _with_weights(network: Any, named: dict[str, Any]) -> Any:

@@ -52,6 +52,9 @@ def outlook(estimator: Any, *, rows: int, features: int) -> Outlook:
 def noise_beside(estimator: Any, account: Account, width: int, count: int) -> float:
     """The length of the noise beside that of what is learnt, from about so many rows."""
     most = estimator.rows_per_person
+    if hasattr(estimator, "network"):
+        weights = sum(each.numel() for each in estimator.network.parameters() if each.requires_grad)
+        return account.deviation(Fraction(1), float(most)) * sqrt(weights) / count
     if hasattr(estimator, "solver") and solver_of(estimator.solver, width, estimator.batch) == "statistics":
         length = _norm_of_products(width, account.order)
         deviation = account.deviation(Fraction(1), length * most)

@@ -97,7 +97,9 @@ class FittedModel(Pipeline):  # type: ignore[misc]
         return f"Cost {charge_text(self.charged)}; {left}. Receipt {self.receipt.number}."
 
     def __str__(self) -> str:
-        lines = [*_coefficients(self[-1], self.features), self.price()]
+        linear = hasattr(self[-1], "coef_")
+        head = f"{type(self[-1]).__name__} of {len(self.features)} features"
+        lines = [head, *(_coefficients(self[-1], self.features) if linear else ()), self.price()]
         return "\n".join(lines)
 
 
@@ -105,7 +107,7 @@ def _coefficients(model: Any, features: tuple[str, ...]) -> list[str]:
     """A line for each coefficient, with its error where that is known; a column for each class."""
     values = np.atleast_2d(model.coef_)
     width = max(map(len, (*features, "intercept")))
-    heads = [f"{type(model).__name__} of {len(features)} features"]
+    heads = []
     if len(values) > 1:
         heads.append(" " * width + "".join(f"{each!s:>12.12}" for each in model.classes_))
     errors = None

@@ -7,16 +7,16 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
 from discreet.compile.calibrate import Charge
 from discreet.compile.dialects.dialect import Dialect
 from discreet.compile.exact import Results
-from discreet.compile.rows import RowQuery
+from discreet.compile.functions import range_of
+from discreet.compile.rows import RowColumn, RowQuery
 from discreet.compile.statement import Statement
 from discreet.errors import InvalidInput, QueryRefused
-from discreet.learn.base import PrivateModel
-from discreet.learn.declared import declared_classes
+from discreet.learn.base import Bounds, Learner
 from discreet.learn.regressors import LeastSquares, solver_of
 from discreet.learn.release.columns import (
     Choice,
@@ -31,8 +31,6 @@ from discreet.model.exact import whole
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import PureLoss
 
-_LEARNT = ("coef_", "intercept_", "rows_", "n_iter_", "coef_error_")
-"""The attributes of a fitted model that come from noisy sums; all others are declared."""
 _FROM_POLICY = ("epsilon", "delta", "noise", "rows_per_person", "neighbours")
 
 
@@ -46,7 +44,7 @@ class FitPlan:
     """What is read, and how."""
     loss: Charge
     neighbours: Neighbours
-    estimator: PrivateModel = field(repr=False, compare=False)
+    estimator: Learner = field(repr=False, compare=False)
     """Not fitted, with all that the policy declares."""
 
     @property
@@ -71,19 +69,13 @@ class FitPlan:
             _least_squares(model).learn_from_products(self.data.sums(results))
         else:
             _learn(model, self.data.rows(results))
-        state = {name: _plain(getattr(model, name)) for name in _LEARNT if hasattr(model, name)}
-        return json.dumps(state).encode()
+        return json.dumps(model.learnt()).encode()
 
-    def fitted(self, stored: bytes) -> PrivateModel:
+    def fitted(self, stored: bytes) -> Learner:
         """The model, from what was released. Free."""
-        model: PrivateModel = self._model()
-        for name, value in json.loads(stored).items():
-            setattr(model, name, np.array(value) if isinstance(value, list) else value)
+        model: Learner = clone(self.estimator)
+        model.restore(json.loads(stored), len(self.features))
         model.loss_ = self.loss
-        model.n_features_in_ = len(self.features)
-        if isinstance(self.target, Choice):
-            model.classes_ = declared_classes(model.get_params()["classes"])
-        del model._total
         return model
 
     def rehearse(self) -> None:
@@ -101,7 +93,7 @@ class FitPlan:
 
 def plan_fit(model: object, rows: RowQuery, loss: Charge, neighbours: Neighbours) -> FitPlan:
     """A model of the last column by the others."""
-    if not isinstance(model, PrivateModel):
+    if not isinstance(model, Learner):
         raise InvalidInput(
             "Only discreet's own models can be fitted here.",
             remedy="Give one of discreet.learn, such as LogisticRegression().",
@@ -112,12 +104,13 @@ def plan_fit(model: object, rows: RowQuery, loss: Charge, neighbours: Neighbours
             remedy="Write SELECT feature, …, target FROM table.",
         )
     _check_settings(model)
+    intercept = bool(getattr(model, "fit_intercept", True))
     whole(rows.source.max_rows, "The number of rows that one person can have here", 1, 2**20)
-    columns = feature_columns(rows.columns[:-1], intercept=bool(model.fit_intercept))
-    target = _target(model, rows)
+    columns = feature_columns(rows.columns[:-1], intercept=intercept)
+    target = _target(model, rows.columns[-1])
     estimator = _declared(model, columns, target, rows.source.max_rows, neighbours)
     plan = FitPlan(
-        model=_described(estimator),
+        model=estimator.description(),
         data=_data(estimator, rows, columns, target, loss),
         loss=loss,
         neighbours=neighbours,
@@ -127,13 +120,16 @@ def plan_fit(model: object, rows: RowQuery, loss: Charge, neighbours: Neighbours
     return plan
 
 
-def _target(model: PrivateModel, rows: RowQuery) -> Column:
-    last = rows.columns[-1]
-    return choice_column(last) if is_classifier(model) else number_column(last)
+def _target(model: Learner, last: RowColumn) -> Column:
+    """Classes or a number, as the model wants it; for one that can do both, a number if it has a range."""
+    classes = model.wants_classes()
+    if classes is None:
+        classes = range_of(last.expression) is None
+    return choice_column(last) if classes else number_column(last)
 
 
 def _data(
-    model: PrivateModel, rows: RowQuery, columns: tuple[Column, ...], target: Column, loss: Charge
+    model: Learner, rows: RowQuery, columns: tuple[Column, ...], target: Column, loss: Charge
 ) -> Fetched | Summed:
     """Sums where the model is made of them and one statement can have them all; else rows."""
     width = sum(len(column.features) for column in columns)
@@ -152,30 +148,27 @@ def _bounds_are_declared(model: Any, columns: tuple[Column, ...], target: Number
 
 
 def _declared(
-    model: PrivateModel,
+    model: Learner,
     columns: tuple[Column, ...],
     target: Column,
     rows_per_person: int,
     neighbours: Neighbours,
-) -> PrivateModel:
+) -> Learner:
     """The model with what the policy says, where it says nothing itself."""
-    known: dict[str, Any] = {"rows_per_person": rows_per_person, "neighbours": neighbours.value}
-    if model.bounds is None:
-        known["bounds"] = _bounds(columns)
-    if isinstance(target, Choice):
-        if model.get_params()["classes"] is None:
-            known["classes"] = class_values(target).tolist()
-    elif model.get_params()["target_bounds"] is None:
-        known["target_bounds"] = target.bounds[0]
-    declared: PrivateModel = clone(model).set_params(**known)
+    of_target = class_values(target).tolist() if isinstance(target, Choice) else target.bounds[0]
+    declared: Learner = clone(model).set_params(
+        rows_per_person=rows_per_person,
+        neighbours=neighbours.value,
+        **model.declared(_bounds(columns), of_target),
+    )
     return declared
 
 
-def _bounds(columns: tuple[Column, ...]) -> list[tuple[float, float]]:
+def _bounds(columns: tuple[Column, ...]) -> Bounds:
     return [pair for column in columns for pair in column.bounds]
 
 
-def _check_settings(model: PrivateModel) -> None:
+def _check_settings(model: Learner) -> None:
     """What the policy and the price decide is not for the model to say."""
     defaults = {name: each.default for name, each in signature(type(model)).parameters.items()}
     for name in _FROM_POLICY:
@@ -187,7 +180,7 @@ def _check_settings(model: PrivateModel) -> None:
             )
 
 
-def _learn(model: PrivateModel, rows: tuple[Any, Any, Any]) -> None:
+def _learn(model: Learner, rows: tuple[Any, Any, Any]) -> None:
     with np.errstate(all="ignore"):  # a warning would tell of the data
         model.learn(*rows)
 
@@ -196,12 +189,3 @@ def _least_squares(model: Any) -> LeastSquares:
     if not isinstance(model, LeastSquares):
         raise TypeError("Only least squares are made of sums.")
     return model
-
-
-def _described(model: PrivateModel) -> str:
-    settings = {name: _plain(value) for name, value in sorted(model.get_params().items())}
-    return f"{type(model).__name__}({settings!r})"
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
