@@ -140,6 +140,10 @@ def _logistic(
             found.append(for_information(label, f"{area:.4f}"))
         else:
             found.append(at_least(label, area, targets[epsilon], ""))
+    if targets is not None:
+        sampled = LogisticRegression(epsilon=1, delta=DELTA, bounds=bounds, classes=(0, 1), batch=0.1)
+        area = float(np.mean([_area(sampled, x, y) for _ in range(FITS)]))
+        found.append(for_information(f"learn: {name}, AUC at ε = 1, batch = 0.1", f"{area:.4f}"))
     seconds = best_of_rounds(2, {"fit": lambda: model.fit(x, y)})["fit"]
     shape = f"{len(y):,} × {x.shape[1]}"
     if targets is None:

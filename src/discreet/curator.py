@@ -11,8 +11,11 @@ ledger.store_answer                          kept before it is shown: asking aga
 import hashlib
 import json
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,20 +45,14 @@ from discreet.compile.scope import nearest
 from discreet.compile.statement import Planned, Statement
 from discreet.engines.engine import Engine
 from discreet.engines.running import Watch
-from discreet.errors import InvalidInput
+from discreet.errors import InvalidInput, MissingExtra
 from discreet.ledger.ledger import Account, Balance, Ledger
-from discreet.model.exact import (
-    Number,
-    confidence_level,
-    exact_fraction,
-    positive_epsilon,
-    positive_rho,
-)
+from discreet.model.exact import Number, positive_epsilon, positive_rho
 from discreet.model.policy import Dataset, KeyValue, PersonColumn, PrivateTable, ValueType
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.query import Query
 from discreet.model.receipt import Receipt
-from discreet.model.request import ByEpsilon, ByRho, Price, Request, Within
+from discreet.model.request import ByEpsilon, ByRho, request_of
 from discreet.synth.online.cache import Asked, Cache, encode_readings
 from discreet.synth.online.cached import CachedTable
 from discreet.synth.online.online import FromCache
@@ -66,6 +63,11 @@ from discreet.synth.release.plan import Advance, SynthesisPlan, plan_synthesis
 from discreet.synth.release.table import SyntheticTable
 from discreet.synth.report.quality import Quality
 from discreet.synth.synthetic import decode_measurements, encode_measurements
+
+if TYPE_CHECKING:
+    from discreet.learn.release.explain import FitExplanation
+    from discreet.learn.release.model import FittedModel
+    from discreet.learn.release.plan import FitPlan
 
 _MOST_PUBLIC_KEYS = 100_000
 
@@ -102,7 +104,7 @@ class Curator:
         confidence: Number = 0.95,
     ) -> Plan:
         """What would be run, its price and its error. Reads no data and costs nothing."""
-        request = _request(epsilon, rho, within, confidence)
+        request = request_of(epsilon, rho, within, confidence)
         return calibrate(bound(self._resolved(sql), self.dataset), request, self.dataset)
 
     def ask(
@@ -119,16 +121,16 @@ class Curator:
         asked = self._asked_of_cache(plan)
         if asked is not None:
             return self._ask_cache(sql, plan, *asked)
-        key = _key(plan)
-        stored = self._ledger.stored_answer(self.dataset.name, key)
-        if stored is not None:
-            return self._answer(*stored, repeated=True)
-        statements = self._prepared(plan)
-        receipt = self._ledger.charge(
-            self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
+        receipt, stored, repeated = self._released(
+            sql, _key(plan), plan.loss, self._emit(plan), lambda exact: release(plan, exact).encode()
         )
-        kept = self._ledger.store_answer(receipt, release(plan, self._exact(statements)).encode())
-        return self._answer(receipt, kept, repeated=False)
+        return Answer(
+            released=Released.decode(stored),
+            charged=receipt.charged,
+            left=self.budget().left,
+            receipt=receipt,
+            repeated=repeated,
+        )
 
     def explain(
         self,
@@ -196,16 +198,18 @@ class Curator:
         columns are to be right; or, if a `workload` is given, its questions (`synth.release.asked`).
         """
         plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
-        key = _key(plan)
-        stored = self._ledger.stored_answer(self.dataset.name, key)
-        if stored is not None:
-            return self._synthetic(plan, *stored, repeated=True, advance=advance)
-        statements = self._prepared(plan)
-        receipt = self._ledger.charge(
-            self.dataset.name, analyst=self.analyst, question=sql, key=key, loss=plan.loss
+        receipt, stored, repeated = self._released(
+            sql, _key(plan), plan.loss, self._emit(plan), plan.released
         )
-        kept = self._ledger.store_answer(receipt, plan.released(self._exact(statements)))
-        return self._synthetic(plan, receipt, kept, repeated=False, advance=advance)
+        return SyntheticTable(
+            plan=plan,
+            encoded=stored,
+            charged=receipt.charged,
+            left=self.budget().left,
+            receipt=receipt,
+            repeated=repeated,
+            advance=advance,
+        )
 
     def check_synthetic(
         self, table: SyntheticTable, *, epsilon: Number | None = None, rho: Number | None = None
@@ -217,20 +221,53 @@ class Curator:
                 "This synthetic table was made under another policy.", remedy="Make one under this policy."
             )
         loss = self._price_of_rows(epsilon, rho)
-        key = hashlib.sha256(repr(("check", loss)).encode() + table.encoded).hexdigest()
-        stored = self._ledger.stored_answer(self.dataset.name, key)
-        if stored is None:
-            statements = self._prepared(table.plan)
-            receipt = self._ledger.charge(
-                self.dataset.name,
-                analyst=self.analyst,
-                question=f"How good is the synthetic table of receipt {table.receipt.number}?",
-                key=key,
-                loss=loss,
-            )
-            measured = table.plan.measured_again(self._exact(statements), table.learnt, loss)
-            stored = receipt, self._ledger.store_answer(receipt, encode_measurements(measured))
-        return table.plan.quality(table.learnt, decode_measurements(stored[1]))
+        _, stored, _ = self._released(
+            f"How good is the synthetic table of receipt {table.receipt.number}?",
+            hashlib.sha256(repr(("check", loss)).encode() + table.encoded).hexdigest(),
+            loss,
+            self._emit(table.plan),
+            lambda exact: encode_measurements(table.plan.measured_again(exact, table.learnt, loss)),
+        )
+        return table.plan.quality(table.learnt, decode_measurements(stored))
+
+    def plan_fit(
+        self, model: object, sql: str, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> "FitPlan":
+        """What a model would be learnt from, and its price. Reads no data and costs nothing."""
+        plan_fit = _learning("plan").plan_fit
+        rows = resolve_rows(parse_sql(sql), self.dataset, self._keys_of_public_table)
+        plan: FitPlan = plan_fit(model, rows, self._price_of_rows(epsilon, rho), self.dataset.neighbours)
+        return plan
+
+    def explain_fit(
+        self, model: object, sql: str, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> "FitExplanation":
+        """Price of a fit and how large its noise will be, from the policy alone. Costs nothing."""
+        plan = self.plan_fit(model, sql, epsilon=epsilon, rho=rho)
+        plan.statement(self._engine.relations, self._dialect)  # refuses what this engine cannot do
+        found: FitExplanation = _learning("explain").explain_fit(plan, self.dataset)
+        return found
+
+    def fit(
+        self, model: object, sql: str, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> "FittedModel":
+        """A model of the last column of a SELECT by those before it. The same fit is charged once.
+
+        Bounds, classes and whose privacy it is come from the policy. Rows in which a column is NULL, or has a
+        value that is not declared, are left out.
+        """
+        plan = self.plan_fit(model, sql, epsilon=epsilon, rho=rho)
+        receipt, stored, repeated = self._released(
+            f"A {type(model).__name__} of: {sql}",
+            _key(plan),
+            plan.loss,
+            lambda: (plan.statement(self._engine.relations, self._dialect),),
+            plan.learnt,
+        )
+        fitted: FittedModel = _learning("model").FittedModel.of(
+            plan.columns, plan.fitted(stored), receipt=receipt, left=self.budget().left, repeated=repeated
+        )
+        return fitted
 
     def close(self) -> None:
         """Let go of the data and the ledger; what was charged is durable already."""
@@ -251,15 +288,6 @@ class Curator:
     def budget(self) -> Balance:
         """What is spent and left, in all and by each analyst."""
         return self._ledger.balance(self.dataset.name)
-
-    def _answer(self, receipt: Receipt, stored: bytes, *, repeated: bool) -> Answer:
-        return Answer(
-            released=Released.decode(stored),
-            charged=receipt.charged,
-            left=self.budget().left,
-            receipt=receipt,
-            repeated=repeated,
-        )
 
     def _resolved(self, sql: str) -> Query:
         return resolve(parse_sql(sql), self.dataset, self._keys_of_public_table)
@@ -282,7 +310,8 @@ class Curator:
         if not isinstance(step, FromCache):
             check_cap(step.loss, self.dataset)
             narrowed = cache.table.narrowed(step)
-            statements = self._prepared(narrowed)
+            statements = emit_sql(narrowed, self._engine.relations, self._dialect)
+            self._prepare(statements)
             receipt = self._ledger.charge(
                 self.dataset.name, analyst=self.analyst, question=sql, key=asked.key, loss=step.loss
             )
@@ -310,26 +339,33 @@ class Curator:
         check_cap(loss, self.dataset)
         return loss if isinstance(loss, PureLoss) else ConcentratedLoss(rho=loss.rho, delta=Fraction(0))
 
-    def _synthetic(
-        self, plan: SynthesisPlan, receipt: Receipt, stored: bytes, *, repeated: bool, advance: Advance
-    ) -> SyntheticTable:
-        return SyntheticTable(
-            plan=plan,
-            encoded=stored,
-            charged=receipt.charged,
-            left=self.budget().left,
-            receipt=receipt,
-            repeated=repeated,
-            advance=advance,
+    def _released(
+        self,
+        question: str,
+        key: str,
+        loss: Charge,
+        emitted: Callable[[], tuple[Statement, ...]],
+        noised: Callable[[Results], bytes],
+    ) -> tuple[Receipt, bytes, bool]:
+        """What was released for the key, and whether before: else it is charged, read, noised and kept."""
+        stored = self._ledger.stored_answer(self.dataset.name, key)
+        if stored is not None:
+            return *stored, True
+        statements = emitted()
+        self._prepare(statements)
+        receipt = self._ledger.charge(
+            self.dataset.name, analyst=self.analyst, question=question, key=key, loss=loss
         )
+        return receipt, self._ledger.store_answer(receipt, noised(self._exact(statements))), False
 
-    def _prepared(self, plan: Planned) -> tuple[Statement, ...]:
-        """What is run, which the engine has accepted. No row is read."""
-        statements = emit_sql(plan, self._engine.relations, self._dialect)
+    def _emit(self, plan: Planned) -> Callable[[], tuple[Statement, ...]]:
+        return lambda: emit_sql(plan, self._engine.relations, self._dialect)
+
+    def _prepare(self, statements: Sequence[Statement]) -> None:
+        """Have the engine accept what will be run. No row is read."""
         for statement in statements:
-            for emitted in statement.runs:
-                self._engine.prepare(emitted, parameters=statement.parameters)
-        return statements
+            for sql in statement.runs:
+                self._engine.prepare(sql, parameters=statement.parameters)
 
     def _exact(self, statements: Sequence[Statement]) -> Results:
         """Exact numbers, to be handed to what adds noise and to nothing else."""
@@ -363,27 +399,19 @@ class Curator:
         return self._public_keys[table, column]
 
 
-def _request(
-    epsilon: Number | None, rho: Number | None, within: Number | None, confidence: Number
-) -> Request:
-    prices: list[Price] = []
-    if epsilon is not None:
-        prices.append(ByEpsilon(epsilon=positive_epsilon(epsilon)))
-    if rho is not None:
-        prices.append(ByRho(rho=positive_rho(rho)))
-    if within is not None:
-        prices.append(Within(error=exact_fraction(within, "within")))
-    if len(prices) != 1:
-        raise InvalidInput(
-            "A question needs one price, or one accuracy.",
-            remedy="Give exactly one of epsilon, rho and within.",
-        )
-    return Request(price=prices[0], confidence=confidence_level(confidence))
-
-
-def _key(plan: Plan | SynthesisPlan) -> str:
+def _key(plan: "Plan | SynthesisPlan | FitPlan") -> str:
     """The same for two questions exactly if the same would be run, at the same price."""
     return hashlib.sha256(repr(plan).encode()).hexdigest()
+
+
+def _learning(part: str) -> ModuleType:
+    """Imported when a model is first fitted: scikit-learn is optional, and takes a second."""
+    try:
+        return import_module(f"discreet.learn.release.{part}")
+    except ImportError as missing:
+        raise MissingExtra(
+            "This needs scikit-learn, which is not installed.", remedy="pip install 'discreet[learn]'"
+        ) from missing
 
 
 def _fingerprint(dataset: Dataset) -> str:

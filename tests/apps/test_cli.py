@@ -1,6 +1,7 @@
 """The command line as a user meets it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -46,6 +47,16 @@ def test_the_audit_shows_a_table():
     assert result.exit_code == 0
     assert "coin toss" in result.output
     assert "hold" in result.output
+
+
+def test_the_audit_shows_what_is_not_checked_in_every_layer():
+    """Fits have an exact loss and no draws; canaries have draws and no law."""
+    rows = run("audit", "--only", "own gradient").output.splitlines()
+    exact = next(row for row in rows if "descent, own gradient, Laplace " in row)
+    assert exact.split()[-6:] == ["ε", "1", "ε", "1.000", "–", "–"]
+    canary = next(row for row in rows if "✓ own gradient, Gaussian" in row)
+    assert re.search(r"ρ 2\.117 +– +≥ \d\.\d\d of 2\.12 +–", canary)
+    assert "All 5 checks hold." in rows[-1]
 
 
 def test_the_audit_speaks_json():

@@ -6,6 +6,7 @@ import numpy as np
 from discreet.compile.dialects import DIALECTS
 from discreet.compile.emit_sql import emit_sql
 from discreet.engines.opening import open_engine
+from discreet.learn.release.rows import Summed
 from discreet.model.declaration import Source
 from tests.compile.clinic import PUBLIC
 
@@ -100,6 +101,23 @@ def exact(engine, plan):
             assert _added_up(slices) == rows
         found.append(rows)
     return found
+
+
+def learnt_from(engine, plan):
+    """What a model is made from: sums by place, or rows with whose they are, whatever their order."""
+    statement = plan.statement(engine.relations, DIALECTS[engine.dialect])
+    for sql in statement.runs:
+        engine.prepare(sql, parameters=statement.parameters)
+    whole = engine.run(statement.sql, parameters=statement.parameters).reveal()
+    if isinstance(plan.data, Summed):
+        sums = plan.data.sums([(statement, whole)])
+        if statement.slices:
+            cut = engine.run_each(statement.slices, parameters=statement.parameters)
+            sliced = plan.data.sums([(statement, each.reveal()) for each in cut])
+            assert (sliced.by_place == sums.by_place).all()
+        return sums.by_place.tolist()
+    x, y, people = plan.data.rows([(statement, whole)])
+    return sorted(map(tuple, np.column_stack([x, y, people.weights]).tolist()))
 
 
 def _by_keys(statement, table):

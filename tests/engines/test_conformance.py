@@ -11,6 +11,8 @@ from discreet.compile.parse_sql import parse_sql
 from discreet.compile.rows import resolve_rows
 from discreet.compile.weights import Norm, Weight
 from discreet.errors import QueryRefused
+from discreet.learn import LinearRegression
+from discreet.learn.release.plan import plan_fit
 from discreet.model.policy import ValueType
 from discreet.model.privacy import PureLoss
 from discreet.synth.release.attributes import attributes_of
@@ -21,6 +23,7 @@ from tests.compile.random_questions import questions
 from tests.engines.everywhere import (
     exact,
     fill_postgres,
+    learnt_from,
     open_files,
     open_postgres,
     open_spark,
@@ -120,6 +123,26 @@ def test_the_counts_of_a_synthetic_table_are_the_same(name, wide, opened):
     expected = exact(opened("duckdb", "large"), plan)
     assert size_of(expected) > 100
     assert exact(opened(name, "large"), plan) == expected
+
+
+ROWS_OF_MODELS = {
+    "rows": "SELECT age, ward, cost * 2 AS twice, age > 50 AS old FROM visits",
+    "public table": "SELECT region, age, cost FROM visits JOIN wards USING (ward)",
+    "each person": "SELECT s, n FROM (SELECT patient, least(count(*), 9) AS n,"
+    " least(greatest(sum(cost), 0), 50) AS s FROM visits GROUP BY patient)",
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("question", ROWS_OF_MODELS)
+@pytest.mark.parametrize("solver", ["statistics", "descent"])
+def test_what_a_model_learns_from_is_the_same(name, question, solver, opened):
+    dataset = clinic(max_rows=4)
+    rows = resolve_rows(parse_sql(ROWS_OF_MODELS[question]), dataset, public_keys)
+    plan = plan_fit(LinearRegression(solver=solver), rows, PureLoss(epsilon=1), dataset.neighbours)
+    expected = learnt_from(opened("duckdb", "small"), plan)
+    assert len(expected) > 5
+    assert learnt_from(opened(name, "small"), plan) == expected
 
 
 @pytest.mark.parametrize("name", ENGINES)

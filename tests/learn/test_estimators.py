@@ -27,6 +27,7 @@ MUCH = {"epsilon": 10**5, "delta": 1e-6, "bounds": (-10, 10)}
 CHECKED = {
     "logistic": learn.LogisticRegression(**MUCH, classes=(0, 1)),
     "softmax": learn.LogisticRegression(**MUCH, classes=(0, 1, 2)),
+    "sampled": learn.LogisticRegression(**MUCH, classes=(0, 1), batch=0.5),
     "hinge": learn.LinearSVC(**MUCH, classes=(0, 1)),
     "linear": learn.LinearRegression(**MUCH, target_bounds=(-200, 200)),
     "descent": learn.LinearRegression(**MUCH, target_bounds=(-200, 200), solver="descent"),

@@ -10,6 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from discreet.answers.columns import Cell
+from discreet.answers.drawing import ticks
 from discreet.answers.wording import NULL, key_text, measure_text
 
 if TYPE_CHECKING:
@@ -108,20 +109,11 @@ def _axis(head: list[tuple[Cell, float, float]]) -> _Axis | None:
     if not 1e-300 < span < math.inf:
         return None
     low, high = low - span * (0.03 if low else 0), high + span * (0.03 if high else 0)
-    return _Axis(low=low, high=high, ticks=_ticks(low, high))
+    return _Axis(low=low, high=high, ticks=ticks(low, high))
 
 
 def _float(value: Cell) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
-
-
-def _ticks(low: float, high: float) -> tuple[float, ...]:
-    """Round numbers, five or fewer."""
-    rough = (high - low) / 4
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
-    first, last = math.ceil(low / step), math.floor(high / step)
-    return tuple(round(i * step, 12) if abs(step) < 1 else i * step for i in range(first, last + 1))
 
 
 def _scale(axis: _Axis) -> str:

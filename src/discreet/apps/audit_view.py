@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from discreet.answers.wording import MISSING
 from discreet.audit.own import OwnAudit, audit_mechanism
 from discreet.audit.report import Check, Finding, planned_checks
 from discreet.errors import InvalidInput
@@ -87,8 +88,8 @@ def _show_tables(findings: list[Finding]) -> None:
         console.print(_sensitivity_table(groups["sensitivity"]))
     if groups["sampler"]:
         console.print(_sampler_table(groups["sampler"]))
-    if groups["law"]:
-        console.print(_mechanism_table(groups["law"], groups["fit"], groups["black box"]))
+    if groups["law"] or groups["black box"]:
+        console.print(_mechanism_table([*groups["law"], *groups["fit"], *groups["black box"]]))
     failed = [finding for finding in findings if not finding.holds]
     for finding in failed:
         console.print(
@@ -128,14 +129,16 @@ def _sampler_table(findings: list[Finding]) -> Table:
     return table
 
 
-def _mechanism_table(laws: list[Finding], fits: list[Finding], boxes: list[Finding]) -> Table:
-    title = "Every mechanism on its worst neighbours"
-    table = _table(title, "", "claimed", "exact", "measured ε", "fit p")
-    rest = iter(zip(fits, boxes, strict=True))
-    for law in _by_family(table, laws):
-        fit, box = next(rest)
-        holds = law.holds and fit.holds and box.holds
-        table.add_row(_case(law, holds), law.claimed, law.found, box.found, fit.found)
+def _mechanism_table(findings: list[Finding]) -> Table:
+    """One row a subject, with what each layer found of it; not every subject is checked in all of them."""
+    table = _table("Every mechanism on its worst neighbours", "", "claimed", "exact", "measured", "fit p")
+    layers: dict[str, dict[str, Finding]] = defaultdict(dict)
+    for finding in findings:
+        layers[finding.subject][finding.layer] = finding
+    for first in _by_family(table, [next(iter(found.values())) for found in layers.values()]):
+        found = layers[first.subject]
+        shown = [found[layer].found if layer in found else MISSING for layer in ("law", "black box", "fit")]
+        table.add_row(_case(first, all(each.holds for each in found.values())), first.claimed, *shown)
     return table
 
 

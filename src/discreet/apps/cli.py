@@ -249,7 +249,7 @@ def audit(
 
     Every mechanism is checked on neighbours that are worst for it: what one person can change, the
     samplers word by word, the law, the draws against the law, and the draws alone. Exits with 1 if any
-    claim fails; by chance that happens less than once in twenty thousand audits. Takes about a minute.
+    claim fails; by chance that happens less than once in ten thousand audits. Takes a minute or two.
 
     \b
     Examples:

@@ -90,7 +90,7 @@ def _object_claim() -> Claim:
     """Integers beyond 64 bits are noised like all others."""
     count = Sensitivity.scalar(1, ADD_REMOVE)
     mechanism = DiscreteLaplace.for_loss(1, count)
-    window, far = _Window.around(mechanism, [0], [1]), 10**30
+    window, far = Window.around(mechanism, [0], [1]), 10**30
 
     def draw(side: Side, count: int) -> Outcomes:
         noisy = mechanism.release(np.full((count, 1), far + side, dtype=object))
@@ -131,7 +131,7 @@ def additive_claim(
     stated: Loss | None = None,
 ) -> Claim:
     """Noise on a vector; what it states is its own loss, unless another statement is to be checked."""
-    window = _Window.around(mechanism, first, second)
+    window = Window.around(mechanism, first, second)
 
     def law(side: Side) -> Law:
         return product_law(*(window.law(mechanism, x) for x in (first, second)[side]))
@@ -150,14 +150,14 @@ def additive_claim(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Window:
+class Window:
     """The integers that outcomes are told apart in; what lies beyond is clipped to its ends."""
 
     low: int
     high: int
 
     @classmethod
-    def around(cls, mechanism: AdditiveNoise, first: list[int], second: list[int]) -> "_Window":
+    def around(cls, mechanism: AdditiveNoise, first: list[int], second: list[int]) -> "Window":
         spread = mechanism.scale if isinstance(mechanism, DiscreteLaplace) else mechanism.sigma
         reach = min(400, int(4 * spread) + 2) if len(first) == 1 else min(12, int(4 * spread) + 2)
         return cls(low=min(first + second) - reach, high=max(first + second) + reach)
@@ -296,7 +296,7 @@ def _threshold(
     size = high - mechanism.threshold + 2
 
     def law_of_key(count: int) -> Law:
-        noisy = _Window(low=low, high=high).law(noise, count)
+        noisy = Window(low=low, high=high).law(noise, count)
         named = threshold_law(noisy, low, mechanism.threshold)
         return named if count else np.eye(1, size)[0]
 
@@ -349,7 +349,7 @@ def _tree(
     nodes = [mechanism.shape.count(np.array(histogram)) for histogram in (first, second)]
     moved = np.flatnonzero(nodes[0] != nodes[1])
     moved = moved if len(moved) > 2 else np.union1d(moved, [1])  # one that does not move is noised too
-    window = _Window(low=-3, high=5)
+    window = Window(low=-3, high=5)
 
     def law(side: Side) -> Law:
         return product_law(*(window.law(mechanism.noise, int(x)) for x in nodes[side][moved]))

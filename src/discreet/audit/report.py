@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from discreet.audit.accounting_claims import accounting_claims
+from discreet.audit.canaries import Canary, registered_canaries
 from discreet.audit.claims import Claim, Side, registered_claims
 from discreet.audit.decisions import (
     DecisionCheck,
@@ -17,6 +19,7 @@ from discreet.audit.decisions import (
 )
 from discreet.audit.divergence import concentration, hockey_stick, max_divergence
 from discreet.audit.laws import Law
+from discreet.audit.learn_claims import FitCheck, fit_checks, release_claims
 from discreet.audit.local_claims import local_claims, local_decisions
 from discreet.audit.sensitivities import SensitivityCheck, registered_sensitivities
 from discreet.audit.sparse_claims import sparse_claims
@@ -59,6 +62,9 @@ def planned_checks(*, thorough: bool = False, only: str = "") -> list[Check]:
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in sparse_claims()),
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in accounting_claims()),
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in local_claims()),
+        *(Check(name=c.name, run=partial(_check_fit, c)) for c in fit_checks()),
+        *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in release_claims()),
+        *(Check(name=c.name, run=partial(_check_canary, c, thorough)) for c in registered_canaries()),
     ]
     return [check for check in checks if only.lower() in check.name.lower()]
 
@@ -127,6 +133,44 @@ def _check_law(claim: Claim) -> Finding:
     return Finding(
         subject=claim.name, layer="law", claimed=show_loss(claim.claimed), found=found, holds=holds
     )
+
+
+def _check_fit(check: FitCheck) -> list[Finding]:
+    """What all releases of a fit lose together, and what it says that it spent, are within the claim."""
+    worst, stated = check.worst(), check.stated()
+    found = f"{_symbol(check.claimed)} {float(worst):.3f}"
+    covered = _covers(check.claimed, stated)
+    return [
+        Finding(
+            subject=check.name,
+            layer="law",
+            claimed=show_loss(check.claimed),
+            found=found if covered else f"{found}, but it states {show_loss(stated)}",
+            holds=covered and worst <= _amount(check.claimed),
+        )
+    ]
+
+
+def _check_canary(canary: Canary, thorough: bool) -> list[Finding]:
+    """The fits alone do not prove more loss than is claimed."""
+    found, amount = canary.at_least(10 if thorough else 1), _amount(canary.claimed)
+    return [
+        Finding(
+            subject=canary.name,
+            layer="black box",
+            claimed=show_loss(canary.claimed),
+            found=f"≥ {max(0.0, found):.2f} of {float(amount):.3g}",
+            holds=found <= amount,
+        )
+    ]
+
+
+def _symbol(loss: PureLoss | ConcentratedLoss) -> str:
+    return "ε" if isinstance(loss, PureLoss) else "ρ"
+
+
+def _amount(loss: PureLoss | ConcentratedLoss) -> Fraction:
+    return loss.epsilon if isinstance(loss, PureLoss) else loss.rho
 
 
 def _divergence_within(loss: Loss, p: Law, q: Law) -> tuple[str, bool]:

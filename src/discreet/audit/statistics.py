@@ -1,6 +1,7 @@
 """Statistical checks of drawn outcomes: does the code follow the law, and how private is it at least?"""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,35 @@ def epsilon_lower_bound(first: int, second: int, samples: int, delta: float) -> 
     low, _ = clopper_pearson(first, samples, EPSILON_ALARM / 4)
     _, high = clopper_pearson(second, samples, EPSILON_ALARM / 4)
     return math.log((low - delta) / high) if low > delta else -math.inf
+
+
+def guesses_lower_bound(right: int, guesses: int) -> float:
+    """A lower bound on ε from guesses who is in the data, where a fair coin decided about each.
+
+    Given the outcome and all other coins, the odds of a coin are at most e^ε : 1. So of any number of
+    guesses, made from the outcome, no more are right than of as many tosses with p = e^ε/(1 + e^ε), whoever
+    else was guessed in the same run (Steinke, Nasr & Jagielski, arXiv 2305.08846, for pure privacy).
+    """
+    if guesses == 0:
+        return -math.inf
+    low, _ = clopper_pearson(right, guesses, EPSILON_ALARM)
+    return math.log(low / (1 - low)) if low > 0 else -math.inf
+
+
+def gaussian_lower_bound(first: int, second: int, samples: int) -> float:
+    """A lower bound on ρ, of Gaussian noise, from how often an event happened on two neighbours.
+
+    Releases with Gaussian noise that cost ρ together are μ-Gaussian differentially private, μ² = 2ρ, which
+    says that Φ⁻¹(P(first)) − Φ⁻¹(P(second)) ≤ μ (Dong, Roth & Su, arXiv 1905.02383v3, Corollary 3.3; as an
+    audit: Nasr et al., arXiv 2302.07956). Read as one (ε, δ), the same counts would prove far less. Discrete
+    Gaussian noise has this up to a part of 1/(12σ²) of ρ, which is 10⁻⁶ from σ = 300 on.
+    """
+    low, _ = clopper_pearson(first, samples, EPSILON_ALARM / 2)
+    _, high = clopper_pearson(second, samples, EPSILON_ALARM / 2)
+    if low <= 0 or high >= 1 or low <= high:
+        return 0.0
+    normal = NormalDist()
+    return (normal.inv_cdf(low) - normal.inv_cdf(high)) ** 2 / 2
 
 
 def telling_event(p: Law, q: Law, samples: int, delta: float) -> NDArray[np.bool_]:

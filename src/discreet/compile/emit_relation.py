@@ -46,6 +46,12 @@ def relation_sql(
     return _Writer(tables, names, dialect, persons=persons).sql(relation)
 
 
+def clamped(number: str, low: int, high: int) -> str:
+    """A whole number in low … high; NULL stays NULL."""
+    inside = f"CASE WHEN {number} < {low} THEN {low} WHEN {number} > {high} THEN {high} ELSE {number} END"
+    return f"CAST({inside} AS BIGINT)"
+
+
 def _collect(relation: Relation, names: set[str]) -> None:
     """Add the fields that the tree itself reads."""
 

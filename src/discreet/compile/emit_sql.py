@@ -14,8 +14,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from discreet.compile.dialects.dialect import Dialect
-from discreet.compile.emit_relation import relation_sql
-from discreet.compile.emit_weights import by_squares, most_of_whole, weight_sql
+from discreet.compile.emit_relation import clamped, relation_sql
+from discreet.compile.emit_weights import group_by, weighed, weighted_total
 from discreet.compile.functions import emit, emit_steps, range_of
 from discreet.compile.parameters import Parameters
 from discreet.compile.parts import DistinctCount, Histogram, Scores, WeightedSum
@@ -132,55 +132,12 @@ class _Writer:
                 f"{'count(*)' if integers[i] is _ONE else self._dialect.total(f'v{i}', part.largest)} AS s{i}"
                 for i, part in parts
             ]
-            return f"SELECT {', '.join([*names, *totals])} FROM ({rows}) AS rows{_group_by(names)}"
+            return f"SELECT {', '.join([*names, *totals])} FROM ({rows}) AS rows{group_by(names)}"
+        values = {i: None if integers[i] is _ONE else f"v{i}" for i, _ in parts}
         totals = [
-            f"{self._weighted(weight, None if integers[i] is _ONE else f'v{i}', part.largest)} AS s{i}"
-            for i, part in parts
+            f"{weighted_total(weight, self._dialect, values[i], part.largest)} AS s{i}" for i, part in parts
         ]
-        return self._weighed(rows, weight, names, totals, once=not self._query.source.has_ids)
-
-    def _weighed(
-        self,
-        rows: str,
-        weight: Weight,
-        names: Sequence[str],
-        totals: Sequence[str],
-        *,
-        where: str = "",
-        once: bool,
-    ) -> str:
-        """Totals of rows that have the weight of their person as w; NULL, after a join, if it is whole.
-
-        Rows are read twice where that is faster than to keep them, but `once` if another reading could
-        differ.
-        """
-        select, rest = ", ".join([*names, *totals]), where + _group_by(names)
-        if self._dialect.weighs_in_windows:
-            return f"SELECT {select} FROM ({self._in_windows(rows, weight, names)}) AS rows{rest}"
-        source, n = "rows", "count(*)"
-        if by_squares(weight):
-            source = f"(SELECT p, count(*) AS c FROM rows{_group_by(['p', *names])}) AS pairs"
-            n = f"sum(CAST(c AS {self._dialect.types[ValueType.NUMBER]}) * c)"
-        share = weight_sql(weight, n, self._dialect)
-        heavy = f"SELECT p, {share} AS w FROM {source} GROUP BY p HAVING {n} > {most_of_whole(weight)}"
-        return (
-            f"WITH rows AS {self._dialect.kept(once=once)}({rows}), heavy AS ({heavy})"
-            f" SELECT {self._dialect.join_hint}{select} FROM {self._dialect.with_weights()}{rest}"
-        )
-
-    def _in_windows(self, rows: str, weight: Weight, names: Sequence[str]) -> str:
-        """The same without a join. Over the rows of a person, the sum of the c rows in their group is Σc².
-
-        A window is computed in one process. Rows that come to it in order are computed and sorted in several.
-        """
-        counted, n = f"{rows} ORDER BY p", "count(*) OVER (PARTITION BY p)"
-        if by_squares(weight):
-            pairs = f"count(*) OVER (PARTITION BY {', '.join(['p', *names])})"
-            counted = f"SELECT *, {pairs} AS c FROM ({rows}) AS keyed"
-            n = f"sum(CAST(c AS {self._dialect.types[ValueType.NUMBER]})) OVER (PARTITION BY p)"
-        share = weight_sql(weight, n, self._dialect)
-        w = f"CASE WHEN {n} > {most_of_whole(weight)} THEN {share} ELSE {weight.whole} END"
-        return f"SELECT *, {w} AS w FROM ({counted}) AS counted"
+        return weighed(rows, weight, names, totals, self._dialect, once=not self._query.source.has_ids)
 
     def _bins(self, keys: Sequence[int], part: Histogram, index: int) -> str:
         used = [e for e in (part.value, part.condition) if e is not None]
@@ -189,10 +146,10 @@ class _Writer:
         where = " WHERE leaf IS NOT NULL"
         if part.weight is None:
             counts = f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows"
-            return counts + where + _group_by(names)
-        total = f"{self._weighted(part.weight)} AS s{index}"
+            return counts + where + group_by(names)
+        total = f"{weighted_total(part.weight, self._dialect)} AS s{index}"
         once = not self._query.source.has_ids
-        return self._weighed(rows, part.weight, names, [total], where=where, once=once)
+        return weighed(rows, part.weight, names, [total], self._dialect, where=where, once=once)
 
     # Sums over people
 
@@ -202,8 +159,8 @@ class _Writer:
         pairs = f"SELECT DISTINCT {', '.join(['p', *names])} FROM ({rows}) AS rows"
         if not keys:
             return f"SELECT count(*) * {part.weighing.whole} AS s{index} FROM ({pairs}) AS people"
-        total = f"{self._weighted(part.weighing)} AS s{index}"
-        return self._weighed(pairs, part.weighing, names, [total], once=True)
+        total = f"{weighted_total(part.weighing, self._dialect)} AS s{index}"
+        return weighed(pairs, part.weighing, names, [total], self._dialect, once=True)
 
     def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
         """A person with too many pairs of key and value has the first ones in the order of a hash."""
@@ -219,18 +176,18 @@ class _Writer:
             source = f"SELECT *, {order} AS place FROM ({source}) AS pairs"
         kept = "" if part.one_row else f" WHERE place <= {part.values}"
         select = ", ".join([*_names(keys), f"count(DISTINCT v) AS s{index}"])
-        return f"SELECT {select} FROM ({source}) AS kept{kept}{_group_by(_names(keys))}"
+        return f"SELECT {select} FROM ({source}) AS kept{kept}{group_by(_names(keys))}"
 
     def _scores(self, keys: Sequence[int], part: Scores, index: int) -> str:
         """Each person adds at most `rows` to each score: no weights, as a selection looks at each alone."""
         names = _names(keys)
         rows = self._keyed_rows(keys, [], [part.condition] if part.condition else [], part.condition)
         if part.one_row:
-            return f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows{_group_by(names)}"
+            return f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows{group_by(names)}"
         pairs = f"SELECT {', '.join(['p', *names])}, count(*) AS c FROM ({rows}) AS rows"
-        pairs += _group_by(["p", *names])
+        pairs += group_by(["p", *names])
         select = ", ".join([*names, f"sum(least(c, {part.rows})) AS s{index}"])
-        return f"SELECT {select} FROM ({pairs}) AS pairs{_group_by(names)}"
+        return f"SELECT {select} FROM ({pairs}) AS pairs{group_by(names)}"
 
     # Rows with their keys
 
@@ -268,13 +225,6 @@ class _Writer:
             f" WHERE {' AND '.join(known)}" if known else ""
         )
 
-    # Weights
-
-    def _weighted(self, weight: Weight, value: str | None = None, largest: int = 1) -> str:
-        """The sum of the rows' weights, or of their values times their weights."""
-        w = self._dialect.weight_of_row(weight.whole)
-        return self._dialect.total(w if value is None else f"{w} * {value}", weight.whole * largest)
-
     # What a row adds
 
     def _emit(self, expression: Expression) -> str:
@@ -305,8 +255,8 @@ class _Writer:
             rounded = f"({self._emit(value)}) - ({part.offset})" if part.offset else self._emit(value)
         else:
             rounded = emit_steps(value, self._dialect, offset=part.offset, grid=part.grid, half=_HALF)
-        clamped = name if _is_clamped(part, value) else _clamped(name, -steps, steps)
-        return rounded, clamped if part.power == 1 else f"({clamped}) * ({clamped})"
+        inside = name if _is_clamped(part, value) else clamped(name, -steps, steps)
+        return rounded, inside if part.power == 1 else f"({inside}) * ({inside})"
 
     def _leaf(self, part: Histogram) -> tuple[str, str]:
         """The bin of a row, NULL where it has no value."""
@@ -314,7 +264,7 @@ class _Writer:
         place = emit_steps(part.value, self._dialect, offset=part.low, grid=part.width, half=half)
         if part.condition is not None:
             place = f"CASE WHEN ({self._emit(part.condition)}) IS TRUE THEN {place} END"
-        return place, _clamped("leaf", 0, part.leaves - 1)
+        return place, clamped("leaf", 0, part.leaves - 1)
 
     def _known_key(self, key: GroupKey, name: str) -> str:
         """Rows whose key is not among the public ones belong to no group, and use up no weight."""
@@ -356,9 +306,8 @@ def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
         for sql, chosen in pieces
     ]
     totals = [f"sum(s{i}) AS s{i}" for i in wanted]
-    return (
-        f"SELECT {', '.join([*names, *totals])} FROM ({' UNION ALL '.join(selects)}) AS pieces"
-        + _group_by(names)
+    return f"SELECT {', '.join([*names, *totals])} FROM ({' UNION ALL '.join(selects)}) AS pieces" + group_by(
+        names
     )
 
 
@@ -378,15 +327,5 @@ def _is_clamped(part: WeightedSum, value: Expression) -> bool:
     return -part.most_steps <= span.low and span.high <= part.most_steps
 
 
-def _clamped(number: str, low: int, high: int) -> str:
-    """A whole number in low … high; NULL stays NULL."""
-    inside = f"CASE WHEN {number} < {low} THEN {low} WHEN {number} > {high} THEN {high} ELSE {number} END"
-    return f"CAST({inside} AS BIGINT)"
-
-
 def _names(keys: Sequence[int]) -> list[str]:
     return [f"k{i}" for i in range(len(keys))]
-
-
-def _group_by(names: Sequence[str]) -> str:
-    return f" GROUP BY {', '.join(names)}" if names else ""

@@ -1,6 +1,7 @@
 """Models that forget the individual: linear models from noisy gradients and noisy sums.
 
 account      what one fit may spend, and the one door to the noise
+sampled      the same where steps see a sample of the people
 encoding     rows as integers; what one person may add
 losses       residuals as functions of the margin
 gradient     the exact sum of clipped gradients
@@ -14,7 +15,7 @@ search       one of several models, for one price
 own          descent with a gradient of your own
 networks     a torch network of your own; network_rows, network_checks, network_data are its parts
 outlooks     how large the noise will be, from public numbers
-expected     how good a model will be, on public data
+expected     how good a model will be, on public data; expected_picture draws it
 """
 
 from importlib import import_module
@@ -23,6 +24,7 @@ from typing import Any
 from discreet.errors import MissingExtra
 
 _WHERE = {
+    "Curve": "expected",
     "Expected": "expected",
     "LinearRegression": "regressors",
     "LinearSVC": "classifiers",

@@ -6,11 +6,13 @@ Privacy
     releases (Bun & Steinke, arXiv 1605.02065v1, Lemma 2.3); with Laplace noise they are pure and add up
     (lecture 003 §29.4). What is asked for is turned into one amount at the start, every release takes its
     part of it first, and a release that would take more than is left is not made.
+    Steps that see only a sample of the people are in `sampled`.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import isqrt
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +28,16 @@ from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 
 Noise = Literal["gaussian", "laplace"]
+Mechanism: TypeAlias = DiscreteGaussian | DiscreteLaplace
+Sums: TypeAlias = Callable[[NDArray[np.intp] | None], NDArray[np.int64]]
+"""The sum over the rows at these places, or over all."""
 
 
 class Account:
     """The budget of one fit: ρ with Gaussian noise, ε with Laplace noise."""
+
+    rate = Fraction(1)
+    """The share of the people in a step, on average."""
 
     def __init__(
         self, total: Loss, *, neighbours: Neighbours = Neighbours.ADD_REMOVE, entropy: Entropy = SYSTEM
@@ -63,20 +71,41 @@ class Account:
 
         `reach` is the norm, of this account's order, of all that one person adds to them.
         """
+        return self.take(exact.size, reach=reach, share=share).release(exact, entropy=self._entropy)
+
+    def take(self, size: int, *, reach: int, share: Fraction) -> Mechanism:
+        """What this share of the total buys for so many integers: it is spent from here on."""
+        mechanism, loss = self._bought(size, reach, self._spend(share))
+        self.losses.append(loss)
+        return mechanism
+
+    def step(self, sums: Sums, *, reach: int, share: Fraction) -> NDArray[Any]:
+        """The sum that a step of a descent needs, with noise, for this share of the total."""
+        return self.release(sums(None), reach=reach, share=share)
+
+    def deviation_of_steps(self, share: Fraction, reach: float, steps: int) -> float:  # noqa: ARG002
+        """As `deviation`, of the noise of so many steps together beside the sum over everyone."""
+        return self.deviation(share, reach)
+
+    def _spend(self, share: Fraction) -> Fraction:
+        """This share of the total, which is then no longer there."""
         amount = _amount(self.total) * share
         if not 0 < amount <= self._left:
             raise BudgetExceeded(
                 "This fit would spend more than it may.", remedy="This is a fault: report it."
             )
         self._left -= amount
-        sensitivity = _sensitivity(exact.size, reach, self.order, self.neighbours)
-        mechanism: DiscreteGaussian | DiscreteLaplace
+        return amount
+
+    def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[Mechanism, Loss]:
+        """The noise for so many integers at this ε or ρ, and what it costs on everyone."""
+        sensitivity = _sensitivity(size, reach, self.order, self.neighbours)
+        mechanism: Mechanism
         if self.order == 1:
             mechanism = DiscreteLaplace.for_loss(amount, sensitivity)
         else:
             mechanism = DiscreteGaussian.for_loss(amount, sensitivity)
-        self.losses.append(mechanism.loss(sensitivity))
-        return mechanism.release(exact, entropy=self._entropy)
+        return mechanism, mechanism.loss(sensitivity)
 
     def spent(self) -> Loss:
         """All releases together."""

@@ -9,10 +9,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from discreet.accounting.amplification import sampling_rate
 from discreet.errors import InvalidInput
 from discreet.learn.account import Account, loss_of
 from discreet.learn.declared import Scaling, feature_scaling
 from discreet.learn.encoding import Floats, People, person_weights
+from discreet.learn.fitting import FOR_MOMENTS, expected_steps
+from discreet.learn.sampled import SampledAccount, numbered
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import Loss
 
@@ -33,6 +36,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     fit_intercept: Any
     rows_per_person: Any
     neighbours: Any
+    batch: Any = None
 
     loss_: Loss
     coef_: Floats
@@ -49,15 +53,45 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             raise _without_values(wrong) from None
         return x, targets
 
-    def _prepare(self, x: Floats, groups: object) -> tuple[Floats, Scaling, People, Account]:
-        """Features between −1 and 1, the rows' weights, and the account that pays for the fit."""
-        total = getattr(self, "_total", None) or loss_of(self.epsilon, self.delta, self.noise)
-        account = Account(total, neighbours=relation(self.neighbours))
-        scaling = feature_scaling(self.bounds, x.shape[1], getattr(self, "feature_names_in_", None))
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+        """From rows that were read and are finite, be there any or none; spends the account's total."""
+        raise NotImplementedError
+
+    def _people(self, count: int, groups: object) -> People:
         ids = None if groups is None else np.asarray(groups)
-        weights = person_weights(ids, len(x), self.rows_per_person)
-        people = People(weights=weights, rows_per_person=self.rows_per_person)
-        return scaling.apply(x), scaling, people, account
+        weights = person_weights(ids, count, self.rows_per_person)
+        return People(weights=weights, rows_per_person=self.rows_per_person, ids=ids)
+
+    def _account(self, people: People) -> Account:
+        """That pays for the fit: with what it was told to spend, or with its own epsilon and delta.
+
+        One that sees everyone in each step, or a sample of them.
+        """
+        total, neighbours = getattr(self, "_total", None), relation(self.neighbours)
+        if total is None and self.epsilon is None:
+            raise InvalidInput(
+                "How much privacy this fit may spend is not said.",
+                remedy="Give the model an epsilon, or fit it with curator.fit(model, sql, epsilon=…).",
+            )
+        if self.batch is None:
+            return Account(total or loss_of(self.epsilon, self.delta, self.noise), neighbours=neighbours)
+        if total is not None:
+            raise InvalidInput(
+                "A fit on samples cannot be one of several that share a budget.", remedy="Give batch=None."
+            )
+        return SampledAccount(
+            self.epsilon,
+            self.delta,
+            self.noise,
+            rate=self.batch,
+            people=numbered(people.ids, len(people.weights), self.rows_per_person),
+            steps=getattr(self, "steps", None) or expected_steps(sampling_rate(self.batch, "batch")),
+            share=1 - FOR_MOMENTS,
+            neighbours=neighbours,
+        )
+
+    def _scaling(self, width: int) -> Scaling:
+        return feature_scaling(self.bounds, width, getattr(self, "feature_names_in_", None))
 
     def _keep(self, account: Account, rows: float, steps: int) -> None:
         self.loss_ = account.spent()

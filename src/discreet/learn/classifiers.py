@@ -1,5 +1,6 @@
 """Classifiers: logistic regression and the support vector machine, by noisy gradient descent."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,17 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         """
         x, labels = self._read(X, y)
         check_classification_targets(labels)
+        self.learn(x, np.asarray(labels), self._people(len(x), groups))
+        return self
+
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
         classes = declared_classes(self.classes)
-        targets, declared = places(np.asarray(labels), classes)
-        scaled, scaling, people, account = self._prepare(x, groups)
-        people = People(weights=people.weights * declared, rows_per_person=people.rows_per_person)
+        targets, declared = places(y, classes)
+        scaling, account = self._scaling(x.shape[1]), self._account(people)
+        people = replace(people, weights=people.weights * declared)
         outputs = 1 if len(classes) == 2 else len(classes)
         found = fit_by_descent(
-            scaled,
+            scaling.apply(x),
             targets,
             self._loss(outputs),
             people,
@@ -52,7 +57,6 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.coef_ = own.T
         self.intercept_ = intercept
         self._keep(account, found.count, found.steps)
-        return self
 
     def _loss(self, outputs: int) -> ModelLoss:
         raise NotImplementedError
@@ -80,7 +84,8 @@ class LogisticRegression(_Classifier):
     Privacy
         (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
         each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
-        (zCDP).
+        (zCDP). With `batch`, each step sees each person with that probability and has noise for that: `loss_`
+        is then pure, or one (ε, δ).
 
     Accuracy
         Errors come from the noise, from clipping and from stopping early; all three shrink as epsilon times
@@ -90,13 +95,14 @@ class LogisticRegression(_Classifier):
     def __init__(
         self,
         *,
-        epsilon: Any,
-        bounds: Any,
-        classes: Any,
+        epsilon: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
         delta: Any = 0,
         noise: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         penalty: float = 0.0,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
@@ -109,6 +115,7 @@ class LogisticRegression(_Classifier):
         self.noise = noise
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
@@ -140,13 +147,14 @@ class LinearSVC(_Classifier):
     def __init__(
         self,
         *,
-        epsilon: Any,
-        bounds: Any,
-        classes: Any,
+        epsilon: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
         delta: Any = 0,
         noise: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         penalty: float = 0.0,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
@@ -159,6 +167,7 @@ class LinearSVC(_Classifier):
         self.noise = noise
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person

@@ -1,13 +1,15 @@
 """Noisy gradient descent: the lecture's algorithm (003 §29.4.3) with clipping, momentum and averaging.
 
 Privacy
-    Each step releases one sum of clipped gradients for its equal part of the budget. Steps, rate, momentum
+    Each step releases one sum of clipped gradients, of everyone or of a sample that the account draws, for
+    its equal part of the budget. Steps, rate, momentum
     and averages are made of public numbers and of what was released.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -23,7 +25,9 @@ class GradientSum(Protocol):
     @property
     def reach(self) -> int: ...
 
-    def sum(self, weights: Floats) -> NDArray[np.int64]: ...
+    def sum(self, weights: Floats, rows: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
+        """Over the rows at these places, or over all."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +66,8 @@ def descend(
     first = int(schedule.steps * (1 - schedule.averaged))
     average = np.zeros_like(start)
     for step in range(schedule.steps):
-        exact = gradient.sum(weights)
-        noisy = account.release(exact, reach=gradient.reach, share=share / schedule.steps)
+        sums = partial(gradient.sum, weights)
+        noisy = account.step(sums, reach=gradient.reach, share=share / schedule.steps)
         velocity = schedule.momentum * velocity + noisy.astype(np.float64) * unit
         rate = schedule.rate_at(step)
         shrunk = 1 + rate * penalty / (1 - schedule.momentum)

@@ -17,7 +17,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 BITS = 10
 """A coordinate of 1 is 2^BITS on the grid."""
-ONE = 2**BITS
+ONE: int = 2**BITS
 FARTHEST = 32
 """A coordinate beyond this is clamped."""
 SAFE = 1 - 2.0**-40
@@ -67,10 +67,15 @@ class People:
 
     weights: Floats
     rows_per_person: int = 1
+    ids: NDArray[np.generic] | None = None
+    """Whose each row is, where somebody said."""
 
     def rows(self, values: Floats) -> Rows:
         """Integers of these people."""
         return Rows(values=values, weights=self.weights, rows_per_person=self.rows_per_person)
+
+
+NOBODY = People(weights=np.ones(0), ids=np.zeros(0, dtype=np.int64))
 
 
 def person_weights(groups: NDArray[np.generic] | None, count: int, rows_per_person: int) -> Floats:

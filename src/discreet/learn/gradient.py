@@ -16,6 +16,7 @@ Privacy
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ BLOCK_BYTES = 2**19
 RESIDUAL_BITS = 12
 RESIDUAL_ONE = 2**RESIDUAL_BITS
 WEIGHT_BITS = 16
+Part: TypeAlias = slice | NDArray[np.intp]
 MOST_CLIP = 2**10
 """Sums of a block stay below 2⁵³, those of all rows below 2⁶³: 2³² a row, 2¹⁶ and 2²⁸ rows."""
 
@@ -61,14 +63,17 @@ class ClippedGradient:
             reach=most * rows.rows_per_person,
         )
 
-    def sum(self, weights: Floats) -> NDArray[np.int64]:
-        """In units of 1/(ONE · RESIDUAL_ONE), one column for each output of the model."""
+    def sum(self, weights: Floats, rows: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
+        """In units of 1/(ONE · RESIDUAL_ONE), one column for each output of the model.
+
+        Over the rows at these places, or over all; what a row adds is the same either way.
+        """
         fixed, unit = rounded_weights(weights)
         values, many = self.rows.values, weights.shape[1] > 1
         total = np.zeros(weights.shape, dtype=np.int64)
         step = min(2**16, max(64, BLOCK_BYTES // (8 * values.shape[1])))
-        for start in range(0, len(values), step):
-            part = slice(start, start + step)
+        for start in range(0, len(values if rows is None else rows), step):
+            part = slice(start, start + step) if rows is None else rows[start : start + step]
             block = values[part]
             residuals = self.loss.residuals(block @ fixed * unit, self.targets[part])
             residuals *= (self.rows.weights[part] * RESIDUAL_ONE)[:, None]
@@ -76,14 +81,14 @@ class ClippedGradient:
             total += (block.T @ whole).astype(np.int64)
         return total
 
-    def _clip_one(self, residuals: Floats, part: slice) -> Floats:
+    def _clip_one(self, residuals: Floats, part: Part) -> Floats:
         np.rint(residuals, out=residuals)
         caps = self.caps[part, None]
         np.minimum(residuals, caps, out=residuals)
         np.maximum(residuals, -caps, out=residuals)
         return residuals
 
-    def _clip_many(self, residuals: Floats, part: slice) -> Floats:
+    def _clip_many(self, residuals: Floats, part: Part) -> Floats:
         norms = np.zeros(len(residuals))
         for column in residuals.T:
             norms += np.abs(column) if self.order == 1 else column * column

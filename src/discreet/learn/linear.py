@@ -6,10 +6,11 @@ private regressions blow up. Here eigenvalue l of the noisy matrix is inverted a
 REGULAR·σ·√d: 1/l where the data speaks, next to 0 where it does not, never more than 1/(2λ).
 
 Intervals
-    To first order the coefficients are off by F·(e − E·w + g): F the regularised inverse, e and E the noise
-    of the products with the target and among the features, both known in law, and g what the choice of people
-    adds, as in ordinary regression with even residuals. Intervals are for what the same fit would find on all
-    people, without noise: they do not include what regularisation takes off a coefficient.
+    To first order the coefficients are off by F·(A·N·u + g): F the regularised inverse; N the noise of all
+    products, known in law, A what centres features by their means, u the residual's coefficients (−intercept,
+    −w, 1); and g what the choice of people adds, as in ordinary regression with even residuals. Intervals are
+    for what the same fit would find on all people, without noise: they do not include what regularisation
+    takes off a coefficient.
 """
 
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ def regress(found: Products, *, penalty: float = 0.0, intercept: bool = True) ->
         centred[-1, -1] - 2 * coefficients @ with_target + coefficients @ among @ coefficients
     )
     residual = min(4.0, max(unexplained / count, 1e-6))
-    spread = residual * (vectors * positive) @ vectors.T + _noise(coefficients, found.deviation)
+    spread = residual * (vectors * positive) @ vectors.T + _noise(coefficients, means, found.deviation)
     return Regression(
         coefficients=coefficients,
         intercept=float(means[-1] - means[:-1] @ coefficients),
@@ -57,8 +58,15 @@ def regress(found: Products, *, penalty: float = 0.0, intercept: bool = True) ->
     )
 
 
-def _noise(coefficients: Floats, deviation: float) -> Floats:
-    """The covariance of e − E·w, E symmetric with independent entries on and above the diagonal."""
-    squares = coefficients @ coefficients
-    even = np.diag(1 + squares - coefficients**2)
-    return deviation**2 * (even + np.outer(coefficients, coefficients))
+def _noise(coefficients: Floats, means: Floats, deviation: float) -> Floats:
+    """The covariance of A·N·u, N symmetric with independent entries on and above the diagonal.
+
+    u is what a row (1, features, target) is multiplied with for its residual, and A takes a feature's mean,
+    times the constant, off each feature.
+    """
+    intercept = means[-1] - means[:-1] @ coefficients
+    u = np.concatenate([[-intercept], -coefficients, [1.0]])
+    within = (np.diag(u @ u - u**2) + np.outer(u, u))[:-1, :-1]
+    centring = np.hstack([-means[:-1, None], np.eye(len(coefficients))])
+    covariance: Floats = deviation**2 * centring @ within @ centring.T
+    return covariance

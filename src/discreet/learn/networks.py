@@ -56,6 +56,7 @@ class PrivateNetwork(BaseEstimator):  # type: ignore[misc]
         rate: float = 1.0,
         momentum: float = 0.5,
         noise: str = "auto",
+        batch: Number | None = None,
         classes: Sequence[Any] | None = None,
         rows_per_person: int = 1,
         neighbours: Neighbours | str = "add_remove",
@@ -70,6 +71,7 @@ class PrivateNetwork(BaseEstimator):  # type: ignore[misc]
         self.rate = rate
         self.momentum = momentum
         self.noise = noise
+        self.batch = batch
         self.classes = classes
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours

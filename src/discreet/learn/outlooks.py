@@ -9,9 +9,11 @@ from fractions import Fraction
 from math import sqrt
 from typing import Any
 
-from discreet.learn.account import Account, loss_of
-from discreet.learn.base import relation
-from discreet.learn.fitting import FOR_MOMENTS, INTERCEPT
+from discreet.accounting.amplification import sampling_rate
+from discreet.errors import InvalidInput
+from discreet.learn.account import Account
+from discreet.learn.encoding import NOBODY
+from discreet.learn.fitting import FOR_MOMENTS, INTERCEPT, usual_steps
 from discreet.learn.linear import REGULAR
 from discreet.learn.regressors import solver_of
 from discreet.model.exact import whole
@@ -44,18 +46,30 @@ class Outlook:
 def outlook(estimator: Any, *, rows: int, features: int) -> Outlook:
     """For a model of `discreet.learn` on about so many rows, by weight, of so many features."""
     count, width = whole(rows, "rows", 1, 2**40), whole(features, "features", 1, 2**12)
-    account = Account(
-        loss_of(estimator.epsilon, estimator.delta, estimator.noise),
-        neighbours=relation(estimator.neighbours),
-    )
+    return Outlook(noise=noise_beside(estimator, _account(estimator, count), width, count))
+
+
+def noise_beside(estimator: Any, account: Account, width: int, count: int) -> float:
+    """The length of the noise beside that of what is learnt, from about so many rows."""
     most = estimator.rows_per_person
-    if hasattr(estimator, "solver") and solver_of(estimator.solver, width) == "statistics":
+    if hasattr(estimator, "solver") and solver_of(estimator.solver, width, estimator.batch) == "statistics":
         length = _norm_of_products(width, account.order)
         deviation = account.deviation(Fraction(1), length * most)
-        return Outlook(noise=REGULAR * deviation * sqrt(width) / (count / 3))
+        return REGULAR * deviation * sqrt(width) / (count / 3)
     length = (width + INTERCEPT) if account.order == 1 else sqrt(width + INTERCEPT**2)
-    deviation = account.deviation(1 - FOR_MOMENTS, length * most)
-    return Outlook(noise=deviation * sqrt(width) / count)
+    share = 1 - FOR_MOMENTS
+    on_all = account.deviation(share, length * most) / count
+    steps = estimator.steps or usual_steps(on_all, account.order, account.rate)
+    return account.deviation_of_steps(share, length * most, steps) * sqrt(width) / count
+
+
+def _account(estimator: Any, count: int) -> Account:
+    if estimator.batch is not None and sampling_rate(estimator.batch, "batch") * count < 1:
+        raise InvalidInput(
+            "A step would hold less than one row on average.", remedy="Give a larger batch, or none."
+        )
+    account: Account = estimator._account(NOBODY)
+    return account
 
 
 def _norm_of_products(width: int, order: int) -> float:

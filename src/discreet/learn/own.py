@@ -17,10 +17,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.amplification import sampling_rate
 from discreet.errors import InvalidInput
 from discreet.learn.account import Account, loss_of
 from discreet.learn.descent import Schedule, descend
 from discreet.learn.encoding import SAFE, Floats, person_weights
+from discreet.learn.sampled import SampledAccount, numbered
 from discreet.model.exact import Number, whole, within
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import Loss
@@ -48,6 +50,7 @@ class PrivateDescent:
 
     `rows` is the number of rows to divide by: a public one, or a noisy one that was paid for elsewhere.
     `loss` is optional and serves the caller: it is never evaluated on the data.
+    `batch` is the share of the people in each step, each by a coin of their own; without it all are.
     """
 
     gradient: Gradient
@@ -62,6 +65,7 @@ class PrivateDescent:
     rows_per_person: int = 1
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     loss: Callable[..., Any] | None = None
+    batch: Number | None = None
     total: Loss | None = None
     """Spent in place of epsilon and delta, where it is given."""
 
@@ -72,6 +76,14 @@ class PrivateDescent:
         within(self.rate, "rate", Fraction(1, 10**12), Fraction(10**12))
         within(self.momentum, "momentum", Fraction(0), Fraction(999, 1000))
         self._spends()
+        if self.batch is not None and sampling_rate(self.batch, "batch") * self.rows < 1:
+            raise InvalidInput(
+                "A step would hold less than one row on average.", remedy="Give a larger batch, or none."
+            )
+        if self.batch is not None and self.total is not None:
+            raise InvalidInput(
+                "A fit on samples cannot be one of several that share a budget.", remedy="Give batch=None."
+            )
 
     def _spends(self) -> Loss:
         return self.total or loss_of(self.epsilon, self.delta, self.noise)
@@ -82,8 +94,8 @@ class PrivateDescent:
         """Spends `epsilon` and `delta`. `groups` says whose each row is."""
         if len(x) != len(y):
             raise InvalidInput("x and y have different numbers of rows.", remedy="Give one y for each x.")
-        account = Account(self._spends(), neighbours=self.neighbours)
         weights = person_weights(groups, len(x), self.rows_per_person)
+        account = self._account(groups, len(x))
         sums = _Sums(
             gradient=self.gradient,
             x=x,
@@ -94,10 +106,23 @@ class PrivateDescent:
             reach=GRID * self.rows_per_person,
         )
         schedule = Schedule(steps=self.steps, rate=self.rate, momentum=self.momentum)
-        unit = self.clip / (GRID * self.rows)
+        unit = self.clip / (GRID * self.rows * float(account.rate))
         first = np.asarray(start, dtype=np.float64)
         found = descend(sums, first, account, schedule, share=Fraction(1), unit=unit)
         return Descended(weights=found, loss=account.spent())
+
+    def _account(self, groups: NDArray[Any] | None, count: int) -> Account:
+        if self.batch is None:
+            return Account(self._spends(), neighbours=self.neighbours)
+        return SampledAccount(
+            self.epsilon,
+            self.delta,
+            self.noise,
+            rate=self.batch,
+            people=numbered(groups, count, self.rows_per_person),
+            steps=self.steps,
+            neighbours=self.neighbours,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -110,11 +135,11 @@ class _Sums:
     order: int
     reach: int
 
-    def sum(self, weights: Floats) -> NDArray[np.int64]:
+    def sum(self, weights: Floats, rows: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
         total = np.zeros(weights.size, dtype=np.int64)
         block = block_rows(weights.size)
-        for start in range(0, len(self.x), block):
-            part = slice(start, start + block)
+        for start in range(0, len(self.x if rows is None else rows), block):
+            part = slice(start, start + block) if rows is None else rows[start : start + block]
             each = np.array(self.gradient(weights, self.x[part], self.y[part]), dtype=np.float64)
             if each.shape != (len(self.x[part]), *weights.shape):
                 raise InvalidInput(

@@ -9,13 +9,14 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InvalidInput
+from discreet.learn.account import Account
 from discreet.learn.base import PrivateModel, finite_targets, in_own_units
 from discreet.learn.declared import Scaling, target_range
-from discreet.learn.encoding import Floats, on_grid
+from discreet.learn.encoding import NOBODY, Floats, People, on_grid
 from discreet.learn.fitting import fit_by_descent
-from discreet.learn.linear import Regression, regress
+from discreet.learn.linear import regress
 from discreet.learn.losses import Poisson, Squared, Table
-from discreet.learn.statistics import products
+from discreet.learn.statistics import ProductSums, product_sums, release_products
 from discreet.model.exact import confidence_level, within
 from discreet.noise.tails import gaussian_magnitude
 
@@ -23,50 +24,73 @@ MOST_FOR_STATISTICS = 300
 """Features up to which sums of products are noisier than descent by less than they are worth."""
 
 
-class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
+class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
+    """What linear regression and ridge regression share."""
+
     target_bounds: Any
     solver: Any
     steps: Any
     clip: Any
 
-    def _fit(self, X: object, y: object, groups: object, penalty: float) -> None:  # noqa: N803
+    def fit(self, X: object, y: object, groups: object = None) -> "LeastSquares":  # noqa: N803
+        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
+        own.
+
+        Features and targets beyond their bounds are clamped.
+        """
         x, given = self._read(X, y, y_numeric=True)
-        low, high = target_range(self.target_bounds)
-        middle, half = (low + high) / 2, (high - low) / 2
-        targets = np.clip((finite_targets(given) - middle) / half, -1, 1)
-        scaled, scaling, people, account = self._prepare(x, groups)
-        if solver_of(self.solver, x.shape[1]) == "statistics":
+        self.learn(x, finite_targets(given), self._people(len(x), groups))
+        return self
+
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+        scaling, account = self._scaling(x.shape[1]), self._account(people)
+        middle, half = self._target()
+        scaled, targets = scaling.apply(x), np.clip((y - middle) / half, -1, 1)
+        if solver_of(self.solver, x.shape[1], self.batch) == "statistics":
             values = np.hstack([np.ones((len(x), 1)), scaled, targets[:, None]])
-            whole = on_grid(values, np.zeros(1), np.ones(1))
-            found = regress(
-                products(people.rows(whole), account, Fraction(1)),
-                penalty=penalty,
-                intercept=self.fit_intercept,
-            )
-            coefficients, intercept = found.coefficients[:, None], np.array([found.intercept])
-            self._keep(account, found.count, 1)
-            self._set_errors(found, scaling, half)
-        else:
-            by_descent = fit_by_descent(
-                scaled,
-                targets,
-                Squared(),
-                people,
-                account,
-                marks=scaling.marks,
-                steps=self.steps,
-                clip=self.clip,
-                intercept=self.fit_intercept,
-                ridge=penalty,
-            )
-            coefficients, intercept = by_descent.coefficients, by_descent.intercept
-            self._keep(account, by_descent.count, by_descent.steps)
+            rows = people.rows(on_grid(values, np.zeros(1), np.ones(1)))
+            self.learn_from_products(product_sums(rows, account.order), account)
+            return
+        found = fit_by_descent(
+            scaled,
+            targets,
+            Squared(),
+            people,
+            account,
+            marks=scaling.marks,
+            steps=self.steps,
+            clip=self.clip,
+            intercept=self.fit_intercept,
+            ridge=self._penalty(),
+        )
+        self._keep(account, found.count, found.steps)
+        self._set(found.coefficients, found.intercept, scaling)
+
+    def learn_from_products(self, exact: ProductSums, account: Account | None = None) -> None:
+        """From the sums of products of rows (1, features, target), each scaled by its bounds."""
+        account, scaling = account or self._account(NOBODY), self._scaling(exact.width - 2)
+        found = regress(
+            release_products(exact, account, Fraction(1)),
+            penalty=self._penalty(),
+            intercept=self.fit_intercept,
+        )
+        self._keep(account, found.count, 1)
+        self._set(found.coefficients[:, None], np.array([found.intercept]), scaling)
+        self.coef_error_ = np.sqrt(np.diag(found.covariance)) * self._target()[1] / scaling.size
+
+    def _target(self) -> tuple[float, float]:
+        """The middle and half of the range of the target."""
+        low, high = target_range(self.target_bounds)
+        return (low + high) / 2, (high - low) / 2
+
+    def _set(self, coefficients: Floats, intercept: Floats, scaling: Scaling) -> None:
+        middle, half = self._target()
         own, at = in_own_units(coefficients, intercept, scaling)
         self.coef_ = own[:, 0] * half
         self.intercept_ = float(at[0] * half + middle * bool(self.fit_intercept))
 
-    def _set_errors(self, found: Regression, scaling: Scaling, half: float) -> None:
-        self.coef_error_ = np.sqrt(np.diag(found.covariance)) * half / scaling.size
+    def _penalty(self) -> float:
+        return 0.0
 
     def intervals(self, confidence: float) -> Floats:
         """Low and high for each coefficient, each with this confidence; only after the statistics solver.
@@ -87,13 +111,13 @@ class _LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         return _closeness(self._row_margins(X)[:, 0], y, self.target_bounds)
 
 
-class LinearRegression(_LeastSquares):
+class LinearRegression(LeastSquares):
     """Linear regression.
 
     Privacy
         (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
         each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
-        (zCDP).
+        (zCDP). `batch` is for solver="descent": see `discreet.learn.LogisticRegression`.
 
     Accuracy
         Sums of products with noise, solved so that directions which the noise drowns are left out: it never
@@ -103,14 +127,15 @@ class LinearRegression(_LeastSquares):
     def __init__(
         self,
         *,
-        epsilon: Any,
-        bounds: Any,
-        target_bounds: Any,
+        epsilon: Any = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
         delta: Any = 0,
         noise: str = "auto",
         solver: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
         neighbours: str = "add_remove",
@@ -123,21 +148,13 @@ class LinearRegression(_LeastSquares):
         self.solver = solver
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
 
-    def fit(self, X: object, y: object, groups: object = None) -> "LinearRegression":  # noqa: N803
-        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
-        own.
 
-        Features and targets beyond their bounds are clamped.
-        """
-        self._fit(X, y, groups, 0.0)
-        return self
-
-
-class Ridge(_LeastSquares):
+class Ridge(LeastSquares):
     """Linear regression with the penalty alpha·‖coefficients‖², of features and target scaled by their
     bounds.
 
@@ -147,15 +164,16 @@ class Ridge(_LeastSquares):
     def __init__(
         self,
         *,
-        epsilon: Any,
-        bounds: Any,
-        target_bounds: Any,
+        epsilon: Any = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
         alpha: float = 1.0,
         delta: Any = 0,
         noise: str = "auto",
         solver: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
         neighbours: str = "add_remove",
@@ -169,14 +187,13 @@ class Ridge(_LeastSquares):
         self.solver = solver
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
 
-    def fit(self, X: object, y: object, groups: object = None) -> "Ridge":  # noqa: N803
-        """As `LinearRegression.fit`."""
-        self._fit(X, y, groups, float(within(self.alpha, "alpha", Fraction(0), Fraction(10**12))))
-        return self
+    def _penalty(self) -> float:
+        return float(within(self.alpha, "alpha", Fraction(0), Fraction(10**12)))
 
 
 class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
@@ -188,13 +205,14 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        epsilon: Any,
-        bounds: Any,
-        target_bounds: Any,
+        epsilon: Any = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
         delta: Any = 0,
         noise: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
+        batch: float | None = None,
         penalty: float = 0.0,
         fit_intercept: bool = True,
         rows_per_person: int = 1,
@@ -207,6 +225,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.noise = noise
         self.steps = steps
         self.clip = clip
+        self.batch = batch
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
@@ -219,12 +238,15 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         Features and counts beyond their bounds are clamped.
         """
         x, given = self._read(X, y, y_numeric=True)
+        self.learn(x, finite_targets(given), self._people(len(x), groups))
+        return self
+
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
         _, high = target_range(self.target_bounds, least=0.0)
-        targets = np.clip(finite_targets(given), 0, high)
-        scaled, scaling, people, account = self._prepare(x, groups)
+        scaling, account = self._scaling(x.shape[1]), self._account(people)
         found = fit_by_descent(
-            scaled,
-            targets,
+            scaling.apply(x),
+            np.clip(y, 0, high),
             Poisson(largest=high),
             people,
             account,
@@ -238,7 +260,6 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.coef_ = own[:, 0]
         self.intercept_ = float(intercept[0] + np.log(high))
         self._keep(account, found.count, found.steps)
-        return self
 
     def predict(self, X: object) -> NDArray[np.float64]:  # noqa: N803
         return np.exp(np.minimum(self._margins(X)[:, 0], 700.0))
@@ -262,9 +283,14 @@ def _closeness(predicted: Floats, y: object, bounds: object) -> Floats:
     return 1 - error * error
 
 
-def solver_of(solver: str, width: int) -> str:
+def solver_of(solver: str, width: int, batch: object) -> str:
     if solver not in ("auto", "statistics", "descent"):
         raise InvalidInput("There is no such solver.", remedy='Give "auto", "statistics" or "descent".')
     if solver == "auto":
-        return "statistics" if width <= MOST_FOR_STATISTICS else "descent"
+        solver = "statistics" if width <= MOST_FOR_STATISTICS else "descent"
+    if solver == "statistics" and batch is not None:
+        raise InvalidInput(
+            "Sums of products take everyone at once: they have no batch.",
+            remedy='Leave batch out, which is more accurate, or give solver="descent".',
+        )
     return solver

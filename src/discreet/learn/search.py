@@ -53,6 +53,10 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(
                 "Only discreet's models can be searched.", remedy="Give one of discreet.learn."
             )
+        if model.batch is not None:
+            raise InvalidInput(
+                "Fits on samples cannot share the budget of a search.", remedy="Give a model with batch=None."
+            )
         candidates = _candidates(self.grid)
         total = loss_of(model.epsilon, model.delta, model.noise)
         people = np.arange(len(y)) if groups is None else np.asarray(groups)
@@ -81,7 +85,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         return predicted
 
 
-_PRIVACY = frozenset({"epsilon", "delta", "noise", "rows_per_person", "neighbours"})
+_PRIVACY = frozenset({"epsilon", "delta", "noise", "rows_per_person", "neighbours", "batch"})
 
 
 def _candidates(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

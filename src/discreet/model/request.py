@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from discreet.errors import InvalidInput
 from discreet.model.exact import (
+    Number,
     confidence_level,
     exact_fraction,
     positive_epsilon,
@@ -57,3 +59,22 @@ class Request:
 
 
 Price: TypeAlias = ByEpsilon | ByRho | Within
+
+
+def request_of(
+    epsilon: Number | None, rho: Number | None, within: Number | None, confidence: Number
+) -> Request:
+    """From what an analyst gives: exactly one price or accuracy."""
+    prices: list[Price] = []
+    if epsilon is not None:
+        prices.append(ByEpsilon(epsilon=positive_epsilon(epsilon)))
+    if rho is not None:
+        prices.append(ByRho(rho=positive_rho(rho)))
+    if within is not None:
+        prices.append(Within(error=exact_fraction(within, "within")))
+    if len(prices) != 1:
+        raise InvalidInput(
+            "A question needs one price, or one accuracy.",
+            remedy="Give exactly one of epsilon, rho and within.",
+        )
+    return Request(price=prices[0], confidence=confidence_level(confidence))

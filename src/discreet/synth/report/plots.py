@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from math import floor, isfinite, log10, sqrt
+from math import floor, log10, sqrt
 
+from discreet.answers.drawing import decades, picture
 from discreet.synth.report.quality import FOLLOWED, ColumnQuality, TableQuality, joined
 from discreet.synth.report.relations import Relation
 
@@ -39,7 +40,7 @@ def scatter(tables: Sequence[TableQuality]) -> str:
         f'<path d="M{x(t)} {top}V{height - bottom}M{left} {y(t)}H{width - 12}" class="grid"/>'
         f'<text x="{x(t)}" y="{height - bottom + 16}" text-anchor="middle">{100 * t:g} %</text>'
         f'<text x="{left - 7}" y="{y(t) + 4}" text-anchor="end">{100 * t:g} %</text>'
-        for t in _decades(low, high)
+        for t in decades(low, high)
     ]
     first, last = 10**low, 10**high
     band = last / FOLLOWED
@@ -59,7 +60,7 @@ def scatter(tables: Sequence[TableQuality]) -> str:
         f"distance from what was measured</text>"
     )
     inside = good + "".join(lines) + dots + words
-    return _svg(width, height, "Distance of every table over its noise floor", inside)
+    return picture(width, height, "Distance of every table over its noise floor", inside)
 
 
 def _kind(table: TableQuality) -> str:
@@ -74,7 +75,7 @@ def bar(table: TableQuality, longest: float) -> str:
         return round(value / longest * (width - 4), 1)
 
     kind = "followed" if table.followed else "missed"
-    return _svg(
+    return picture(
         width,
         height,
         _told(table),
@@ -111,7 +112,7 @@ def _few(told: ColumnQuality) -> str:
             f'<circle class="dot" cx="{x(measured)}" cy="{middle}" r="3"/>'
             f'<text x="{width}" y="{middle + 4}" text-anchor="end">{percent(drawn)}</text>'
         )
-    return _svg(width, row * len(told.values) + 4, f"{told.name}: shares of its values", "".join(rows))
+    return picture(width, row * len(told.values) + 4, f"{told.name}: shares of its values", "".join(rows))
 
 
 def _many(told: ColumnQuality) -> str:
@@ -138,7 +139,7 @@ def _many(told: ColumnQuality) -> str:
         f'<text x="{at}" y="{height - 6}" text-anchor="{anchor}">{escape(_short(told.values[i]))}</text>'
         for i, at, anchor in ends
     ]
-    return _svg(width, height, f"{told.name}: shares of its values", "".join(parts))
+    return picture(width, height, f"{told.name}: shares of its values", "".join(parts))
 
 
 def _triples(told: ColumnQuality) -> Iterator[tuple[str, float, float]]:
@@ -185,7 +186,7 @@ def matrix(names: Sequence[str], relations: Sequence[Relation]) -> str:
             f'<text transform="translate({left + middle - 3} {top + count * cell + 12}) rotate(35)" {size}>'
             f"{shown}</text>"
         )
-    return _svg(width, height, "How much each two columns have to do with each other", "".join(parts))
+    return picture(width, height, "How much each two columns have to do with each other", "".join(parts))
 
 
 def _square(x: int, y: int, cell: int, value: float | None, told: str) -> str:
@@ -212,19 +213,5 @@ def _told(table: TableQuality) -> str:
     return f"{what}: {percent(table.distance)} from what was measured, noise alone {percent(table.floor)}"
 
 
-def _decades(low: float, high: float) -> list[float]:
-    """Round numbers between two powers of ten."""
-    steps = (1, 2, 5) if high - low < 2.2 else (1,)
-    found = [m * 10.0**k for k in range(floor(low), floor(high) + 1) for m in steps]
-    return [each for each in found if isfinite(each) and low <= log10(each) <= high]
-
-
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _svg(width: float, height: float, label: str, inside: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
-        f'aria-label="{escape(label)}">{inside}</svg>'
-    )

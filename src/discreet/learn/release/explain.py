@@ -1,0 +1,87 @@
+"""What a fit would cost and how good the model could be: from the policy alone."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from discreet.answers.wording import charge_text
+from discreet.compile.calibrate import Charge, budget_of
+from discreet.compile.explain import epsilon_of
+from discreet.learn.account import Account
+from discreet.learn.outlooks import Outlook, noise_beside
+from discreet.learn.release.plan import FitPlan
+from discreet.learn.release.rows import Summed
+from discreet.model.policy import Dataset
+from discreet.model.privacy import PureLoss
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+_GOOD = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitExplanation:
+    """Everything that can be said before anything is spent."""
+
+    loss: Charge
+    epsilon: float
+    """The loss as ε: pure, or at the dataset's δ."""
+    share: float
+    """Of the whole budget."""
+    model: str
+    features: tuple[str, ...]
+    target: str
+    form: str
+    """What leaves the database, in words."""
+    noise_of_one_row: float
+
+    def outlook(self, rows: int) -> Outlook:
+        """How large the noise is beside what there is to learn, if there are about so many rows."""
+        return Outlook(noise=self.noise_of_one_row / max(1, rows))
+
+    @property
+    def rows_needed(self) -> int:
+        """So many rows make the noise a tenth of what there is to learn."""
+        return ceil(self.noise_of_one_row / _GOOD)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "loss": charge_text(self.loss),
+            "epsilon": self.epsilon,
+            "share": self.share,
+            "model": self.model,
+            "features": list(self.features),
+            "target": self.target,
+            "form": self.form,
+            "noise": {str(size): self.outlook(size).noise for size in SIZES},
+            "rows_needed": self.rows_needed,
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.model} of “{self.target}” by {len(self.features)} features.",
+            f"It costs {charge_text(self.loss)} (ε = {self.epsilon:.3g}), {self.share:.2%} of the budget.",
+            f"{self.form}.",
+            "How large the noise is beside what there is to learn, by the number of rows:",
+            *(f"{size:>11,}  {self.outlook(size).noise:.2%}" for size in SIZES),
+            f"About {self.rows_needed:,} rows make it a tenth.",
+        ]
+        return "\n".join(lines)
+
+
+def explain_fit(plan: FitPlan, dataset: Dataset) -> FitExplanation:
+    """Describe a plan."""
+    account = Account(plan.loss, neighbours=plan.neighbours)
+    summed = isinstance(plan.data, Summed)
+    return FitExplanation(
+        loss=plan.loss,
+        epsilon=epsilon_of(plan.loss, dataset),
+        share=float(_amount(plan.loss) / _amount(budget_of(dataset))),
+        model=type(plan.estimator).__name__,
+        features=plan.features,
+        target=plan.target.name,
+        form="The database computes sums, and rows stay in it" if summed else "Rows stay with the curator",
+        noise_of_one_row=noise_beside(plan.estimator, account, len(plan.features), 1),
+    )
+
+
+def _amount(loss: Charge) -> float:
+    return float(loss.epsilon if isinstance(loss, PureLoss) else loss.rho)
