@@ -340,6 +340,19 @@ def test_settings_reach_the_descent(monkeypatch):
     assert model.loss_ == PureLoss(epsilon=Fraction(3))
 
 
+def test_steps_on_samples_of_the_people():
+    """Half of the people in a step; the noise, and so the loss, are for that."""
+    x, y = corners()
+    model = private(two_layers(hidden=16), epsilon=20, rows=len(x), steps=60, rate=4, batch=0.5).fit(x, y)
+    assert (model.predict(x) == y).mean() > 0.8
+    assert model.loss_.epsilon_at(1e-5) <= 20
+    with pytest.raises(InvalidInput, match="groups"):
+        private(two_layers(), batch=0.5, rows_per_person=2).fit(x, y)
+    model._total = ConcentratedLoss(rho=1, delta=0)
+    with pytest.raises(InvalidInput, match="batch"):
+        model.fit(x, y)
+
+
 def test_as_an_estimator():
     model = private(two_layers(), classes=(0, 1))
     assert clone(model).get_params()["clip"] == model.clip

@@ -82,8 +82,7 @@ class PrivateDescent:
             )
         if self.batch is not None and self.total is not None:
             raise InvalidInput(
-                "A descent on samples cannot be one of several that share a budget.",
-                remedy="Give batch=None.",
+                "A fit on samples cannot be one of several that share a budget.", remedy="Give batch=None."
             )
 
     def _spends(self) -> Loss:

@@ -1,0 +1,102 @@
+"""A torch network through the curator: charged, kept, and the same again."""
+
+import json
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: .venv/torch.log says why")
+
+import discreet.learn as learn  # noqa: E402
+from discreet.errors import InvalidInput, QueryRefused  # noqa: E402
+from tests.test_fit import ROWS as VISITS  # noqa: E402
+from tests.test_fit import curator_of, usable, write  # noqa: E402
+
+SQL = "SELECT (age - 50) / 30.0 AS years, dose / 10 AS dose, ward, ill FROM visits"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write(tmp_path, VISITS.format(rows=6000))
+    return tmp_path
+
+
+def network(outputs=1, seed=1):
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, outputs))
+
+
+def private(outputs=1, seed=1, loss=torch.nn.functional.binary_cross_entropy_with_logits, **settings):
+    given = {"rows": 5000, "steps": 12, "rate": 2.0} | settings
+    return learn.privatize(network(outputs, seed), loss=loss, **given)
+
+
+def test_a_network_is_charged_once_and_learns(folder):
+    """At ε = 100 nothing is left to chance but the start, which is fixed."""
+    curator = curator_of(folder)
+    first = curator.fit(private(steps=30), SQL, epsilon=100)
+    table = usable(folder)
+    columns = {"years": (table.age - 50) / 30, "dose": table.dose / 10, "ward": table.ward}
+    assert (first.predict(columns) == table.ill).mean() > 0.75
+    spent = curator.budget().spent
+    assert spent.rho == first.charged.rho == first[-1].loss_.rho
+    assert "PrivateNetwork of 4 features" in str(first)
+    again = curator_of(folder).fit(private(steps=30), SQL, epsilon=100)
+    assert again.repeated
+    for one, other in zip(first[-1].network_.parameters(), again[-1].network_.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert curator.budget().spent == spent
+
+
+def test_another_start_loss_or_setting_is_another_fit(folder):
+    curator = curator_of(folder)
+    curator.fit(private(), SQL, epsilon=1)
+    for other in (
+        private(seed=2),
+        private(clip=0.5),
+        private(loss=lambda outputs, targets: (outputs - targets) ** 2),
+        private(loss=lambda outputs, targets: (outputs - targets) ** 4),
+    ):
+        assert not curator.fit(other, SQL, epsilon=1).repeated
+
+
+def test_numbers_and_several_classes(folder):
+    curator = curator_of(folder)
+    squares = private(loss=torch.nn.functional.mse_loss, rate=0.3)
+    sql = "SELECT (age - 50) / 30.0 AS years, dose / 10 AS dose, ward, cost / 200 AS cost FROM visits"
+    numbers = curator.fit(squares, sql, epsilon=100)
+    assert numbers.predict([[0.5, 0.5, "north"]]).shape == (1,)
+    several = torch.nn.Linear(2, 3)
+    model = learn.privatize(several, loss=torch.nn.functional.cross_entropy, rows=5000, steps=3)
+    wards = curator.fit(
+        model, "SELECT (age - 50) / 30.0 AS years, dose / 10 AS dose, ward FROM visits", epsilon=10
+    )
+    assert wards.predict([[0.0, 0.5]])[0] in ("north", "south", "east")
+
+
+def test_where_there_is_nobody_nothing_shows(folder):
+    empty = curator_of(folder).fit(private(), SQL + " WHERE age > 99 AND age < 98", epsilon=1)
+    assert np.isfinite(json.loads(json.dumps(empty[-1].learnt()))["weights"][1]).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "sql", "words"),
+    [
+        ({"epsilon": 1}, SQL, "epsilon of its own"),
+        ({"batch": 0.1}, SQL, "samples"),
+        ({"steps": 0}, SQL, "steps"),
+        ({}, SQL.replace("dose / 10 AS dose, ", ""), "made-up row"),
+        ({"outputs": 3}, SQL, "classes do not match"),
+    ],
+)
+def test_what_is_refused_costs_nothing(folder, settings, sql, words):
+    curator = curator_of(folder)
+    with pytest.raises((InvalidInput, QueryRefused), match=words):
+        curator.fit(private(**settings), sql, epsilon=1)
+    assert curator.budget().spent.rho == 0
+
+
+def test_its_price_and_noise_are_explained(folder):
+    found = curator_of(folder).explain_fit(private(), SQL, epsilon=1)
+    assert found.rows_needed > 10
+    assert "PrivateNetwork of “ill” by 4 features" in str(found)
