@@ -1,8 +1,8 @@
 """Objective perturbation for logistic regression, in floats, to compare with.
 
-Kifer, Smith & Thakurta 2012 (COLT, Algorithm 1, Gaussian noise): minimise Σ loss + ½·Δ·‖w‖² + bᵀw, b Gaussian of
-variance ζ²·(8·ln(2/δ) + 4ε)/ε², where ζ bounds a row's gradient and Δ ≥ 2λ/ε its curvature λ. It is private only
-where the minimum and the noise are exact real numbers, which no computer has.
+Kifer, Smith & Thakurta 2012 (COLT, Algorithm 1, Gaussian noise): minimise Σ loss + ½·Δ·‖w‖² + bᵀw, b Gaussian
+of variance ζ²·(8·ln(2/δ) + 4ε)/ε², where ζ bounds a row's gradient and Δ ≥ 2λ/ε its curvature λ. It is
+private only where the minimum and the noise are exact real numbers, which no computer has.
 """
 
 import numpy as np
