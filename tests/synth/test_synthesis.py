@@ -65,9 +65,10 @@ def test_measurements_cost_the_loss_together(domain, rows, whole, monkeypatch):
     mechanism = measurement._mechanism
 
     def noted(loss, sensitivity):
-        made = mechanism(loss, sensitivity)
-        if inspect.stack()[1].function == "measure":
-            spent.append(made.loss(sensitivity))
+        made, caller = mechanism(loss, sensitivity), inspect.stack()[1]
+        if caller.function in ("measure", "distances"):
+            numbers = len(caller.frame.f_locals.get("sums", "1"))  # each distance is released as one number
+            spent.extend([made.loss(sensitivity)] * numbers)
         return made
 
     monkeypatch.setattr(measurement, "_mechanism", noted)
@@ -79,13 +80,17 @@ def test_measurements_cost_the_loss_together(domain, rows, whole, monkeypatch):
 
 def test_what_is_measured_depends_on_measurements_alone(monkeypatch):
     """Two tables that differ in everything, and the same noisy counts: the same is asked of both."""
-    replies = {}
+    replies, measure, distances = {}, measurement.measure, measurement.distances
 
     def same(marginal, exact, **rest):
         key = marginal.attributes, marginal.shape
-        return replies.setdefault(key, measurement.measure(marginal, exact, **rest))
+        return replies.setdefault(key, measure(marginal, exact, **rest))
 
-    monkeypatch.setattr(synthesis, "measure", same)
+    def same_distances(exact, expected, **rest):
+        return replies.setdefault("distances", distances(exact, expected, **rest))
+
+    monkeypatch.setattr(measurement, "measure", same)
+    monkeypatch.setattr(measurement, "distances", same_distances)
     monkeypatch.setattr(synthesis, "sample_size", lambda _: 2000)
     for domain in (SMALL, WIDE, MAYBE):
         asked = []

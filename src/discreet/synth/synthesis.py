@@ -18,66 +18,35 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from math import comb
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.model.privacy import PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth.domain import Domain, Marginal
+from discreet.synth.domain import Domain
 from discreet.synth.fit import fit
-from discreet.synth.measurement import Budget, Measurement, combined, measure, noise, part
+from discreet.synth.forest import planted
+from discreet.synth.measurement import Budget, Exact, Measurement, Reader, combined, noise, part
+from discreet.synth.pairs import Binned, chosen, scores
 from discreet.synth.records import Cells, Floats, Records, Sample, Term
 from discreet.synth.synthetic import Synthetic
 from discreet.synth.worth import (
     HIGHEST,
     MOST_CELLS,
-    coarse,
+    SCORES,
     divided,
     empty,
     first_share,
     orders,
     sample_size,
+    usual_pairs,
 )
 
-Exact: TypeAlias = Callable[[Sequence[Marginal]], Sequence[NDArray[np.int64]]]
-"""The exact counts of marginals, in units that one person moves by no more than the sensitivity."""
 Progress: TypeAlias = Callable[[int, int, float], object]
 """Told how many attributes the tables have that are fitted, the sweep, and the misfit."""
 
 __all__ = ["Exact", "Progress", "Stage", "Synthetic", "fitted", "measured", "stages_of", "synthesise"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Exact counts, which only leave with noise, and what may be spent on them."""
-
-    exact: Exact
-    loss: Budget
-    sensitivity: Sensitivity
-    unit: int
-
-    def measure(
-        self, marginals: Sequence[Marginal], share: Fraction, shares: Sequence[Fraction] = ()
-    ) -> list[Measurement]:
-        """All of them for a share of the loss, of which each has its own share, or as much as the others."""
-        shares = shares or [Fraction(1, len(marginals))] * len(marginals)
-        return [
-            measure(
-                marginal,
-                counts,
-                loss=part(self.loss, share * own),
-                sensitivity=self.sensitivity,
-                unit=self.unit,
-            )
-            for marginal, counts, own in zip(marginals, self.exact(marginals), shares, strict=True)
-        ]
-
-    def sigma(self, share: Fraction, tables: int) -> float:
-        """The noise of a count, if so many tables have a share of the loss."""
-        return float(noise(part(self.loss, share / tables), self.sensitivity, self.unit) ** 0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +64,16 @@ class Stage:
 def stages_of(domain: Domain, *, loss: Budget, sensitivity: Sensitivity, unit: int = 1) -> list[Stage]:
     """What would be measured. It reads no data."""
     present, first = domain.without(domain.optional), first_share(domain)
-    highest = min(len(domain.sizes), HIGHEST if present.cells <= MOST_CELLS else 2)
-    tables = [present.marginals(order) for order in range(1, highest + 1)]
-    further = sum(map(len, tables[1:]))
+    wide = present.cells > MOST_CELLS
+    tables = [
+        present.marginals(order) for order in range(1, min(len(domain.sizes), 2 if wide else HIGHEST) + 1)
+    ]
+    further = usual_pairs(len(domain.sizes)) if wide else sum(map(len, tables[1:]))
+    left = 1 - first - (SCORES if wide else 0)
     least = min(divided(domain.sizes, pure=isinstance(loss, PureLoss)))
     stages = []
     for order, marginals in enumerate(tables, start=1):
-        share = first * least if order == 1 else (1 - first) / further
+        share = first * least if order == 1 else left / further
         stages.append(
             Stage(
                 order=order,
@@ -131,23 +103,49 @@ def measured(
     domain: Domain, exact: Exact, *, loss: Budget, sensitivity: Sensitivity, unit: int = 1
 ) -> list[Measurement]:
     """All that is ever released. Costs the loss."""
-    reader = _Reader(exact, loss, sensitivity, unit)
-    first = first_share(domain)
-    shares = divided(domain.sizes, pure=isinstance(loss, PureLoss))
+    reader = Reader(exact, loss, sensitivity, unit)
+    first, pure = first_share(domain), isinstance(loss, PureLoss)
+    shares = divided(domain.sizes, pure=pure)
     ones = reader.measure(domain.marginals(1), first, shares)
+    if first == 1:
+        return ones
     kept = domain.without(empty(domain, ones))
     people, laws = _laws(ones, kept)
-    further = orders(kept, laws, people, partial(reader.sigma, 1 - first)) if first < 1 else range(0)
-    if first < 1 and not further:
-        again = reader.measure(domain.marginals(1), 1 - first, shares)
-        return [combined(*both) for both in zip(ones, again, strict=True)]
-    found, tables = list(ones), sum(comb(len(domain.sizes), order) for order in further)
-    for order in further:
-        share = (1 - first) * Fraction(comb(len(domain.sizes), order), tables)
-        wide = kept.cells > MOST_CELLS
-        codes = coarse(laws, order, people / reader.sigma(1 - first, tables)) if wide else None
-        found += reader.measure(kept.marginals(order, codes), share)
-    return found
+    if kept.cells > MOST_CELLS:
+        spent = first + SCORES
+        found = _chosen_pairs(reader, kept, laws, people, 1 - spent)
+    else:
+        spent = first
+        found = _all_tables(reader, kept, laws, people, 1 - spent)
+    if found:
+        return ones + found
+    again = reader.measure(domain.marginals(1), 1 - spent, shares)
+    return [combined(*both) for both in zip(ones, again, strict=True)]
+
+
+def _all_tables(
+    reader: Reader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
+) -> list[Measurement]:
+    """Of two attributes and of three; costs the share, or nothing if all would drown."""
+    further = orders(kept, laws, people, partial(reader.sigma, share))
+    marginals = [each for order in further for each in kept.marginals(order)]
+    return reader.measure(marginals, share) if marginals else []
+
+
+def _chosen_pairs(
+    reader: Reader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
+) -> list[Measurement]:
+    """Those that say most; costs `SCORES`, and the share unless none is worth it."""
+    pure, binned = isinstance(reader.loss, PureLoss), Binned(kept, laws)
+    tables = binned.tables(people / reader.sigma(share, usual_pairs(len(laws))))
+    scored = scores(reader, tables, binned, people)
+    best = chosen(scored, noise=reader.sigma(share), pure=pure)
+    if not best:
+        return []
+    shares = divided([each.cells for each in best], pure=pure)
+    fine = [people / reader.sigma(share * own) for own in shares]
+    best = [binned.table(each.attributes, cells) for each, cells in zip(best, fine, strict=True)]
+    return reader.measure(best, share, shares)
 
 
 def fitted(
@@ -159,7 +157,8 @@ def fitted(
     ones = measurements[: len(domain.sizes)]
     kept = domain.without(empty(domain, ones))
     people, laws = _laws(ones, kept)
-    records, terms = _independent(kept, laws, random), list[Term]()
+    pairs = [each for each in measurements if len(each.marginal.attributes) == 2]
+    records, terms = _begun(kept, laws, people, pairs, random)
     for order in range(2, HIGHEST + 1):
         news = [each for each in measurements if len(each.marginal.attributes) == order]
         if news:
@@ -191,12 +190,19 @@ def _law(counts: Floats, people: float) -> Floats:
     return law
 
 
-def _independent(domain: Domain, laws: Sequence[Floats], random: np.random.Generator) -> Records:
-    """Records whose attributes have these laws, and nothing to do with each other."""
+def _begun(
+    domain: Domain,
+    laws: Sequence[Floats],
+    people: float,
+    pairs: Sequence[Measurement],
+    random: np.random.Generator,
+) -> tuple[Records, list[Term]]:
+    """Records whose attributes have these laws: those of a sample as a forest, others independent."""
     if domain.cells > MOST_CELLS:
-        return Sample(laws, sample_size(comb(len(laws), 2)), random)
+        sample = Sample(laws, sample_size(len(pairs)), random)
+        return sample, planted(sample, pairs, laws, people, random)
     cells = Cells(domain)
     for column, law in zip(cells.columns, laws, strict=True):
         cells.weights *= law[column] * len(law)
     cells.weights /= cells.weights.sum()
-    return cells
+    return cells, []
