@@ -11,12 +11,13 @@ Privacy
 
 Accuracy
     A score sums up a whole table, and its noise is that of one count: so all pairs can be looked at for a
-    small share of the loss. The idea is PrivSyn's (Zhang et al., arXiv 2012.15128v1), which compares with
+    small share of the loss. The idea is PrivSyn's (Zhang et al., USENIX Security 2021), which compares with
     exact tables of one attribute instead; one person moves its score four times as far.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +25,15 @@ from numpy.typing import NDArray
 from discreet.synth.domain import Codes, Domain, Marginal, bins
 from discreet.synth.measurement import Reader
 from discreet.synth.records import Floats, added
-from discreet.synth.worth import SCORES
+from discreet.synth.worth import SCORES, weight
 
 FOLLOWED = 0.3
 """Of the noise c·σ of a table with c cells, about so much is left in the fitted one."""
-TOLD = 1.0
+FOLLOWED_ONES = 0.2
+"""Of that of a table of one attribute: tables of two correct it."""
+TOLD = 2.0
 """A score below so many of its standard deviations is taken for 0."""
+_MOST_AGAIN = Fraction(9, 10)
 _MOST = 2.0**60  # people, in parts of a person: scores stay in 64 bits
 
 
@@ -95,21 +99,39 @@ def scores(reader: Reader, tables: Sequence[Marginal], binned: Binned, people: f
     ]
 
 
-def chosen(scored: Sequence[Scored], *, noise: float, pure: bool) -> list[Marginal]:
+def chosen(scored: Sequence[Scored], domain: Domain, *, noise: float, pure: bool) -> list[Marginal]:
     """The tables that are worth their price. It reads no data.
 
     One that is left out is off by its score; one that is measured by its noise, about c·σ for c cells.
-    `noise` is σ if one table gets all that is left. If each gets the part that makes the noise of all of them
-    least (`worth.divided`), that is noise·(Σ c^e)^(1/e), with e = 2/3, or 1/2 for a pure loss. So tables are
-    taken in the order of score/c^e, and as many as make the sum over both kinds least.
+    `noise` is σ if one table gets all that there is. If each gets the part that makes the noise of all least
+    (`worth.divided`), that is noise·(Σ w)^(1/e), w = c^e, with e = 2/3, or 1/2 for a pure loss. So tables are
+    taken in the order of score/w, and as many as make the sum over both kinds least; those of one attribute
+    are measured in any case.
     """
     found = np.array([each.score for each in scored])
-    power = 1 / 2 if pure else 2 / 3
-    prices = np.array([each.table.cells**power for each in scored])
-    order = np.argsort(-found / prices, kind="stable")
-    missed = found.sum() - np.cumsum(found[order])
-    measured = FOLLOWED * noise * np.cumsum(prices[order]) ** (1 / power)
-    best = int(np.argmin(missed + measured))
-    if found.sum() <= missed[best] + measured[best]:
-        return []
-    return [scored[i].table for i in sorted(order[: best + 1])]
+    weights = np.array([_weight(each.table, pure=pure) for each in scored])
+    order = np.argsort(-found / weights, kind="stable")
+    missed = found.sum() - np.cumsum([0.0, *found[order]])
+    ones = _weight_of_ones(domain, pure=pure)
+    measured = noise * np.cumsum([ones, *weights[order]]) ** (2 if pure else 1.5)
+    return [scored[i].table for i in sorted(order[: int(np.argmin(missed + measured))])]
+
+
+def for_ones(
+    tables: Sequence[Marginal], domain: Domain, *, spent: Fraction, left: Fraction, pure: bool
+) -> Fraction:
+    """What tables of one attribute get of the share that is left, by their weight beside these."""
+    ones = _weight_of_ones(domain, pure=pure)
+    part = ones / (ones + sum(_weight(each, pure=pure) for each in tables))
+    wanted = Fraction(round(100 * part), 100) * (spent + left) - spent
+    return max(Fraction(0), min(wanted, left * _MOST_AGAIN))
+
+
+def _weight(table: Marginal, *, pure: bool) -> float:
+    return weight(FOLLOWED * table.cells, pure=pure)
+
+
+def _weight_of_ones(domain: Domain, *, pure: bool) -> float:
+    """What is wrong in one attribute is so in all of its pairs."""
+    others = len(domain.sizes) - 1
+    return sum(weight(FOLLOWED_ONES * others * size, pure=pure) for size in domain.sizes)

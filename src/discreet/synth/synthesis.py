@@ -1,16 +1,18 @@
-"""From marginals to a synthetic table: measure tables of one attribute, then of two, then of three, and fit.
+"""From marginals to a synthetic table: measure tables of one attribute, then of more, and fit.
 
 Privacy
     Each marginal is measured at its own share of the loss, and losses add up, also when what is measured
     next depends on what was measured before (pure ε: Dwork, McSherry, Nissim, Smith 2006; zCDP: Bun, Steinke,
     arXiv 1605.02065v1, Lemma 2.3): the whole costs the loss. Which marginals are measured, and how coarsely,
-    depends on the domain and on earlier measurements alone (`worth`). Fitting and drawing rows are free.
+    depends on the domain, on earlier measurements, and on scores with noise, which have a share of the loss
+    as well (`worth`, `pairs`). Fitting and drawing rows are free.
 
 Accuracy
     A domain of up to `MOST_CELLS` records is fitted on all of them, to all tables of up to three attributes.
-    A wider one is fitted on a sample, to all tables of two attributes, in bins that hold about as many people
-    as the noise of a cell: finer ones would measure the noise. Tables whose cells would drown in their noise
-    are not measured, and what they would have cost goes to the others.
+    A wider one is fitted on a sample, which begins as a forest (`forest`), to those tables of two attributes
+    that say most (`pairs`), in bins that hold about as many people as the noise of a cell: finer ones would
+    measure the noise. Tables whose cells would drown in their noise are not measured, and what they would
+    have cost goes to the others.
 """
 
 import hashlib
@@ -18,23 +20,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from math import comb
 from typing import TypeAlias
 
 import numpy as np
 
 from discreet.model.privacy import PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth.domain import Domain
+from discreet.synth.domain import Domain, Marginal
 from discreet.synth.fit import fit
 from discreet.synth.forest import planted
 from discreet.synth.measurement import Budget, Exact, Measurement, Reader, combined, noise, part
-from discreet.synth.pairs import Binned, chosen, scores
+from discreet.synth.pairs import Binned, chosen, for_ones, scores
 from discreet.synth.records import Cells, Floats, Records, Sample, Term
 from discreet.synth.synthetic import Synthetic
 from discreet.synth.worth import (
     HIGHEST,
     MOST_CELLS,
     SCORES,
+    USUAL_FIRST,
+    WORTH,
     divided,
     empty,
     first_share,
@@ -46,39 +51,53 @@ from discreet.synth.worth import (
 Progress: TypeAlias = Callable[[int, int, float], object]
 """Told how many attributes the tables have that are fitted, the sweep, and the misfit."""
 
-__all__ = ["Exact", "Progress", "Stage", "Synthetic", "fitted", "measured", "stages_of", "synthesise"]
+__all__ = [
+    "Exact",
+    "Progress",
+    "Stage",
+    "Synthetic",
+    "fitted",
+    "left_out",
+    "measured",
+    "stages_of",
+    "synthesise",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """All tables of so many attributes, if there are people enough for them to be measured."""
+    """Tables of so many attributes, if there are people enough for them to be measured."""
 
     order: int
     tables: int
+    """How many are measured: all, or of the pairs of a wide table about as many."""
     cells: int
     """Of all of them, before any is put into bins."""
     sigma: float
-    """The standard deviation of a count's noise, in people; of the noisiest table."""
+    """The standard deviation of a count's noise, in people; of the noisiest table, or a usual pair."""
 
 
 def stages_of(domain: Domain, *, loss: Budget, sensitivity: Sensitivity, unit: int = 1) -> list[Stage]:
     """What would be measured. It reads no data."""
     present, first = domain.without(domain.optional), first_share(domain)
-    wide = present.cells > MOST_CELLS
-    tables = [
-        present.marginals(order) for order in range(1, min(len(domain.sizes), 2 if wide else HIGHEST) + 1)
-    ]
-    further = usual_pairs(len(domain.sizes)) if wide else sum(map(len, tables[1:]))
+    wide, pure = present.cells > MOST_CELLS, isinstance(loss, PureLoss)
+    highest = min(len(domain.sizes), 2 if wide else HIGHEST)
+    possible = [present.marginals(order) for order in range(1, highest + 1)]
+    tables = [len(marginals) for marginals in possible]
+    if wide:
+        tables[1] = usual_pairs(len(domain.sizes))
+    if wide:
+        first = USUAL_FIRST
     left = 1 - first - (SCORES if wide else 0)
-    least = min(divided(domain.sizes, pure=isinstance(loss, PureLoss)))
     stages = []
-    for order, marginals in enumerate(tables, start=1):
-        share = first * least if order == 1 else left / further
+    for order, (count, marginals) in enumerate(zip(tables, possible, strict=True), start=1):
+        least = first * min(divided(domain.sizes, pure=pure))
+        share = least if order == 1 else left / sum(tables[1:])
         stages.append(
             Stage(
                 order=order,
-                tables=len(marginals),
-                cells=sum(marginal.cells for marginal in marginals),
+                tables=count,
+                cells=round(sum(marginal.cells for marginal in marginals) * count / len(marginals)),
                 sigma=noise(part(loss, share), sensitivity, unit) ** 0.5,
             )
         )
@@ -104,48 +123,46 @@ def measured(
 ) -> list[Measurement]:
     """All that is ever released. Costs the loss."""
     reader = Reader(exact, loss, sensitivity, unit)
-    first, pure = first_share(domain), isinstance(loss, PureLoss)
-    shares = divided(domain.sizes, pure=pure)
+    first, shares = first_share(domain), divided(domain.sizes, pure=isinstance(loss, PureLoss))
     ones = reader.measure(domain.marginals(1), first, shares)
     if first == 1:
         return ones
     kept = domain.without(empty(domain, ones))
     people, laws = _laws(ones, kept)
-    if kept.cells > MOST_CELLS:
-        spent = first + SCORES
-        found = _chosen_pairs(reader, kept, laws, people, 1 - spent)
-    else:
-        spent = first
-        found = _all_tables(reader, kept, laws, people, 1 - spent)
-    if found:
-        return ones + found
-    again = reader.measure(domain.marginals(1), 1 - spent, shares)
-    return [combined(*both) for both in zip(ones, again, strict=True)]
+    further = _all_tables if kept.cells <= MOST_CELLS else _chosen_pairs
+    found, left = further(reader, kept, laws, people, 1 - first)
+    if left:
+        again = reader.measure(domain.marginals(1), left, shares)
+        ones = [combined(*both) for both in zip(ones, again, strict=True)]
+    return ones + found
 
 
 def _all_tables(
     reader: Reader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
-) -> list[Measurement]:
-    """Of two attributes and of three; costs the share, or nothing if all would drown."""
+) -> tuple[list[Measurement], Fraction]:
+    """Of two attributes and of three, and what is left of the share: all of it if they would drown."""
     further = orders(kept, laws, people, partial(reader.sigma, share))
     marginals = [each for order in further for each in kept.marginals(order)]
-    return reader.measure(marginals, share) if marginals else []
+    return (reader.measure(marginals, share), Fraction(0)) if marginals else ([], share)
 
 
 def _chosen_pairs(
     reader: Reader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
-) -> list[Measurement]:
-    """Those that say most; costs `SCORES`, and the share unless none is worth it."""
-    pure, binned = isinstance(reader.loss, PureLoss), Binned(kept, laws)
-    tables = binned.tables(people / reader.sigma(share, usual_pairs(len(laws))))
+) -> tuple[list[Measurement], Fraction]:
+    """Those of two attributes that say most, and what is left of the share for tables of one."""
+    if people < WORTH * reader.sigma_of_distance(SCORES, comb(len(laws), 2)):
+        return [], share
+    pure, binned, left = isinstance(reader.loss, PureLoss), Binned(kept, laws), share - SCORES
+    tables = binned.tables(people / reader.sigma(left, usual_pairs(len(laws))))
     scored = scores(reader, tables, binned, people)
-    best = chosen(scored, noise=reader.sigma(share), pure=pure)
+    best = chosen(scored, kept, noise=reader.sigma(1 - SCORES), pure=pure)
     if not best:
-        return []
+        return [], left
+    again = for_ones(best, kept, spent=1 - share, left=left, pure=pure)
     shares = divided([each.cells for each in best], pure=pure)
-    fine = [people / reader.sigma(share * own) for own in shares]
+    fine = [people / reader.sigma((left - again) * own) for own in shares]
     best = [binned.table(each.attributes, cells) for each, cells in zip(best, fine, strict=True)]
-    return reader.measure(best, share, shares)
+    return reader.measure(best, left - again, shares), again
 
 
 def fitted(
@@ -165,6 +182,17 @@ def fitted(
             advance = partial(progress, order)
             terms += fit(records, news, people, earlier=terms, advance=advance, random=random).terms
     return Synthetic(domain=domain, people=people, records=records, measurements=tuple(measurements))
+
+
+def left_out(domain: Domain, measurements: Sequence[Measurement], sigma: float) -> list[Marginal]:
+    """The pairs of a wide table that were not measured, in bins for counts with this noise. Free."""
+    ones = measurements[: len(domain.sizes)]
+    kept = domain.without(empty(domain, ones))
+    if kept.cells <= MOST_CELLS:
+        return []
+    people, laws = _laws(ones, kept)
+    seen = {each.marginal.attributes for each in measurements}
+    return [each for each in Binned(kept, laws).tables(people / sigma) if each.attributes not in seen]
 
 
 def _laws(ones: Sequence[Measurement], kept: Domain) -> tuple[float, list[Floats]]:
