@@ -16,7 +16,7 @@ from discreet.noise.laplace import DiscreteLaplace
 from discreet.synth import measurement, synthesis, worth
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.measurement import Measurement
-from discreet.synth.pairs import Binned, Scored, by_chance, chosen, for_ones, whole_numbers
+from discreet.synth.pairs import Binned, Scored, by_chance, chosen, for_ones, scores, whole_numbers
 from discreet.synth.synthesis import fitted, left_out, measured
 
 EPSILON, RHO = PureLoss(epsilon=Fraction(2)), ConcentratedLoss(rho=Fraction(1), delta=Fraction(0))
@@ -143,11 +143,32 @@ def test_a_distance_moves_as_far_as_a_table_not_as_a_count():
 def test_one_person_moves_a_distance_by_no_more_than_the_table(unit):
     """All neighbours of small tables, against numbers rounded from halves: rounding later would break it."""
     expected = whole_numbers(np.array([0.5, 1.5, 2.5, 0.25]), unit)
+    assert expected.dtype == np.int64
     for table in np.ndindex(3, 3, 3, 3):
         before = np.abs(unit * np.array(table) - expected).sum()
         for cell in range(4):
             after = np.abs(unit * (np.array(table) + np.eye(4, dtype=int)[cell]) - expected).sum()
             assert abs(after - before) <= unit
+
+
+def test_scores_are_what_neither_chance_nor_noise_explains():
+    """Released are what chance makes and so much more; σ is 10, and there are 1,000 people."""
+
+    class Told:
+        unit = 1
+
+        def distances(self, tables, known, share):
+            assert share == worth.SCORES
+            assert [each.dtype for each in known] == [np.int64] * 3
+            more = [19.0, 21.0, 5000.0]
+            return np.array([by_chance(binned.expected(table, 1000.0)) for table in tables]) + more
+
+        def sigma_of_distance(self, share, tables):
+            return 10.0 if (share, tables) == (worth.SCORES, 3) else None
+
+    binned = Binned(TINY, [np.full(2, 0.5)] * 3)
+    found = scores(Told(), binned.tables(4.0), binned, 1000.0)
+    assert [each.score for each in found] == pytest.approx([0, 21, 2000])
 
 
 def scored(scores, cells=4):

@@ -120,6 +120,16 @@ def test_tables_that_would_drown_are_not_measured(loss):
         assert 0.9 * whole < each.variance < 2 * whole
 
 
+@pytest.mark.parametrize("loss", [rho(Fraction(1, 1000)), epsilon(Fraction(1, 20))])
+def test_no_pair_is_looked_at_where_scores_would_drown(loss):
+    """20 people: they are not counted as 1,000 by noise that is 6 standard deviations off, or more (10⁻⁹)."""
+    asked = []
+    exact = counting(table(WIDE, 20), asked)
+    found = synthesis.measured(WIDE, exact, loss=loss, sensitivity=HISTOGRAM)
+    assert [attributes for attributes, _ in asked] == 2 * [(i,) for i in range(6)]
+    assert len(found) == 6
+
+
 def test_optional_values_that_nobody_has_are_dropped():
     columns = table(Domain(sizes=(3, 4, 2, 5)))
     columns[3] = np.where(np.arange(len(columns[3])) % 4 == 0, 5, columns[3])  # a quarter has no value
