@@ -172,7 +172,7 @@ def fitted(
     digest = hashlib.sha256(b"".join(each.counts.tobytes() for each in measurements)).digest()
     random = np.random.default_rng(int.from_bytes(digest))  # what it draws hides nothing
     ones = measurements[: len(domain.sizes)]
-    kept = domain.without(empty(domain, ones))
+    kept = _kept(domain, measurements)
     people, laws = _laws(ones, kept)
     pairs = [each for each in measurements if len(each.marginal.attributes) == 2]
     records, terms = _begun(kept, laws, people, pairs, random)
@@ -187,12 +187,24 @@ def fitted(
 def left_out(domain: Domain, measurements: Sequence[Measurement], sigma: float) -> list[Marginal]:
     """The pairs of a wide table that were not measured, in bins for counts with this noise. Free."""
     ones = measurements[: len(domain.sizes)]
-    kept = domain.without(empty(domain, ones))
+    kept = _kept(domain, measurements)
     if kept.cells <= MOST_CELLS:
         return []
     people, laws = _laws(ones, kept)
     seen = {each.marginal.attributes for each in measurements}
     return [each for each in Binned(kept, laws).tables(people / sigma) if each.attributes not in seen]
+
+
+def _kept(domain: Domain, measurements: Sequence[Measurement]) -> Domain:
+    """What the tables of several attributes were measured on; as empty values say for those in none.
+
+    Tables of one attribute may have been measured again since it was decided.
+    """
+    dropped = empty(domain, measurements[: len(domain.sizes)])
+    for each in measurements[len(domain.sizes) :]:
+        for attribute, codes in zip(each.marginal.attributes, each.marginal.codes, strict=True):
+            dropped[attribute] = len(codes) < domain.sizes[attribute]
+    return domain.without(dropped)
 
 
 def _laws(ones: Sequence[Measurement], kept: Domain) -> tuple[float, list[Floats]]:
