@@ -346,3 +346,19 @@ def test_a_domain_too_large_for_a_workload_is_said_with_its_size(folder):
     sql = "SELECT ward, age, cost, cost * 2 AS b, cost * 3 AS c, cost * 4 AS d FROM visits"
     with pytest.raises(QueryRefused, match=r"different records"):
         curator_of(folder).plan_synthesis(sql, epsilon=1, workload=["marginals 1"])
+
+
+def test_a_check_of_a_wide_table_looks_at_all_pairs(folder, monkeypatch):
+    """Also at those that were not measured; and the two prices are all that is charged."""
+    for module in ("synth.worth", "synth.synthesis", "synth.release.plan", "synth.release.explain"):
+        monkeypatch.setattr(f"discreet.{module}.MOST_CELLS", 1)
+    monkeypatch.setattr("discreet.synth.synthesis.sample_size", lambda _: 2000)
+    monkeypatch.setattr("discreet.synth.synthesis.chosen", lambda scored, *_, **__: [scored[1].table])
+    with curator_of(folder) as curator:
+        table = curator.synthesize(SQL, rho=1, bins={"cost": 10})
+        assert [each.marginal.attributes for each in table.learnt.measurements[3:]] == [(0, 2)]
+        assert sorted(len(each.columns) for each in table.quality().tables) == [1, 1, 1, 2]
+        checked = curator.check_synthetic(table, rho=1)
+        assert sorted(len(each.columns) for each in checked.tables) == [1, 1, 1, 2, 2, 2]
+        assert any("2 of the 3 tables of two columns" in each for each in checked.not_preserved)
+        assert curator.budget().spent == ConcentratedLoss(rho=Fraction(2), delta=Fraction(0))

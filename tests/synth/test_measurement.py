@@ -10,7 +10,7 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import Domain
-from discreet.synth.measurement import Measurement, combined, measure, noise, part
+from discreet.synth.measurement import Measurement, Reader, combined, distances, measure, noise, part
 
 HISTOGRAM = Sensitivity.histogram(Neighbours.ADD_REMOVE)
 DOMAIN = Domain(sizes=(2, 2))
@@ -69,6 +69,29 @@ def test_two_neighbours_are_as_alike_as_the_loss_says(loss, law):
         for order in (1.5, 2, 4):
             divergence = log(sum(law[x] ** order * law[x - 1] ** (1 - order) for x in inner)) / (order - 1)
             assert divergence <= float(loss.rho) * order + 1e-9
+
+
+@pytest.mark.parametrize(("loss", "law"), LOSSES)
+def test_distances_share_the_loss_of_all(loss, law):
+    """Each of 400 gets a 400th, so at 400 times the loss the noise of one. As above: once in 10⁷ tests."""
+    all_of_them = part(loss, Fraction(400))
+    exact = [np.array([3, 1, 4]) for _ in range(400)]
+    expected = [np.array([1, 5, 4]) for _ in range(400)]
+    draws = [distances(exact, expected, loss=all_of_them, sensitivity=HISTOGRAM) for _ in range(MANY // 400)]
+    found = np.concatenate(draws) - 6
+    for value, probability in law.items():
+        if probability * MANY > 20:
+            off = (found == value).sum() - probability * MANY
+            assert abs(off) < 6 * (probability * MANY) ** 0.5, value
+
+
+def test_a_distance_that_moves_by_two_has_twice_the_noise():
+    loss = PureLoss(epsilon=Fraction(1, 10))
+    replaced = Reader(None, loss, Sensitivity.histogram(Neighbours.REPLACE_ONE), 1)
+    added = Reader(None, loss, HISTOGRAM, 1)
+    assert replaced.sigma_of_distance(Fraction(1), 7) == pytest.approx(
+        2 * added.sigma_of_distance(Fraction(1), 7), rel=1e-3
+    )
 
 
 @pytest.mark.parametrize(("loss", "_law"), LOSSES)

@@ -13,6 +13,7 @@ from discreet.model.sensitivity import Sensitivity
 from discreet.synth import measurement, synthesis, worth
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.synthesis import synthesise
+from discreet.synth.synthetic import decode_measurements, encode_measurements
 
 HISTOGRAM = Sensitivity.histogram(Neighbours.ADD_REMOVE)
 
@@ -65,9 +66,10 @@ def test_measurements_cost_the_loss_together(domain, rows, whole, monkeypatch):
     mechanism = measurement._mechanism
 
     def noted(loss, sensitivity):
-        made = mechanism(loss, sensitivity)
-        if inspect.stack()[1].function == "measure":
-            spent.append(made.loss(sensitivity))
+        made, caller = mechanism(loss, sensitivity), inspect.stack()[1]
+        if caller.function in ("measure", "distances"):
+            numbers = len(caller.frame.f_locals.get("sums", "1"))  # each distance is released as one number
+            spent.extend([made.loss(sensitivity)] * numbers)
         return made
 
     monkeypatch.setattr(measurement, "_mechanism", noted)
@@ -79,13 +81,17 @@ def test_measurements_cost_the_loss_together(domain, rows, whole, monkeypatch):
 
 def test_what_is_measured_depends_on_measurements_alone(monkeypatch):
     """Two tables that differ in everything, and the same noisy counts: the same is asked of both."""
-    replies = {}
+    replies, measure, distances = {}, measurement.measure, measurement.distances
 
     def same(marginal, exact, **rest):
         key = marginal.attributes, marginal.shape
-        return replies.setdefault(key, measurement.measure(marginal, exact, **rest))
+        return replies.setdefault(key, measure(marginal, exact, **rest))
 
-    monkeypatch.setattr(synthesis, "measure", same)
+    def same_distances(exact, expected, **rest):
+        return replies.setdefault("distances", distances(exact, expected, **rest))
+
+    monkeypatch.setattr(measurement, "measure", same)
+    monkeypatch.setattr(measurement, "distances", same_distances)
     monkeypatch.setattr(synthesis, "sample_size", lambda _: 2000)
     for domain in (SMALL, WIDE, MAYBE):
         asked = []
@@ -113,6 +119,16 @@ def test_tables_that_would_drown_are_not_measured(loss):
     for each, share in zip(synthetic.measurements, shares, strict=True):
         whole = measurement.noise(measurement.part(loss, share), HISTOGRAM)
         assert 0.9 * whole < each.variance < 2 * whole
+
+
+@pytest.mark.parametrize("loss", [rho(Fraction(1, 1000)), epsilon(Fraction(1, 20))])
+def test_no_pair_is_looked_at_where_scores_would_drown(loss):
+    """20 people: they are not counted as 1,000 by noise that is 6 standard deviations off, or more (10⁻⁹)."""
+    asked = []
+    exact = counting(table(WIDE, 20), asked)
+    found = synthesis.measured(WIDE, exact, loss=loss, sensitivity=HISTOGRAM)
+    assert [attributes for attributes, _ in asked] == 2 * [(i,) for i in range(6)]
+    assert len(found) == 6
 
 
 def test_optional_values_that_nobody_has_are_dropped():
@@ -174,3 +190,39 @@ def test_few_attributes_and_no_people(sizes):
     rows = synthetic.rows(100)
     assert [len(column) for column in rows] == [100] * len(sizes)
     assert np.isfinite(synthetic.records.weights).all()
+
+
+def test_a_wide_table_is_fitted_the_same_way_from_what_was_stored(monkeypatch):
+    monkeypatch.setattr(synthesis, "sample_size", lambda _: 2000)
+    found = synthesis.measured(WIDE, counting(table(WIDE)), loss=rho(1), sensitivity=HISTOGRAM)
+    assert len(found) > 6
+    first, again = (
+        synthesis.fitted(WIDE, each) for each in (found, decode_measurements(encode_measurements(found)))
+    )
+    assert first.encode() == again.encode()
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+def test_what_was_dropped_stays_dropped_when_tables_of_one_attribute_are_measured_again(monkeypatch, dropped):
+    """A second look may find people with an optional value that had none, or none where there were some."""
+    monkeypatch.setattr(synthesis, "sample_size", lambda _: 2000)
+    domain = Domain(sizes=(12,) * 6, optional=(True,) * 6)
+    monkeypatch.setattr(synthesis, "empty", lambda *_: [dropped] * 6)
+    found = synthesis.measured(domain, counting(table(domain)), loss=rho(1), sensitivity=HISTOGRAM)
+    monkeypatch.setattr(synthesis, "empty", lambda *_: [not dropped] * 6)
+    pairs = found[6:]
+    assert {code.size for each in pairs for code in each.marginal.codes} == {12 - dropped}
+    rows = synthesis.fitted(domain, found).rows(2000)
+    inside = {attribute for each in pairs for attribute in each.marginal.attributes}
+    assert {int(rows[attribute].max()) for attribute in inside} <= set(range(12 - dropped))
+    assert all(len(each.codes[0]) == 12 - dropped for each in synthesis.left_out(domain, found, 1.0))
+
+
+def test_what_is_said_of_a_wide_table_beforehand():
+    """As many pairs as usual, at what they get of the loss; all of it if there are few columns."""
+    for columns, pairs in ((6, 15), (32, 128)):
+        ones, twos = synthesis.stages_of(Domain(sizes=(12,) * columns), loss=rho(1), sensitivity=HISTOGRAM)
+        assert (ones.order, ones.tables, ones.cells) == (1, columns, 12 * columns)
+        assert (twos.order, twos.tables, twos.cells) == (2, pairs, 144 * pairs)
+        assert twos.sigma**2 == pytest.approx(pairs / (2 * 0.6), rel=1e-6)
+        assert ones.sigma**2 == pytest.approx(columns / (2 * 0.3), rel=1e-6)

@@ -6,6 +6,8 @@ records       what stands for the data: weights on all records of a small domain
 explicit      sums and products over all records of a domain
 fit           weights that agree with the measurements and say as little else as possible
 worth         what is measured, and how finely
+pairs         which pairs of a wide table are measured
+forest        where the fit of a wide table begins
 synthesis     the whole loop
 synthetic     what was learnt: it draws rows, and is stored
 

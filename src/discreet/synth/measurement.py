@@ -1,5 +1,6 @@
 """A marginal with exact noise: all that the fit ever sees of the data."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sinh
@@ -17,6 +18,9 @@ from discreet.synth.domain import Marginal
 
 Budget: TypeAlias = PureLoss | ConcentratedLoss
 """What may be spent: Laplace noise for a pure ε, Gaussian noise for a ρ, whose δ is not touched."""
+
+Exact: TypeAlias = Callable[[Sequence[Marginal]], Sequence[NDArray[np.int64]]]
+"""The exact counts of marginals, in units that one person moves by no more than the sensitivity."""
 
 _LEAST_VARIANCE = 1e-4  # of a count of people: below, noise is hardly ever anything but 0
 _STEEP = 300.0  # sinh of more is beyond a float
@@ -49,6 +53,73 @@ def measure(
     )
 
 
+def distances(
+    exact: Sequence[NDArray[np.int64]],
+    expected: Sequence[NDArray[np.int64]],
+    *,
+    loss: Budget,
+    sensitivity: Sensitivity,
+    unit: int = 1,
+    entropy: Entropy = SYSTEM,
+) -> NDArray[np.float64]:
+    """How far each table is from whole numbers known before, in ℓ₁: one noisy number a table, in people.
+
+    Costs the loss, of which each number has an equal part. By the triangle inequality one person moves a
+    distance by no more than the table, in ℓ₁. The numbers of a table add up to less than 2^62.
+    """
+    sums = [int(np.abs(counts - known).sum()) for counts, known in zip(exact, expected, strict=True)]
+    mechanism = _mechanism(part(loss, Fraction(1, len(sums))), _of_distance(sensitivity))
+    noisy = mechanism.release(np.array(sums, dtype=np.int64), entropy=entropy)
+    return np.asarray(noisy, dtype=np.float64) / unit
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Exact counts, which only leave with noise, and what may be spent on them."""
+
+    exact: Exact
+    loss: Budget
+    sensitivity: Sensitivity
+    unit: int
+
+    def measure(
+        self, marginals: Sequence[Marginal], share: Fraction, shares: Sequence[Fraction] = ()
+    ) -> list[Measurement]:
+        """All of them for a share of the loss, of which each has its own share, or as much as the others."""
+        shares = shares or [Fraction(1, len(marginals))] * len(marginals)
+        return [
+            measure(
+                marginal,
+                counts,
+                loss=part(self.loss, share * own),
+                sensitivity=self.sensitivity,
+                unit=self.unit,
+            )
+            for marginal, counts, own in zip(marginals, self.exact(marginals), shares, strict=True)
+        ]
+
+    def distances(
+        self, marginals: Sequence[Marginal], expected: Sequence[NDArray[np.int64]], share: Fraction
+    ) -> NDArray[np.float64]:
+        """How far each is from what was expected, in people; all of them for a share of the loss."""
+        return distances(
+            self.exact(marginals),
+            expected,
+            loss=part(self.loss, share),
+            sensitivity=self.sensitivity,
+            unit=self.unit,
+        )
+
+    def sigma(self, share: Fraction, tables: int = 1) -> float:
+        """The noise of a count, if so many tables have a share of the loss."""
+        return float(noise(part(self.loss, share / tables), self.sensitivity, self.unit) ** 0.5)
+
+    def sigma_of_distance(self, share: Fraction, tables: int) -> float:
+        """The noise of a distance, if those of so many tables have a share of the loss."""
+        each = part(self.loss, share / tables)
+        return float(noise(each, _of_distance(self.sensitivity), self.unit) ** 0.5)
+
+
 def noise(loss: Budget, sensitivity: Sensitivity, unit: int = 1) -> float:
     """The variance of a count of people that is measured at this loss. It reads no data."""
     mechanism = _mechanism(loss, sensitivity)
@@ -74,6 +145,10 @@ def combined(first: Measurement, second: Measurement) -> Measurement:
         counts=share * first.counts + (1 - share) * second.counts,
         variance=share * first.variance,
     )
+
+
+def _of_distance(sensitivity: Sensitivity) -> Sensitivity:
+    return Sensitivity.scalar(sensitivity.l1, sensitivity.neighbours)
 
 
 def _mechanism(loss: Budget, sensitivity: Sensitivity) -> DiscreteLaplace | DiscreteGaussian:

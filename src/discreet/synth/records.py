@@ -153,6 +153,25 @@ class Sample:
     def take(self, other: Self) -> None:
         self._walk, self.weights = other._walk, other.weights
 
+    def follow(self, term: Term, child: int) -> None:
+        """Draws one attribute of a pair anew, given the other, from the base law times e^exponent."""
+        marginal = term.marginal
+        place = marginal.attributes.index(child)
+        parent, codes = marginal.attributes[1 - place], marginal.codes[place]
+        last = np.append(np.flatnonzero(np.diff(codes)), len(codes) - 1)
+        ends = np.insert(self._cumulative[child][last], 0, 0.0)  # of the bins, in the base law
+        odds = np.exp(term.exponents).reshape(marginal.shape)
+        chances = np.cumsum((odds if place else odds.T) * np.diff(ends), axis=1)
+        chances /= chances[:, -1:]
+        rows = marginal.codes[1 - place][self.columns[parent]]
+        drawn = self._random.random((2, len(rows)))
+        every = (chances + np.arange(len(chances))[:, None]).ravel()  # the rows, one after the other
+        bins = np.searchsorted(every, rows + drawn[0], side="right") - rows * chances.shape[1]
+        bins = np.minimum(bins, chances.shape[1] - 1)
+        within = ends[bins] + drawn[1] * np.diff(ends)[bins]
+        values = np.minimum(np.searchsorted(self._cumulative[child], within, side="right"), last[bins])
+        self._walk.set(child, np.arange(len(rows)), values)
+
     def renew(self, terms: Sequence[Term]) -> None:
         """As many records, in proportion to the weights, each then moved along every attribute twice.
 

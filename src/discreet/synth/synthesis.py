@@ -1,16 +1,18 @@
-"""From marginals to a synthetic table: measure tables of one attribute, then of two, then of three, and fit.
+"""From marginals to a synthetic table: measure tables of one attribute, then of more, and fit.
 
 Privacy
     Each marginal is measured at its own share of the loss, and losses add up, also when what is measured
     next depends on what was measured before (pure ε: Dwork, McSherry, Nissim, Smith 2006; zCDP: Bun, Steinke,
     arXiv 1605.02065v1, Lemma 2.3): the whole costs the loss. Which marginals are measured, and how coarsely,
-    depends on the domain and on earlier measurements alone (`worth`). Fitting and drawing rows are free.
+    depends on the domain, on earlier measurements, and on scores with noise, which have a share of the loss
+    as well (`worth`, `pairs`). Fitting and drawing rows are free.
 
 Accuracy
     A domain of up to `MOST_CELLS` records is fitted on all of them, to all tables of up to three attributes.
-    A wider one is fitted on a sample, to all tables of two attributes, in bins that hold about as many people
-    as the noise of a cell: finer ones would measure the noise. Tables whose cells would drown in their noise
-    are not measured, and what they would have cost goes to the others.
+    A wider one is fitted on a sample, which begins as a forest (`forest`), to those tables of two attributes
+    that say most (`pairs`), in bins that hold about as many people as the noise of a cell: finer ones would
+    measure the noise. Tables whose cells would drown in their noise are not measured, and what they would
+    have cost goes to the others.
 """
 
 import hashlib
@@ -22,91 +24,80 @@ from math import comb
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.model.privacy import PureLoss
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.fit import fit
-from discreet.synth.measurement import Budget, Measurement, combined, measure, noise, part
+from discreet.synth.forest import planted
+from discreet.synth.measurement import Budget, Exact, Measurement, Reader, combined, noise, part
+from discreet.synth.pairs import Binned, chosen, for_ones, scores
 from discreet.synth.records import Cells, Floats, Records, Sample, Term
 from discreet.synth.synthetic import Synthetic
 from discreet.synth.worth import (
     HIGHEST,
     MOST_CELLS,
-    coarse,
+    SCORES,
+    USUAL_FIRST,
+    WORTH,
     divided,
     empty,
     first_share,
     orders,
     sample_size,
+    usual_pairs,
 )
 
-Exact: TypeAlias = Callable[[Sequence[Marginal]], Sequence[NDArray[np.int64]]]
-"""The exact counts of marginals, in units that one person moves by no more than the sensitivity."""
 Progress: TypeAlias = Callable[[int, int, float], object]
 """Told how many attributes the tables have that are fitted, the sweep, and the misfit."""
 
-__all__ = ["Exact", "Progress", "Stage", "Synthetic", "fitted", "measured", "stages_of", "synthesise"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Exact counts, which only leave with noise, and what may be spent on them."""
-
-    exact: Exact
-    loss: Budget
-    sensitivity: Sensitivity
-    unit: int
-
-    def measure(
-        self, marginals: Sequence[Marginal], share: Fraction, shares: Sequence[Fraction] = ()
-    ) -> list[Measurement]:
-        """All of them for a share of the loss, of which each has its own share, or as much as the others."""
-        shares = shares or [Fraction(1, len(marginals))] * len(marginals)
-        return [
-            measure(
-                marginal,
-                counts,
-                loss=part(self.loss, share * own),
-                sensitivity=self.sensitivity,
-                unit=self.unit,
-            )
-            for marginal, counts, own in zip(marginals, self.exact(marginals), shares, strict=True)
-        ]
-
-    def sigma(self, share: Fraction, tables: int) -> float:
-        """The noise of a count, if so many tables have a share of the loss."""
-        return float(noise(part(self.loss, share / tables), self.sensitivity, self.unit) ** 0.5)
+__all__ = [
+    "Exact",
+    "Progress",
+    "Stage",
+    "Synthetic",
+    "fitted",
+    "left_out",
+    "measured",
+    "stages_of",
+    "synthesise",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """All tables of so many attributes, if there are people enough for them to be measured."""
+    """Tables of so many attributes, if there are people enough for them to be measured."""
 
     order: int
     tables: int
+    """How many are measured: all, or of the pairs of a wide table about as many."""
     cells: int
     """Of all of them, before any is put into bins."""
     sigma: float
-    """The standard deviation of a count's noise, in people; of the noisiest table."""
+    """The standard deviation of a count's noise, in people; of the noisiest table, or a usual pair."""
 
 
 def stages_of(domain: Domain, *, loss: Budget, sensitivity: Sensitivity, unit: int = 1) -> list[Stage]:
     """What would be measured. It reads no data."""
     present, first = domain.without(domain.optional), first_share(domain)
-    highest = min(len(domain.sizes), HIGHEST if present.cells <= MOST_CELLS else 2)
-    tables = [present.marginals(order) for order in range(1, highest + 1)]
-    further = sum(map(len, tables[1:]))
-    least = min(divided(domain.sizes, pure=isinstance(loss, PureLoss)))
+    wide, pure = present.cells > MOST_CELLS, isinstance(loss, PureLoss)
+    highest = min(len(domain.sizes), 2 if wide else HIGHEST)
+    possible = [present.marginals(order) for order in range(1, highest + 1)]
+    tables = [len(marginals) for marginals in possible]
+    if wide:
+        tables[1] = usual_pairs(len(domain.sizes))
+    if wide:
+        first = USUAL_FIRST
+    left = 1 - first - (SCORES if wide else 0)
     stages = []
-    for order, marginals in enumerate(tables, start=1):
-        share = first * least if order == 1 else (1 - first) / further
+    for order, (count, marginals) in enumerate(zip(tables, possible, strict=True), start=1):
+        least = first * min(divided(domain.sizes, pure=pure))
+        share = least if order == 1 else left / sum(tables[1:])
         stages.append(
             Stage(
                 order=order,
-                tables=len(marginals),
-                cells=sum(marginal.cells for marginal in marginals),
+                tables=count,
+                cells=round(sum(marginal.cells for marginal in marginals) * count / len(marginals)),
                 sigma=noise(part(loss, share), sensitivity, unit) ** 0.5,
             )
         )
@@ -131,23 +122,47 @@ def measured(
     domain: Domain, exact: Exact, *, loss: Budget, sensitivity: Sensitivity, unit: int = 1
 ) -> list[Measurement]:
     """All that is ever released. Costs the loss."""
-    reader = _Reader(exact, loss, sensitivity, unit)
-    first = first_share(domain)
-    shares = divided(domain.sizes, pure=isinstance(loss, PureLoss))
+    reader = Reader(exact, loss, sensitivity, unit)
+    first, shares = first_share(domain), divided(domain.sizes, pure=isinstance(loss, PureLoss))
     ones = reader.measure(domain.marginals(1), first, shares)
+    if first == 1:
+        return ones
     kept = domain.without(empty(domain, ones))
     people, laws = _laws(ones, kept)
-    further = orders(kept, laws, people, partial(reader.sigma, 1 - first)) if first < 1 else range(0)
-    if first < 1 and not further:
-        again = reader.measure(domain.marginals(1), 1 - first, shares)
-        return [combined(*both) for both in zip(ones, again, strict=True)]
-    found, tables = list(ones), sum(comb(len(domain.sizes), order) for order in further)
-    for order in further:
-        share = (1 - first) * Fraction(comb(len(domain.sizes), order), tables)
-        wide = kept.cells > MOST_CELLS
-        codes = coarse(laws, order, people / reader.sigma(1 - first, tables)) if wide else None
-        found += reader.measure(kept.marginals(order, codes), share)
-    return found
+    further = _all_tables if kept.cells <= MOST_CELLS else _chosen_pairs
+    found, left = further(reader, kept, laws, people, 1 - first)
+    if left:
+        again = reader.measure(domain.marginals(1), left, shares)
+        ones = [combined(*both) for both in zip(ones, again, strict=True)]
+    return ones + found
+
+
+def _all_tables(
+    reader: Reader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
+) -> tuple[list[Measurement], Fraction]:
+    """Of two attributes and of three, and what is left of the share: all of it if they would drown."""
+    further = orders(kept, laws, people, partial(reader.sigma, share))
+    marginals = [each for order in further for each in kept.marginals(order)]
+    return (reader.measure(marginals, share), Fraction(0)) if marginals else ([], share)
+
+
+def _chosen_pairs(
+    reader: Reader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
+) -> tuple[list[Measurement], Fraction]:
+    """Those of two attributes that say most, and what is left of the share for tables of one."""
+    if people < WORTH * reader.sigma_of_distance(SCORES, comb(len(laws), 2)):
+        return [], share
+    pure, binned, left = isinstance(reader.loss, PureLoss), Binned(kept, laws), share - SCORES
+    tables = binned.tables(people / reader.sigma(left, usual_pairs(len(laws))))
+    scored = scores(reader, tables, binned, people)
+    best = chosen(scored, kept, noise=reader.sigma(1 - SCORES), pure=pure)
+    if not best:
+        return [], left
+    again = for_ones(best, kept, spent=1 - share, left=left, pure=pure)
+    shares = divided([each.cells for each in best], pure=pure)
+    fine = [people / reader.sigma((left - again) * own) for own in shares]
+    best = [binned.table(each.attributes, cells) for each, cells in zip(best, fine, strict=True)]
+    return reader.measure(best, left - again, shares), again
 
 
 def fitted(
@@ -157,15 +172,39 @@ def fitted(
     digest = hashlib.sha256(b"".join(each.counts.tobytes() for each in measurements)).digest()
     random = np.random.default_rng(int.from_bytes(digest))  # what it draws hides nothing
     ones = measurements[: len(domain.sizes)]
-    kept = domain.without(empty(domain, ones))
+    kept = _kept(domain, measurements)
     people, laws = _laws(ones, kept)
-    records, terms = _independent(kept, laws, random), list[Term]()
+    pairs = [each for each in measurements if len(each.marginal.attributes) == 2]
+    records, terms = _begun(kept, laws, people, pairs, random)
     for order in range(2, HIGHEST + 1):
         news = [each for each in measurements if len(each.marginal.attributes) == order]
         if news:
             advance = partial(progress, order)
             terms += fit(records, news, people, earlier=terms, advance=advance, random=random).terms
     return Synthetic(domain=domain, people=people, records=records, measurements=tuple(measurements))
+
+
+def left_out(domain: Domain, measurements: Sequence[Measurement], sigma: float) -> list[Marginal]:
+    """The pairs of a wide table that were not measured, in bins for counts with this noise. Free."""
+    ones = measurements[: len(domain.sizes)]
+    kept = _kept(domain, measurements)
+    if kept.cells <= MOST_CELLS:
+        return []
+    people, laws = _laws(ones, kept)
+    seen = {each.marginal.attributes for each in measurements}
+    return [each for each in Binned(kept, laws).tables(people / sigma) if each.attributes not in seen]
+
+
+def _kept(domain: Domain, measurements: Sequence[Measurement]) -> Domain:
+    """What the tables of several attributes were measured on; as empty values say for those in none.
+
+    Tables of one attribute may have been measured again since it was decided.
+    """
+    dropped = empty(domain, measurements[: len(domain.sizes)])
+    for each in measurements[len(domain.sizes) :]:
+        for attribute, codes in zip(each.marginal.attributes, each.marginal.codes, strict=True):
+            dropped[attribute] = len(codes) < domain.sizes[attribute]
+    return domain.without(dropped)
 
 
 def _laws(ones: Sequence[Measurement], kept: Domain) -> tuple[float, list[Floats]]:
@@ -191,12 +230,19 @@ def _law(counts: Floats, people: float) -> Floats:
     return law
 
 
-def _independent(domain: Domain, laws: Sequence[Floats], random: np.random.Generator) -> Records:
-    """Records whose attributes have these laws, and nothing to do with each other."""
+def _begun(
+    domain: Domain,
+    laws: Sequence[Floats],
+    people: float,
+    pairs: Sequence[Measurement],
+    random: np.random.Generator,
+) -> tuple[Records, list[Term]]:
+    """Records whose attributes have these laws: those of a sample as a forest, others independent."""
     if domain.cells > MOST_CELLS:
-        return Sample(laws, sample_size(comb(len(laws), 2)), random)
+        sample = Sample(laws, sample_size(len(pairs)), random)
+        return sample, planted(sample, pairs, laws, people, random)
     cells = Cells(domain)
     for column, law in zip(cells.columns, laws, strict=True):
         cells.weights *= law[column] * len(law)
     cells.weights /= cells.weights.sum()
-    return cells
+    return cells, []

@@ -7,7 +7,7 @@ from math import comb, prod
 
 import numpy as np
 
-from discreet.synth.domain import Codes, Domain, bins
+from discreet.synth.domain import Domain
 from discreet.synth.measurement import Measurement
 from discreet.synth.records import Floats
 
@@ -15,8 +15,12 @@ MOST_CELLS = 2**21
 """Of a domain that is fitted on all of its records. A wider one is fitted on a sample."""
 MOST_RECORDS, LEAST_RECORDS = 200_000, 50_000
 """Of a sample."""
-FIRST_ON_SAMPLE = Fraction(1, 2)
-"""What tables of one attribute get of the loss where those of two are in coarser bins."""
+FIRST_ON_SAMPLE = Fraction(1, 5)
+"""What tables of one attribute get of the loss at first, where records are a sample; more may follow."""
+USUAL_FIRST = Fraction(3, 10)
+"""What they get in the end, about, for what has to be said before."""
+SCORES = Fraction(1, 10)
+"""What it costs there to find the pairs that say most."""
 WORTH = 4.0
 """How many people a typical cell must hold, in σ, for tables to be worth their price."""
 EMPTY = 3.0
@@ -43,8 +47,13 @@ def divided(sizes: Sequence[int], *, pure: bool) -> list[Fraction]:
     as the sizes to the power 2/3 (Zhang et al., PrivSyn, USENIX Security 2021) or 1/2, by Lagrange. They are
     rounded here, so that they add up to 1 exactly.
     """
-    parts = [max(1, round(10 * size ** (1 / 2 if pure else 2 / 3))) for size in sizes]
+    parts = [max(1, round(10 * weight(size, pure=pure))) for size in sizes]
     return [Fraction(each, sum(parts)) for each in parts]
+
+
+def weight(size: float, *, pure: bool) -> float:
+    """What the share of a table with so many cells is in proportion to."""
+    return float(size ** (1 / 2 if pure else 2 / 3))
 
 
 def sample_size(tables: int) -> int:
@@ -61,7 +70,7 @@ def empty(domain: Domain, ones: Sequence[Measurement]) -> list[bool]:
 
 
 def orders(domain: Domain, laws: Sequence[Floats], people: float, sigma: Callable[[int], float]) -> range:
-    """How many attributes the further tables have: 2 and 3, or 2, or there are none.
+    """How many attributes the further tables have where records are listed: 2 and 3, or 2, or there are none.
 
     `sigma` is the noise of a count if the rest of the loss is shared by so many tables. A law has as many
     values as a uniform one that is as likely to give two people the same value (Simpson, Nature 1949); the
@@ -71,13 +80,10 @@ def orders(domain: Domain, laws: Sequence[Floats], people: float, sigma: Callabl
     takes the better side or one about as good.
     """
     attributes, found, tables = len(domain.sizes), 1, 0
-    listed = domain.cells <= MOST_CELLS
     values = [1 / float(law @ law) for law in laws]
-    for order in range(2, min(attributes, HIGHEST if listed else 2) + 1):
+    for order in range(2, min(attributes, HIGHEST) + 1):
         more = tables + comb(attributes, order)
         cells = float(np.median([prod(each) for each in combinations(values, order)]))
-        if not listed:
-            cells = min(cells, 2.0**order)  # bins can be made as coarse as that
         worse = sigma(more) / sigma(tables) if tables else 1.0
         if people < max(WORTH, worse**3) * cells * sigma(more):
             break
@@ -85,7 +91,6 @@ def orders(domain: Domain, laws: Sequence[Floats], people: float, sigma: Callabl
     return range(2, found + 1)
 
 
-def coarse(laws: Sequence[Floats], order: int, cells: float) -> list[Codes]:
-    """Bins such that a table has about as many cells as told, if people were spread evenly."""
-    most = max(2, int(cells ** (1 / order)))
-    return [bins(law, most) for law in laws]
+def usual_pairs(attributes: int) -> int:
+    """About how many pairs of a wide table are chosen, for what has to be said before they are."""
+    return min(comb(attributes, 2), 4 * attributes)

@@ -21,6 +21,9 @@ from discreet.synth.synthesis import Stage, stages_of
 from discreet.synth.worth import MOST_CELLS
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
+_SAMPLE = (
+    "a sample of them will stand for the data, and of all pairs of columns those are measured that say most"
+)
 _AT_95 = {False: 1.96, True: log(20) / sqrt(2)}
 """Standard deviations that 95 % of the noise is within: Gaussian, and pure."""
 
@@ -113,7 +116,7 @@ def explain_synthesis(plan: SynthesisPlan, dataset: Dataset) -> SynthesisExplana
         epsilon=epsilon_of(plan.loss, dataset),
         share=float(_amount(plan.loss) / _amount(budget)),
         cells=domain.cells,
-        form="each will have a weight" if small else "a sample of them will stand for the data",
+        form="each will have a weight" if small else _SAMPLE,
         stages=tuple(_explained(stage, _reach(plan.loss)) for stage in stages),
     )
 

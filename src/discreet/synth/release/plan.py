@@ -15,14 +15,14 @@ from discreet.model.policy import Dataset
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.explicit import Halves
-from discreet.synth.measurement import Measurement, measure, part
+from discreet.synth.measurement import Measurement, measure, noise, part
 from discreet.synth.mwem.mwem import MOST_CELLS as MOST_CELLS_FOR_QUESTIONS
 from discreet.synth.mwem.mwem import mwem
 from discreet.synth.release.asked import Wanted, workload_of
 from discreet.synth.release.attributes import Attribute, domain_of
 from discreet.synth.release.counting import Counted, counting, sets_of, table_sensitivity, unit_of
 from discreet.synth.report.quality import Quality, counts_of, quality
-from discreet.synth.synthesis import Exact, Synthetic, fitted, measured, synthesise
+from discreet.synth.synthesis import Exact, Synthetic, fitted, left_out, measured, synthesise
 from discreet.synth.synthetic import decode_measurements, encode_measurements
 from discreet.synth.worth import MOST_CELLS
 
@@ -66,8 +66,8 @@ class SynthesisPlan:
         return fitted(self.domain, decode_measurements(stored), progress=partial(_fitting, advance))
 
     def measured_again(self, results: Results, learnt: Synthetic, loss: Charge) -> list[Measurement]:
-        """The tables that were measured for a synthetic table, measured anew; costs the loss in all."""
-        marginals = self._tables(learnt)
+        """The tables that were measured for a synthetic table, and all pairs; costs the loss in all."""
+        marginals = self._tables(learnt, loss)
         counted = Counted(self.domain, self.bounded, results)(marginals)
         each = part(loss, Fraction(1, len(marginals)))
         return [
@@ -86,10 +86,17 @@ class SynthesisPlan:
             rehearsal=self._rehearsed(counts_of(learnt, self.unit)),
         )
 
-    def _tables(self, learnt: Synthetic) -> list[Marginal]:
-        """Those that are whole tables; of a workload of questions, all of one and two attributes."""
+    def _tables(self, learnt: Synthetic, loss: Charge) -> list[Marginal]:
+        """Those that are whole tables, and pairs of a wide one that were not chosen to be measured.
+
+        Of a workload of questions, all of one and two attributes.
+        """
         whole = [m.marginal for m in learnt.measurements if not isinstance(m.marginal, Halves)]
-        return whole or [each for order in (1, 2) for each in self.domain.marginals(order)]
+        if self.wanted:
+            return whole or [each for order in (1, 2) for each in self.domain.marginals(order)]
+        tables = len(self.attributes) * (len(self.attributes) + 1) // 2
+        sigma = noise(part(loss, Fraction(1, tables)), self.sensitivity, self.unit) ** 0.5
+        return whole + left_out(self.domain, learnt.measurements, sigma)
 
     def _rehearsed(self, exact: Exact) -> Synthetic:
         """Made from a synthetic table as that was made from the data. No data is involved."""
