@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -24,7 +23,7 @@ from discreet.audit.local_claims import local_claims, local_decisions
 from discreet.audit.sensitivities import SensitivityCheck, registered_sensitivities
 from discreet.audit.sparse_claims import sparse_claims
 from discreet.audit.statistics import FIT_ALARM, epsilon_lower_bound, fit_probability, telling_event
-from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss
+from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss, amount_of
 
 Layer: TypeAlias = Literal["sensitivity", "sampler", "law", "fit", "black box"]
 
@@ -146,14 +145,14 @@ def _check_fit(check: FitCheck) -> list[Finding]:
             layer="law",
             claimed=show_loss(check.claimed),
             found=found if covered else f"{found}, but it states {show_loss(stated)}",
-            holds=covered and worst <= _amount(check.claimed),
+            holds=covered and worst <= amount_of(check.claimed),
         )
     ]
 
 
 def _check_canary(canary: Canary, thorough: bool) -> list[Finding]:
     """The fits alone do not prove more loss than is claimed."""
-    found, amount = canary.at_least(10 if thorough else 1), _amount(canary.claimed)
+    found, amount = canary.at_least(10 if thorough else 1), amount_of(canary.claimed)
     return [
         Finding(
             subject=canary.name,
@@ -167,10 +166,6 @@ def _check_canary(canary: Canary, thorough: bool) -> list[Finding]:
 
 def _symbol(loss: PureLoss | ConcentratedLoss) -> str:
     return "ε" if isinstance(loss, PureLoss) else "ρ"
-
-
-def _amount(loss: PureLoss | ConcentratedLoss) -> Fraction:
-    return loss.epsilon if isinstance(loss, PureLoss) else loss.rho
 
 
 def _divergence_within(loss: Loss, p: Law, q: Law) -> tuple[str, bool]:

@@ -11,7 +11,7 @@ from discreet.compile.parts import WeightedSum, known
 from discreet.compile.weights import Norm
 from discreet.errors import DiscreetError
 from discreet.model.policy import Dataset
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
 from discreet.model.query import Aggregate, Query, group_count
 from discreet.model.request import ByEpsilon, ByRho, Price, Request
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
@@ -80,7 +80,7 @@ def explain(plan: Plan, dataset: Dataset, *, budget: Charge, left: Charge) -> Ex
     return Explanation(
         loss=loss,
         epsilon=epsilon,
-        share=float(_amount(loss) / _amount(budget)),
+        share=float(amount_of(loss) / amount_of(budget)),
         questions_left=_questions_left(loss, left),
         groups=groups,
         noise=_noise(plan),
@@ -111,8 +111,8 @@ def priced(
         found,
         loss=loss,
         epsilon=epsilon,
-        share=float(_amount(loss) / _amount(budget)),
-        questions_left=_questions_left(loss, left) if _amount(loss) else None,
+        share=float(amount_of(loss) / amount_of(budget)),
+        questions_left=_questions_left(loss, left) if amount_of(loss) else None,
         errors=tuple(replace(error, each=reach, all=reach) for error in found.errors),
         posterior=1 / (1 + math.exp(-epsilon)),
         alternatives=(),
@@ -134,7 +134,7 @@ def _groups(plan: Plan) -> int | None:
 
 
 def _questions_left(loss: Charge, left: Charge) -> int:
-    fits = int(_amount(left) / _amount(loss))
+    fits = int(amount_of(left) / amount_of(loss))
     if isinstance(loss, ConcentratedLoss) and isinstance(left, ConcentratedLoss) and loss.delta:
         fits = min(fits, int(left.delta / loss.delta))
     return fits
@@ -158,8 +158,8 @@ def _weights(plan: Plan) -> str:
 
 def _shares(plan: Plan) -> dict[str, float]:
     """By measure: what its parts get of the price; a part of two measures counts for both."""
-    total = _amount(plan.loss)
-    parts = [_amount(_only(plan, i).loss) / total for i in range(len(plan.mechanisms))]
+    total = amount_of(plan.loss)
+    parts = [amount_of(_only(plan, i).loss) / total for i in range(len(plan.mechanisms))]
     return {
         title_of(plan, measure.measure.name): float(sum(parts[i] for i in measure.parts))
         for measure in plan.bounded.measures
@@ -200,7 +200,7 @@ def _alternatives(plan: Plan, dataset: Dataset) -> list[str]:
     """Computed, not guessed: each is a plan of its own."""
     found = []
     half = plan.loss.epsilon / 2 if isinstance(plan.loss, PureLoss) else None
-    price: Price = ByEpsilon(epsilon=half) if half is not None else ByRho(rho=_amount(plan.loss) / 4)
+    price: Price = ByEpsilon(epsilon=half) if half is not None else ByRho(rho=amount_of(plan.loss) / 4)
     cheaper = _planned(plan.bounded.query, replace(plan.request, price=price), dataset)
     if cheaper is not None and plan.bounded.measures:
         share = "half" if half is not None else "a quarter"
@@ -239,7 +239,3 @@ def title_of(plan: Plan, name: str) -> str:
         if getattr(output.expression, "name", None) == name:
             return output.name
     return next(m.aggregate.value for m in plan.bounded.query.measures if m.name == name)
-
-
-def _amount(charge: Charge) -> Fraction:
-    return charge.epsilon if isinstance(charge, PureLoss) else charge.rho

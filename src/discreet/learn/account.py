@@ -21,7 +21,7 @@ from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.model.conversion import largest_rho
 from discreet.model.exact import Number, exact_fraction, positive_delta, positive_epsilon
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss, amount_of
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.gaussian import DiscreteGaussian
@@ -47,7 +47,7 @@ class Account:
         self.total = total
         self.neighbours = neighbours
         self._entropy = entropy
-        self._left = _amount(total)
+        self._left = amount_of(total)
         self.losses: list[Loss] = []
 
     @property
@@ -61,7 +61,7 @@ class Account:
 
     def deviation(self, share: Fraction, reach: float) -> float:
         """The standard deviation of the noise that a release for this share of the total will have."""
-        amount = float(_amount(self.total) * share)
+        amount = float(amount_of(self.total) * share)
         if self.neighbours is Neighbours.REPLACE_ONE:
             reach *= 2
         return float(reach / (2 * amount) ** 0.5 if self.order == 2 else 2**0.5 * reach / amount)
@@ -89,7 +89,7 @@ class Account:
 
     def _spend(self, share: Fraction) -> Fraction:
         """This share of the total, which is then no longer there."""
-        amount = _amount(self.total) * share
+        amount = amount_of(self.total) * share
         if not 0 < amount <= self._left:
             raise BudgetExceeded(
                 "This fit would spend more than it may.", remedy="This is a fault: report it."
@@ -133,10 +133,6 @@ def loss_of(epsilon: Number, delta: Number, noise: str) -> PureLoss | Concentrat
         return PureLoss(epsilon=positive_epsilon(epsilon))
     rho = largest_rho(positive_epsilon(epsilon), positive_delta(delta))
     return ConcentratedLoss(rho=rho, delta=Fraction(0))
-
-
-def _amount(loss: PureLoss | ConcentratedLoss) -> Fraction:
-    return loss.epsilon if isinstance(loss, PureLoss) else loss.rho
 
 
 def _sensitivity(size: int, reach: int, order: int, neighbours: Neighbours) -> Sensitivity:

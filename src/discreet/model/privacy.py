@@ -163,6 +163,11 @@ class ConcentratedLoss:
 Loss: TypeAlias = PureLoss | ApproximateLoss | ConcentratedLoss
 
 
+def amount_of(loss: PureLoss | ConcentratedLoss) -> Fraction:
+    """What of it adds up: its ε, or its ρ."""
+    return loss.epsilon if isinstance(loss, PureLoss) else loss.rho
+
+
 def _loss(value: Loss) -> Loss:
     if not isinstance(value, PureLoss | ApproximateLoss | ConcentratedLoss):
         raise InvalidInput("Only losses can be added up.", remedy="Give PureLoss(epsilon=…) or another loss.")

@@ -8,10 +8,11 @@ import pytest
 
 from discreet.errors import InvalidInput
 from discreet.model.neighbours import Neighbours
+from discreet.model.privacy import amount_of
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.synth.online.readings import Pricing, Spread, amount, miss_of
+from discreet.synth.online.readings import Pricing, Spread, miss_of
 
 TABLE = Sensitivity.histogram(Neighbours.ADD_REMOVE)
 SINGLE = Sensitivity.scalar(1, Neighbours.ADD_REMOVE)
@@ -82,7 +83,7 @@ def test_a_table_costs_what_it_is_given_and_is_as_precise_as_it_says(concentrate
     pricing = Pricing(concentrated=concentrated, table=table, single=SINGLE, unit=unit)
     for paid in (0.001, 0.7):
         noise = pricing.table_noise(paid)
-        assert paid * (1 - 1e-9) <= amount(pricing.loss(noise, table=True)) <= Fraction(paid)
+        assert paid * (1 - 1e-9) <= amount_of(pricing.loss(noise, table=True)) <= Fraction(paid)
         (precision,) = pricing.precision(np.array([paid]))
         assert 1 / pricing.spread(noise).variance == pytest.approx(precision)
 

@@ -11,7 +11,7 @@ from discreet.learn.outlooks import Outlook, noise_beside
 from discreet.learn.release.plan import FitPlan
 from discreet.learn.release.rows import Summed
 from discreet.model.policy import Dataset
-from discreet.model.privacy import PureLoss
+from discreet.model.privacy import amount_of
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _GOOD = 0.1
@@ -74,14 +74,10 @@ def explain_fit(plan: FitPlan, dataset: Dataset) -> FitExplanation:
     return FitExplanation(
         loss=plan.loss,
         epsilon=epsilon_of(plan.loss, dataset),
-        share=float(_amount(plan.loss) / _amount(budget_of(dataset))),
+        share=float(amount_of(plan.loss) / amount_of(budget_of(dataset))),
         model=type(plan.estimator).__name__,
         features=plan.features,
         target=plan.target.name,
         form="The database computes sums, and rows stay in it" if summed else "Rows stay with the curator",
         noise_of_one_row=noise_beside(plan.estimator, account, len(plan.features), 1),
     )
-
-
-def _amount(loss: Charge) -> float:
-    return float(loss.epsilon if isinstance(loss, PureLoss) else loss.rho)

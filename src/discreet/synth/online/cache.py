@@ -19,14 +19,14 @@ from discreet.compile.counts import Count
 from discreet.compile.explain import Explanation, priced
 from discreet.errors import LedgerClosed
 from discreet.ledger.ledger import Balance, Kind, Ledger
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
 from discreet.synth.domain import Domain
 from discreet.synth.online.cached import CachedTable
 from discreet.synth.online.online import Buy, FromCache, Online, Pay, Step
 from discreet.synth.online.question import Question
-from discreet.synth.online.readings import Price, Reading, amount
+from discreet.synth.online.readings import Price, Reading
 from discreet.synth.online.stored import as_text, from_text
 
 NOTE = "Follows from noisy counts of the whole table, which other answers share."
@@ -72,7 +72,9 @@ class Cache:
                 confidence=request.confidence,
                 most_for_tables=most,
             )
-            if isinstance(step, Pay) and amount(step.loss) > min(most, MOST_OVER_DIRECT * amount(direct)):
+            if isinstance(step, Pay) and amount_of(step.loss) > min(
+                most, MOST_OVER_DIRECT * amount_of(direct)
+            ):
                 return None
             return Asked(count=count, question=question, step=step, key=self._key(step))
 
@@ -125,9 +127,9 @@ class Cache:
         dataset = self.table.dataset
         balance = self._ledger.balance(dataset.name)
         spent = balance.analysts.get(analyst)
-        own = amount(balance.account.analyst_cap) - (amount(spent) if spent else 0)
+        own = amount_of(balance.account.analyst_cap) - (amount_of(spent) if spent else 0)
         cap = charge_for(dataset, dataset.question_epsilon)
-        return min(amount(cap), amount(balance.left), own)
+        return min(amount_of(cap), amount_of(balance.left), own)
 
     def _notes(self) -> tuple[str, ...]:
         source = self.table.bounded.query.source

@@ -36,7 +36,7 @@ from discreet.errors import InvalidInput
 from discreet.model.exact import Number, confidence_level
 from discreet.model.exact import within as in_range
 from discreet.model.interval import Interval
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.tails import largest
 from discreet.synth.domain import Domain
@@ -51,7 +51,6 @@ from discreet.synth.online.readings import (
     Pricing,
     Reading,
     Spread,
-    amount,
     miss_of,
 )
 from discreet.synth.online.tables import Tables, gains, variance
@@ -172,7 +171,7 @@ class Online:
             elif reading.mask is not None:
                 question = Question(attributes=reading.attributes, mask=reading.mask)
                 self._learn_single(question, Known(values=counts, spread=spread))
-                self._pay_rent(question, amount(self.pricing.loss(reading.noise, table=False)))
+                self._pay_rent(question, amount_of(self.pricing.loss(reading.noise, table=False)))
 
     def decide(
         self,
@@ -195,8 +194,8 @@ class Online:
             return FromCache(reach=known.reach(miss))
         most *= 1 - _MARGIN
         pay = self._pay(question, known, most, miss)
-        buy = self._buy(question, energy, most, miss, amount(pay.loss))
-        too_dear = buy and most_for_tables is not None and amount(buy.loss) > most_for_tables
+        buy = self._buy(question, energy, most, miss, amount_of(pay.loss))
+        too_dear = buy and most_for_tables is not None and amount_of(buy.loss) > most_for_tables
         return pay if buy is None or too_dear else buy
 
     def answer(self, question: Question) -> Estimate:
@@ -308,7 +307,7 @@ class Online:
         )
 
     def _sum(self, losses: list[Price]) -> Price:
-        total = sum((amount(loss) for loss in losses), Fraction(0))
+        total = sum((amount_of(loss) for loss in losses), Fraction(0))
         if self.pricing.concentrated:
             return ConcentratedLoss(rho=total, delta=Fraction(0))
         return PureLoss(epsilon=total)

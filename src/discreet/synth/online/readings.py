@@ -6,7 +6,6 @@ the grid is added for the lattice.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 from math import log, sqrt
 from statistics import NormalDist
 from typing import TypeAlias
@@ -151,11 +150,6 @@ class Known:
         return Known(
             values=share * self.values + (1 - share) * other.values, spread=self.spread.joined(other.spread)
         )
-
-
-def amount(loss: Price) -> Fraction:
-    """The ε or the ρ."""
-    return loss.epsilon if isinstance(loss, PureLoss) else loss.rho
 
 
 def miss_of(confidence: Number, values: int) -> float:

@@ -12,7 +12,7 @@ from discreet.answers.wording import charge_text
 from discreet.compile.calibrate import Charge, budget_of
 from discreet.compile.explain import epsilon_of
 from discreet.model.policy import Dataset
-from discreet.model.privacy import PureLoss
+from discreet.model.privacy import PureLoss, amount_of
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.mwem.price import FIRST_ROUNDS, price, variance
 from discreet.synth.release.asked import workload_of
@@ -102,7 +102,7 @@ def explain_synthesis(plan: SynthesisPlan, dataset: Dataset) -> SynthesisExplana
         return SynthesisExplanation(
             loss=plan.loss,
             epsilon=epsilon_of(plan.loss, dataset),
-            share=float(_amount(plan.loss) / _amount(budget)),
+            share=float(amount_of(plan.loss) / amount_of(budget)),
             cells=domain.cells,
             form="each will have a weight",
             stages=(),
@@ -114,7 +114,7 @@ def explain_synthesis(plan: SynthesisPlan, dataset: Dataset) -> SynthesisExplana
     return SynthesisExplanation(
         loss=plan.loss,
         epsilon=epsilon_of(plan.loss, dataset),
-        share=float(_amount(plan.loss) / _amount(budget)),
+        share=float(amount_of(plan.loss) / amount_of(budget)),
         cells=domain.cells,
         form="each will have a weight" if small else _SAMPLE,
         stages=tuple(_explained(stage, _reach(plan.loss)) for stage in stages),
@@ -140,7 +140,3 @@ def _round_deviation(plan: SynthesisPlan) -> float:
 
 def _reach(loss: Charge) -> float:
     return _AT_95[isinstance(loss, PureLoss)]
-
-
-def _amount(loss: Charge) -> float:
-    return float(loss.epsilon if isinstance(loss, PureLoss) else loss.rho)
