@@ -118,7 +118,7 @@ def write_rows(file: Path, *, rows: int, people: int, keys: int) -> None:
     """About the same number of rows for each person and key."""
     with duckdb.connect() as connection:
         connection.execute(
-            f"COPY (SELECT (hash(range * 7 + 1) % {people})::BIGINT AS person,"  # noqa: S608
+            f"COPY (SELECT (hash(range * 7 + 1) % {people})::BIGINT AS person,"
             f" (hash(range * 13 + 5) % {keys})::INTEGER AS key,"
             f" 'key ' || hash(range * 13 + 5) % {keys} AS name,"
             f" (hash(range * 17 + 3) % 100000)::INTEGER AS amount FROM range({rows}))"
@@ -263,7 +263,7 @@ def keys_named(folder: Path) -> list[Figure]:
     file = folder / "zipf.parquet"
     with duckdb.connect() as connection:
         connection.register("rows", {"person": person, "key": key})
-        connection.execute(f"COPY (SELECT person, 'key ' || key AS name FROM rows) TO '{file}'")  # noqa: S608
+        connection.execute(f"COPY (SELECT person, 'key ' || key AS name FROM rows) TO '{file}'")
     named = []
     for _ in range(3):
         with tempfile.TemporaryDirectory(dir=folder) as place:

@@ -58,7 +58,7 @@ bounds = [0, 100000]
 
 def statements(engine: Engine, source: str, folder: Path) -> Mapping[str, tuple[str, ...]]:
     """The plain count of people, and the person-level sum and count by both ways of weighing."""
-    plain = f"SELECT key, count(DISTINCT person) AS n FROM {engine.relations['t']} GROUP BY key"  # noqa: S608
+    plain = f"SELECT key, count(DISTINCT person) AS n FROM {engine.relations['t']} GROUP BY key"
     found: dict[str, tuple[str, ...]] = {"plain": (plain,)}
     for name, delta in (("ℓ₁", "0"), ("ℓ₂", "1e-6")):
         policy = folder / "bench.toml"
@@ -102,7 +102,7 @@ def on_postgres(folder: Path) -> list[Figure]:
     parquet = folder / "rows.parquet"
     write_rows(parquet, rows=ROWS["PostgreSQL"], people=ROWS["PostgreSQL"] // 10, keys=KEYS)
     with duckdb.connect() as connection:
-        connection.execute(f"COPY (SELECT person, key, amount FROM '{parquet}') TO '{file}' (HEADER false)")  # noqa: S608
+        connection.execute(f"COPY (SELECT person, key, amount FROM '{parquet}') TO '{file}' (HEADER false)")
     with running_postgres() as server:
         with psycopg.connect(server.url, autocommit=True) as connection:
             connection.execute("CREATE TABLE t (person bigint, key integer, amount integer)")

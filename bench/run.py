@@ -9,6 +9,7 @@ from time import perf_counter
 import curator
 import engines
 import extreme_scales
+import fit
 import learn
 import local
 import local_collect
@@ -26,7 +27,7 @@ def main() -> int:
     start = perf_counter()
     figures = []
     scripts = (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines)
-    for script in (*scripts, local, local_collect, local_javascript, synth, online, learn):
+    for script in (*scripts, local, local_collect, local_javascript, synth, online, learn, fit):
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)
