@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.accounting.amplification import sampling_rate
 from discreet.errors import InvalidInput
 from discreet.learn.account import Account, loss_of
-from discreet.learn.declared import Scaling, declared_classes, feature_scaling
+from discreet.learn.declared import Scaling, declared_classes, feature_scaling, truth
 from discreet.learn.encoding import Floats, People, person_weights
 from discreet.learn.fitting import FOR_MOMENTS, expected_steps
 from discreet.learn.sampled import SampledAccount, numbered
@@ -151,6 +151,9 @@ class PrivateModel(Learner):
 
     def _scaling(self, width: int) -> Scaling:
         return feature_scaling(self.bounds, width, getattr(self, "feature_names_in_", None))
+
+    def _intercept(self) -> bool:
+        return truth(self.fit_intercept, "fit_intercept")
 
     def _keep(self, account: Account, rows: float, steps: int) -> None:
         self.loss_ = account.spent()

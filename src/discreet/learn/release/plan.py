@@ -16,7 +16,8 @@ from discreet.compile.functions import range_of
 from discreet.compile.rows import RowColumn, RowQuery
 from discreet.compile.statement import Statement
 from discreet.errors import InvalidInput, QueryRefused
-from discreet.learn.base import Bounds, Learner
+from discreet.learn.base import Bounds, Learner, plain
+from discreet.learn.declared import truth
 from discreet.learn.regressors import LeastSquares, solver_of
 from discreet.learn.release.columns import (
     Choice,
@@ -104,7 +105,7 @@ def plan_fit(model: object, rows: RowQuery, loss: Charge, neighbours: Neighbours
             remedy="Write SELECT feature, …, target FROM table.",
         )
     _check_settings(model)
-    intercept = bool(getattr(model, "fit_intercept", True))
+    intercept = truth(getattr(model, "fit_intercept", True), "fit_intercept")
     whole(rows.source.max_rows, "The number of rows that one person can have here", 1, 2**20)
     columns = feature_columns(rows.columns[:-1], intercept=intercept)
     target = _target(model, rows.columns[-1])
@@ -144,7 +145,8 @@ def _data(
 
 def _bounds_are_declared(model: Any, columns: tuple[Column, ...], target: Number) -> bool:
     """Whether values are clamped to what the policy declares, and not to bounds of the model's own."""
-    return (model.bounds, model.target_bounds) == (_bounds(columns), target.bounds[0])
+    own = plain(model.bounds), plain(model.target_bounds)
+    return own == (_bounds(columns), target.bounds[0])
 
 
 def _declared(
@@ -172,7 +174,7 @@ def _check_settings(model: Learner) -> None:
     """What the policy and the price decide is not for the model to say."""
     defaults = {name: each.default for name, each in signature(type(model)).parameters.items()}
     for name in _FROM_POLICY:
-        if getattr(model, name) != defaults[name]:
+        if plain(getattr(model, name)) != defaults[name]:
             raise InvalidInput(
                 f"The model has a {name} of its own.",
                 remedy=f"Leave {name} out: the policy says whose privacy it is, and epsilon= or rho= of fit"

@@ -1,0 +1,68 @@
+"""What an analyst can set on a model that the curator fits, chosen to tell whether a row is there."""
+
+import numpy as np
+import pytest
+
+import discreet.learn as learn
+from discreet.errors import InvalidInput
+from discreet.learn.declared import Scaling
+from discreet.learn.encoding import FARTHEST, ONE, on_grid
+from discreet.learn.gradient import rounded_weights
+from tests.test_fit import curator_of, write
+
+_TABLE = "SELECT 1 AS number, 1 AS patient, 'north' AS ward, 40 AS age, 2.0 AS dose, 0.0 AS cost, true AS ill"
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "target", "settings"),
+    [
+        (learn.LogisticRegression, "ill", {"bounds": [(1e308, 1.7e308), (0, 1)]}),
+        (learn.LinearRegression, "cost", {"bounds": [(-1.7e308, -1e308), (0, 1)]}),
+        (learn.LinearRegression, "cost", {"target_bounds": (0, 5e-324)}),
+        (learn.LinearRegression, "cost", {"target_bounds": (0, 5e-324), "solver": "descent"}),
+        (learn.LinearRegression, "cost", {"target_bounds": (-1.7e308, 1.7e308)}),
+        (learn.PoissonRegression, "cost", {"target_bounds": (0, 5e-324)}),
+        (learn.LinearSVC, "ill", {"bounds": (5e-324, 1e-323)}),
+    ],
+)
+def test_bounds_that_floats_cannot_scale_by_are_refused_before_anything_is_spent(
+    tmp_path, rows, kind, target, settings
+):
+    """Their middle is infinite, or half of them nothing: 0/0 and ∞ − ∞ would be in the sums of whoever is
+    there, and tell that somebody is."""
+    write(tmp_path, f"SELECT * FROM ({_TABLE}) LIMIT {rows}")
+    curator = curator_of(tmp_path)
+    with pytest.raises(InvalidInput, match="Bounds"):
+        curator.fit(kind(**settings), f"SELECT age, dose, {target} FROM visits", epsilon=1)
+    assert not curator.budget().spent.rho
+
+
+@pytest.mark.parametrize(
+    "intercept", [float("nan"), float("inf"), 1e300, 0.3, 2, "no", None, np.array([1, 0])]
+)
+@pytest.mark.parametrize(("kind", "target"), [(learn.LogisticRegression, "ill"), (learn.Ridge, "cost")])
+def test_an_intercept_is_there_or_not(tmp_path, intercept, kind, target):
+    """Any other number would be multiplied with, and NaN be in the sums of whoever is there."""
+    write(tmp_path, _TABLE)
+    curator = curator_of(tmp_path)
+    with pytest.raises(InvalidInput, match="fit_intercept"):
+        curator.fit(kind(fit_intercept=intercept), f"SELECT age, dose, {target} FROM visits", epsilon=1)
+    assert not curator.budget().spent.rho
+
+
+def test_numbers_that_are_none_stay_between_their_ends():
+    """Whatever else goes wrong, an integer of a row is within its bounds."""
+    broken = np.array([np.nan, np.inf, -np.inf, 3.0])
+    assert np.abs(on_grid(broken.copy(), np.zeros(1), np.ones(1))).max() <= FARTHEST * ONE
+    assert np.abs(rounded_weights(broken[:, None])[0]).max() < 2**53
+    assert np.abs(Scaling.within(np.zeros(1), np.ones(1)).apply(broken[:, None])).max() <= 1
+
+
+def test_bounds_and_classes_may_be_arrays(tmp_path):
+    write(tmp_path, _TABLE)
+    curator = curator_of(tmp_path)
+    model = learn.LinearRegression(bounds=np.array([(18, 100), (-1, 10)]), target_bounds=np.array([0, 10]))
+    assert curator.fit(model, "SELECT age, dose, cost FROM visits", epsilon=1).features == ("age", "dose")
+    with pytest.raises(InvalidInput, match="epsilon of its own"):
+        curator.fit(learn.Ridge(epsilon=np.array([1, 2])), "SELECT age, cost FROM visits", epsilon=1)
