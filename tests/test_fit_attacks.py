@@ -1,5 +1,8 @@
 """What an analyst can set on a model that the curator fits, chosen to tell whether a row is there."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,7 @@ from discreet.errors import InvalidInput
 from discreet.learn.declared import Scaling
 from discreet.learn.encoding import FARTHEST, ONE, on_grid
 from discreet.learn.gradient import rounded_weights
+from discreet.learn.losses import Logistic
 from tests.test_fit import curator_of, write
 
 _TABLE = "SELECT 1 AS number, 1 AS patient, 'north' AS ward, 40 AS age, 2.0 AS dose, 0.0 AS cost, true AS ill"
@@ -66,3 +70,25 @@ def test_bounds_and_classes_may_be_arrays(tmp_path):
     assert curator.fit(model, "SELECT age, dose, cost FROM visits", epsilon=1).features == ("age", "dose")
     with pytest.raises(InvalidInput, match="epsilon of its own"):
         curator.fit(learn.Ridge(epsilon=np.array([1, 2])), "SELECT age, cost FROM visits", epsilon=1)
+
+
+def test_settings_that_fail_only_on_rows_are_refused_before_anything_is_spent(tmp_path, monkeypatch):
+    """For else the failure would tell that there is a row."""
+
+    def fails(*_):
+        raise RuntimeError
+
+    write(tmp_path, f"SELECT * FROM ({_TABLE}) LIMIT 0")
+    curator = curator_of(tmp_path)
+    monkeypatch.setattr(Logistic, "residuals", fails)
+    with pytest.raises(RuntimeError):
+        curator.fit(learn.LogisticRegression(), "SELECT age, dose, ill FROM visits", epsilon=1)
+    assert not curator.budget().spent.rho
+
+
+def test_settings_may_be_any_numbers(tmp_path):
+    write(tmp_path, _TABLE)
+    curator, sql = curator_of(tmp_path), "SELECT age, dose, ill FROM visits"
+    for number in (Fraction(1, 2), Decimal("0.5"), np.float32(0.5)):
+        model = learn.LogisticRegression(penalty=number, clip=number)
+        assert curator.fit(model, sql, epsilon=1).features == ("age", "dose")

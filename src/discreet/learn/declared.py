@@ -15,7 +15,7 @@ from discreet.errors import InvalidInput
 from discreet.learn.encoding import Floats, between
 
 _SMALLEST, _LARGEST = 1e-200, 1e200
-"""Bounds whose middle and half are ordinary doubles: 0/0 or ∞ − ∞ would be in the sums of whoever is there."""
+"""Bounds whose middle and half are ordinary doubles: 0/0 would be in the sums of whoever is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

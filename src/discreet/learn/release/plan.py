@@ -80,11 +80,15 @@ class FitPlan:
         return model
 
     def rehearse(self) -> None:
-        """Fit it on nobody: settings that are wrong are refused before anything is spent."""
+        """Fit it on nobody and on made-up rows: wrong settings are refused before anything is spent.
+
+        Those that fail only where there are rows would tell whether there are any.
+        """
         if isinstance(self.data, Summed):
             _least_squares(self._model()).learn_from_products(self.data.nothing())
-        else:
-            _learn(self._model(), self.data.nobody())
+            return
+        for rows in (self.data.nobody(), self.data.made_up()):
+            _learn(self._model(), rows)
 
     def _model(self) -> Any:
         model = clone(self.estimator)
