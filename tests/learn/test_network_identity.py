@@ -5,10 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: .venv/torch.log says why")
 
+from discreet.errors import InvalidInput  # noqa: E402
 from discreet.learn import privatize  # noqa: E402
 
 bce = torch.nn.functional.binary_cross_entropy_with_logits
@@ -123,3 +125,24 @@ def test_the_same_code_is_the_same_in_another_process():
         for _ in range(2)
     ]
     assert found[0] == found[1]
+
+
+class Counting(Scaled):
+    """Warms up: each call counts, and how many there are depends on who is in the data."""
+
+    def forward(self, x):
+        self.by += 1
+        return self.by * self.linear(x)
+
+
+class Drawing(Scaled):
+    def forward(self, x):
+        return float(np.random.default_rng().normal()) * self.linear(x)
+
+
+@pytest.mark.parametrize("kind", [Counting, Drawing])
+def test_a_network_that_is_not_the_same_when_called_again_is_refused(kind):
+    """Else the gradients of all rows depend on how many came before."""
+    model = privatize(made(kind), loss=bce, rows=10, epsilon=1)
+    with pytest.raises(InvalidInput, match="another gradient for the same row"):
+        model.fit(np.ones((3, 2)), np.ones(3))
