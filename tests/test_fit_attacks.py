@@ -1,10 +1,15 @@
 """What an analyst can set on a model that the curator fits, chosen to tell whether a row is there."""
 
+import warnings
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
+from sklearn.base import clone
 
 import discreet.learn as learn
 from discreet.errors import InvalidInput
@@ -12,6 +17,10 @@ from discreet.learn.declared import Scaling
 from discreet.learn.encoding import FARTHEST, ONE, on_grid
 from discreet.learn.gradient import rounded_weights
 from discreet.learn.losses import Logistic
+from discreet.learn.release.columns import Choice
+from discreet.learn.release.model import DeclaredColumns
+from discreet.model.expression import Literal
+from discreet.model.policy import ValueType
 from tests.test_fit import curator_of, write
 
 _TABLE = "SELECT 1 AS number, 1 AS patient, 'north' AS ward, 40 AS age, 2.0 AS dose, 0.0 AS cost, true AS ill"
@@ -92,3 +101,60 @@ def test_settings_may_be_any_numbers(tmp_path):
     for number in (Fraction(1, 2), Decimal("0.5"), np.float32(0.5)):
         model = learn.LogisticRegression(penalty=number, clip=number)
         assert curator.fit(model, sql, epsilon=1).features == ("age", "dose")
+
+
+class Copying(learn.LinearRegression):
+    """Has what it was given as its coefficients."""
+
+    def learn(self, x, y, people):
+        super().learn(x, y, people)
+        self.coef_ = y
+
+
+def test_a_model_made_from_ours_is_not_ours(tmp_path):
+    write(tmp_path, _TABLE)
+    curator = curator_of(tmp_path)
+    with pytest.raises(InvalidInput, match="own models"):
+        curator.fit(Copying(solver="descent"), "SELECT age, cost FROM visits", epsilon=1)
+    assert not curator.budget().spent.rho
+
+
+def test_the_same_fit_written_in_another_way_is_free(tmp_path):
+    write(tmp_path, _TABLE)
+    curator = curator_of(tmp_path)
+    ways = ([(0, 5)], ((0, 5),), np.array([(0, 5)]), [[np.int64(0), 5]])
+    sql = "SELECT age, ill FROM visits"
+    assert [curator.fit(learn.LinearSVC(bounds=each), sql, epsilon=1).repeated for each in ways] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
+def test_a_fitted_model_is_a_pipeline_like_any_other(tmp_path):
+    """It can be copied, shown and asked for tables without a warning, and says what is wrong with them."""
+    write(tmp_path, _TABLE)
+    model = curator_of(tmp_path).fit(
+        learn.LinearRegression(), "SELECT age, ward, cost FROM visits", epsilon=1
+    )
+    copy = clone(model)
+    assert "Not fitted" in str(copy)
+    assert "<div" in copy._repr_html_()
+    table = pd.DataFrame({"age": [30, 40], "ward": ["north", "south"]})
+    with sklearn.config_context(transform_output="pandas"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.predict(table) == pytest.approx(model.predict(table.to_dict("list")))
+    assert model.predict({"age": 30, "ward": "north"}) == pytest.approx(model.predict(table)[:1])
+    with pytest.raises(InvalidInput, match="several columns “age”"):
+        model.predict(pd.concat([table, table[["age"]]], axis=1))
+
+
+@pytest.mark.parametrize("kind", [None, "datetime64[ns]", "datetime64[s]"])
+def test_dates_of_a_data_frame_are_dates(kind):
+    """Data frames have them as times."""
+    days = date(2020, 1, 1), date(2020, 1, 2)
+    column = Choice(name="day", value=Literal(value=days[0], type=ValueType.DATE), values=days, first=1)
+    table = pd.DataFrame({"day": days})
+    table = table if kind is None else table.astype({"day": kind})
+    assert DeclaredColumns((column,)).transform(table).tolist() == [[0.0], [1.0]]

@@ -98,7 +98,7 @@ class FitPlan:
 
 def plan_fit(model: object, rows: RowQuery, loss: Charge, neighbours: Neighbours) -> FitPlan:
     """A model of the last column by the others."""
-    if not isinstance(model, Learner):
+    if not isinstance(model, Learner) or not type(model).__module__.startswith("discreet.learn."):
         raise InvalidInput(
             "Only discreet's own models can be fitted here.",
             remedy="Give one of discreet.learn, such as LogisticRegression().",
