@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 import discreet.learn as learn
 from discreet.errors import InvalidInput
+from discreet.learn.account import Account, _sensitivity
 from discreet.learn.declared import Scaling
 from discreet.learn.encoding import FARTHEST, ONE, on_grid
 from discreet.learn.gradient import rounded_weights
@@ -20,6 +21,7 @@ from discreet.learn.losses import Logistic
 from discreet.learn.release.columns import Choice
 from discreet.learn.release.model import DeclaredColumns
 from discreet.model.expression import Literal
+from discreet.model.neighbours import Neighbours
 from discreet.model.policy import ValueType
 from tests.test_fit import curator_of, write
 
@@ -158,3 +160,39 @@ def test_dates_of_a_data_frame_are_dates(kind):
     table = pd.DataFrame({"day": days})
     table = table if kind is None else table.astype({"day": kind})
     assert DeclaredColumns((column,)).transform(table).tolist() == [[0.0], [1.0]]
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
+        (learn.LinearRegression(), "cost"),
+        (learn.LinearRegression(solver="descent"), "cost"),
+        (learn.LogisticRegression(), "ill"),
+        (learn.PoissonRegression(), "cost"),
+    ],
+)
+def test_noise_is_for_the_neighbours_and_rows_of_the_policy(
+    tmp_path, monkeypatch, model, target, neighbours, delta
+):
+    """Whose privacy it is reaches every release: to replace a person moves sums twice as far."""
+    seen = []
+    buy = Account._bought
+
+    def spy(self, size, reach, amount):
+        mechanism, loss = buy(self, size, reach, amount)
+        twice = 2 if neighbours is Neighbours.REPLACE_ONE else 1
+        seen.append(
+            (self.neighbours, loss == mechanism.loss(_sensitivity(size, reach, self.order, neighbours)))
+        )
+        assert reach % 5 == 0  # of max_rows
+        assert _sensitivity(size, reach, self.order, neighbours).l2_squared == (twice * reach) ** 2
+        return mechanism, loss
+
+    monkeypatch.setattr(Account, "_bought", spy)
+    write(tmp_path, _TABLE)
+    curator = curator_of(tmp_path, delta=delta, max_rows=5, neighbours=neighbours.value)
+    curator.fit(model, f"SELECT age, dose, {target} FROM visits", epsilon=1)
+    assert seen
+    assert set(seen) == {(neighbours, True)}
