@@ -12,7 +12,7 @@ import sklearn
 from sklearn.base import clone
 
 import discreet.learn as learn
-from discreet.errors import InvalidInput
+from discreet.errors import InvalidInput, QueryRefused
 from discreet.learn.account import Account, _sensitivity
 from discreet.learn.declared import Scaling
 from discreet.learn.encoding import FARTHEST, ONE, on_grid
@@ -196,3 +196,10 @@ def test_noise_is_for_the_neighbours_and_rows_of_the_policy(
     curator.fit(model, f"SELECT age, dose, {target} FROM visits", epsilon=1)
     assert seen
     assert set(seen) == {(neighbours, True)}
+
+
+def test_more_rows_a_person_than_can_be_weighed_are_refused_in_words(tmp_path):
+    write(tmp_path, _TABLE)
+    curator = curator_of(tmp_path, max_rows=2_000_000)
+    with pytest.raises(QueryRefused, match="One person can have 2,000,000 rows here"):
+        curator.plan_fit(learn.LinearRegression(), "SELECT age, cost FROM visits", epsilon=1)

@@ -28,10 +28,10 @@ from discreet.learn.release.columns import (
     number_column,
 )
 from discreet.learn.release.rows import Fetched, Summed, class_values
-from discreet.model.exact import whole
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import PureLoss
 
+_MOST_ROWS = 2**20
 _FROM_POLICY = ("epsilon", "delta", "noise", "rows_per_person", "neighbours")
 
 
@@ -110,7 +110,12 @@ def plan_fit(model: object, rows: RowQuery, loss: Charge, neighbours: Neighbours
         )
     _check_settings(model)
     intercept = truth(getattr(model, "fit_intercept", True), "fit_intercept")
-    whole(rows.source.max_rows, "The number of rows that one person can have here", 1, 2**20)
+    if rows.source.max_rows > _MOST_ROWS:
+        raise QueryRefused(
+            f"One person can have {rows.source.max_rows:,} rows here; models learn from at most"
+            f" {_MOST_ROWS:,} of each.",
+            remedy="The owner can declare a smaller max_rows; or join fewer tables.",
+        )
     columns = feature_columns(rows.columns[:-1], intercept=intercept)
     target = _target(model, rows.columns[-1])
     estimator = _declared(model, columns, target, rows.source.max_rows, neighbours)
