@@ -1,6 +1,8 @@
 """A torch network through the curator: charged, kept, and the same again."""
 
 import json
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -100,3 +102,12 @@ def test_its_price_and_noise_are_explained(folder):
     found = curator_of(folder).explain_fit(private(), SQL, epsilon=1)
     assert found.rows_needed > 10
     assert "PrivateNetwork of “ill” by 4 features" in str(found)
+
+
+@pytest.mark.parametrize("rows", [0, 100])
+@pytest.mark.parametrize("number", [Fraction(1, 2), Decimal("0.5"), np.float32(0.5)])
+def test_settings_may_be_any_numbers_whether_or_not_there_are_rows(tmp_path, number, rows):
+    """A failure that only rows bring about would tell that there are some."""
+    write(tmp_path, VISITS.format(rows=rows))
+    model = private(clip=number, rate=number, momentum=number, steps=2)
+    assert len(curator_of(tmp_path).fit(model, SQL, epsilon=1).features) == 4

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.accounting.amplification import sampling_rate
 from discreet.errors import InvalidInput
 from discreet.learn.account import Account, loss_of
-from discreet.learn.declared import Scaling, declared_classes, feature_scaling
+from discreet.learn.declared import Scaling, declared_classes, feature_scaling, truth
 from discreet.learn.encoding import Floats, People, person_weights
 from discreet.learn.fitting import FOR_MOMENTS, expected_steps
 from discreet.learn.sampled import SampledAccount, numbered
@@ -113,7 +113,7 @@ class PrivateModel(Learner):
         self.n_features_in_ = features
 
     def description(self) -> str:
-        settings = {name: plain(value) for name, value in sorted(self.get_params().items())}
+        settings = {name: _listed(value) for name, value in sorted(self.get_params().items())}
         return f"{type(self).__name__}({settings!r})"
 
     def _people(self, count: int, groups: object) -> People:
@@ -152,6 +152,9 @@ class PrivateModel(Learner):
     def _scaling(self, width: int) -> Scaling:
         return feature_scaling(self.bounds, width, getattr(self, "feature_names_in_", None))
 
+    def _intercept(self) -> bool:
+        return truth(self.fit_intercept, "fit_intercept")
+
     def _keep(self, account: Account, rows: float, steps: int) -> None:
         self.loss_ = account.spent()
         self.rows_ = rows
@@ -159,6 +162,8 @@ class PrivateModel(Learner):
 
     def _margins(self, X: object) -> Floats:  # noqa: N803
         check_is_fitted(self)
+        if hasattr(X, "columns") and not hasattr(self, "feature_names_in_"):
+            X = np.asarray(X)  # noqa: N806  it was fitted without names, which is not worth a warning
         try:
             x = validate_data(self, X, reset=False, dtype=np.float64)
         except ValueError as wrong:
@@ -189,6 +194,12 @@ class PrivateModel(Learner):
 def plain(value: Any) -> Any:
     """Without arrays."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _listed(value: Any) -> Any:
+    """Without arrays and tuples, so that the same bounds are the same however they are written."""
+    value = plain(value)
+    return [_listed(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def in_own_units(coefficients: Floats, intercept: Floats, scaling: Scaling) -> tuple[Floats, Floats]:

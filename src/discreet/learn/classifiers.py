@@ -50,7 +50,7 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             steps=self.steps,
             clip=self.clip,
             penalty=self.penalty,
-            intercept=self.fit_intercept,
+            intercept=self._intercept(),
         )
         own, intercept = in_own_units(found.coefficients, found.intercept, scaling)
         self.classes_ = classes

@@ -12,7 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
-from discreet.learn.encoding import Floats
+from discreet.learn.encoding import Floats, between
+
+_SMALLEST, _LARGEST = 1e-200, 1e200
+"""Bounds whose middle and half are ordinary doubles: 0/0 would be in the sums of whoever is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,7 +40,7 @@ class Scaling:
     def apply(self, values: Floats) -> Floats:
         out = values - self.shift
         out /= self.size
-        return np.clip(out, -1, 1, out=out)
+        return between(out, 1.0)
 
 
 def feature_scaling(bounds: object, width: int, names: Sequence[str] | None) -> Scaling:
@@ -115,4 +118,15 @@ def _pairs(bounds: object) -> Floats:
         raise InvalidInput(
             "Bounds are pairs of finite numbers, the lower one first.", remedy="Such as bounds=(0, 100)."
         )
+    if np.abs(pairs).max() > _LARGEST or (pairs[..., 1] - pairs[..., 0]).min() < _SMALLEST:
+        raise InvalidInput(
+            "Bounds are too large, or too close to each other, to compute with.", remedy="Choose other units."
+        )
     return pairs
+
+
+def truth(value: object, name: str) -> bool:
+    """What is multiplied with, and so has to be exactly one or the other."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"{name} is neither True nor False.", remedy=f"Give {name}=True or {name}=False.")
+    return bool(value)

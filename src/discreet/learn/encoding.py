@@ -108,4 +108,10 @@ def on_grid(x: Floats, shift: Floats, scale: Floats) -> Floats:
     out = x - shift
     out *= scale * ONE
     np.rint(out, out=out)
-    return np.clip(out, -FARTHEST * ONE, FARTHEST * ONE, out=out)
+    return between(out, FARTHEST * ONE)
+
+
+def between(values: Floats, most: float) -> Floats:
+    """Clamped to ±most, in place; what is no number at all is clamped as well, unlike by np.clip."""
+    np.fmax(values, -most, out=values)
+    return np.fmin(values, most, out=values)

@@ -66,11 +66,11 @@ def fit_by_descent(
     `penalty` is on the weights of features of about unit spread and for the mean loss; `ridge` is on the
     coefficients themselves and for the sum.
     """
-    within(penalty, "penalty", Fraction(0), Fraction(10**6))
+    penalty = float(within(penalty, "penalty", Fraction(0), Fraction(10**6)))
     if steps is not None:
         whole(steps, "steps", 1, 10**5)
     if clip is not None:
-        within(clip, "clip", Fraction(1, 10**12), Fraction(MOST_CLIP))
+        clip = float(within(clip, "clip", Fraction(1, 10**12), Fraction(MOST_CLIP)))
     found = moments(x, people, account, FOR_MOMENTS)
     known = np.abs(found.means) > SURE * found.deviation
     means = np.where(known, found.means, 0.0) if intercept else np.zeros(x.shape[1])

@@ -21,7 +21,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learn.encoding import FARTHEST, ONE, SAFE, Floats, Rows
+from discreet.learn.encoding import FARTHEST, ONE, SAFE, Floats, Rows, between
 from discreet.learn.losses import ModelLoss
 from discreet.model.exact import within
 
@@ -101,5 +101,5 @@ class ClippedGradient:
 def rounded_weights(weights: Floats) -> tuple[Floats, float]:
     """Whole numbers so small that every margin is a sum of integers below 2⁵³; and the margin's unit."""
     most = 2 ** (52 - (FARTHEST * ONE).bit_length() - len(weights).bit_length())
-    fixed = np.clip(np.rint(weights * 2**WEIGHT_BITS), -most, most)
+    fixed = between(np.rint(weights * 2**WEIGHT_BITS), most)
     return fixed, 2.0**-WEIGHT_BITS / ONE

@@ -9,7 +9,8 @@ Privacy
     moves the gradients of all who come after. Matrix products may add in another order for another number
     of rows. So rows are always computed in blocks of one size, the last filled up with its own, and that size
     is one at which a row has the same gradient at every place and beside any others: this is tried on made-up
-    rows, on this machine, before the data is touched; one row at a time is left if nothing else passes.
+    rows, on this machine, before the data is touched; one row at a time is left if nothing else passes, and
+    a network that is not the same then, when called again, is refused.
     Assumed: the order in which a kernel of torch adds depends on shapes, not on values; and what the network
     computes depends on its weights, its buffers and the row, not on what it was called with before.
 
@@ -105,10 +106,15 @@ class RowGradients:
         try:
             while block > 1 and not self._same_everywhere(shapes, block):
                 block //= 2
-            if block == 1:
-                self._gradients(*self._made_up(shapes, 1), 1)
+            steady = block > 1 or self._same_everywhere(shapes, 1)
         except Exception as failure:
             raise _refusal(failure) from failure
+        if not steady:
+            raise InvalidInput(
+                "The network gives another gradient for the same row when it is asked again, so that one"
+                " person would move those of all who come after.",
+                remedy="Let it draw nothing at random, and count or remember nothing between calls.",
+            )
         if not all(map(torch.equal, before, self._network.buffers())):
             raise InvalidInput(
                 "The network changes a buffer while it computes.", remedy="Keep its buffers as they are."

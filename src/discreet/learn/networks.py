@@ -7,7 +7,6 @@ Privacy
 """
 
 import copy
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
@@ -22,6 +21,7 @@ from discreet.learn.declared import declared_classes
 from discreet.learn.encoding import Floats, People
 from discreet.learn.network_checks import check_network
 from discreet.learn.network_data import NOWHERE, inputs, targets
+from discreet.learn.network_identity import identity
 from discreet.learn.network_rows import RowGradients, outputs_for, trainable
 from discreet.learn.own import Gradient, PrivateDescent
 from discreet.model.exact import Number
@@ -118,14 +118,10 @@ class PrivateNetwork(Learner):
         self.classes_ = None if self.classes is None else declared_classes(self.classes)
 
     def description(self) -> str:
-        """With the weights that it starts from, and the loss by its name and code."""
-        start = hashlib.sha256()
-        for name, each in self.network.state_dict().items():
-            start.update(repr((name, each.dtype, each.shape)).encode() + each.numpy().tobytes())
+        """With all that the network and its loss compute with: see `network_identity`."""
         settings = {name: plain(value) for name, value in sorted(self.get_params(deep=False).items())}
-        del settings["network"]
-        settings["loss"] = _identity(self.loss)
-        return f"{type(self).__name__}({self.network!r}, {start.hexdigest()}, {settings!r})"
+        network, loss = identity(settings.pop("network")), identity(settings.pop("loss"))
+        return f"{type(self).__name__}({network}, {loss}, {settings!r})"
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """A class for each row, or the network's outputs where it was trained on numbers."""
@@ -160,13 +156,6 @@ def privatize(network: Any, *, loss: Callable[[Any, Any], Any], rows: int, **set
     """
     check_network(network)
     return PrivateNetwork(network, loss=loss, rows=rows, **settings)
-
-
-def _identity(function: Any) -> str:
-    code = getattr(function, "__code__", None)
-    name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function))}"
-    parts = (code.co_code, code.co_consts, code.co_names) if code is not None else function
-    return f"{name} {parts!r}"
 
 
 def _with_weights(network: Any, named: dict[str, Any]) -> Any:

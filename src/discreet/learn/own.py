@@ -101,12 +101,12 @@ class PrivateDescent:
             x=x,
             y=y,
             weights=weights,
-            clip=self.clip,
+            clip=float(self.clip),
             order=account.order,
             reach=GRID * self.rows_per_person,
         )
-        schedule = Schedule(steps=self.steps, rate=self.rate, momentum=self.momentum)
-        unit = self.clip / (GRID * self.rows * float(account.rate))
+        schedule = Schedule(steps=self.steps, rate=float(self.rate), momentum=float(self.momentum))
+        unit = float(self.clip) / (GRID * self.rows * float(account.rate))
         first = np.asarray(start, dtype=np.float64)
         found = descend(sums, first, account, schedule, share=Fraction(1), unit=unit)
         return Descended(weights=found, loss=account.spent())

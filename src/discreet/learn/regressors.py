@@ -12,7 +12,7 @@ from discreet.errors import InvalidInput
 from discreet.learn.account import Account
 from discreet.learn.base import PrivateModel, finite_targets, in_own_units
 from discreet.learn.declared import Scaling, target_range
-from discreet.learn.encoding import NOBODY, Floats, People, on_grid
+from discreet.learn.encoding import NOBODY, Floats, People, between, on_grid
 from discreet.learn.fitting import fit_by_descent
 from discreet.learn.linear import regress
 from discreet.learn.losses import Poisson, Squared, Table
@@ -45,7 +45,7 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
     def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
         scaling, account = self._scaling(x.shape[1]), self._account(people)
         middle, half = self._target()
-        scaled, targets = scaling.apply(x), np.clip((y - middle) / half, -1, 1)
+        scaled, targets = scaling.apply(x), between((y - middle) / half, 1.0)
         if solver_of(self.solver, x.shape[1], self.batch) == "statistics":
             values = np.hstack([np.ones((len(x), 1)), scaled, targets[:, None]])
             rows = people.rows(on_grid(values, np.zeros(1), np.ones(1)))
@@ -60,7 +60,7 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
             marks=scaling.marks,
             steps=self.steps,
             clip=self.clip,
-            intercept=self.fit_intercept,
+            intercept=self._intercept(),
             ridge=self._penalty(),
         )
         self._keep(account, found.count, found.steps)
@@ -72,7 +72,7 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         found = regress(
             release_products(exact, account, Fraction(1)),
             penalty=self._penalty(),
-            intercept=self.fit_intercept,
+            intercept=self._intercept(),
         )
         self._keep(account, found.count, 1)
         self._set(found.coefficients[:, None], np.array([found.intercept]), scaling)
@@ -87,7 +87,7 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         middle, half = self._target()
         own, at = in_own_units(coefficients, intercept, scaling)
         self.coef_ = own[:, 0] * half
-        self.intercept_ = float(at[0] * half + middle * bool(self.fit_intercept))
+        self.intercept_ = float(at[0] * half + middle * self._intercept())
 
     def _penalty(self) -> float:
         return 0.0
@@ -254,7 +254,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
             steps=self.steps,
             clip=self.clip,
             penalty=self.penalty,
-            intercept=self.fit_intercept,
+            intercept=self._intercept(),
         )
         own, intercept = in_own_units(found.coefficients, found.intercept, scaling)
         self.coef_ = own[:, 0]

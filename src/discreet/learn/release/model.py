@@ -44,7 +44,7 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     f"The table has no column “{missing[0]}”.",
                     remedy=f"Give all of: {', '.join(column.name for column in self.columns)}.",
                 )
-            return [(column, np.asarray(table[column.name])) for column in self.columns]
+            return [(column, _single(column, table[column.name])) for column in self.columns]
         rows = np.asarray(table, dtype=object)
         if rows.ndim != 2 or rows.shape[1] != len(self.columns):
             raise InvalidInput(
@@ -91,6 +91,8 @@ class FittedModel(Pipeline):  # type: ignore[misc]
 
     def price(self) -> str:
         """What it cost and what is left, in a sentence."""
+        if not hasattr(self, "receipt"):
+            return "Not fitted: a copy of a model that was."
         left = f"{charge_text(self.left)} left"
         if self.repeated:
             return f"Fitted before: the same model, free; {left}."
@@ -122,6 +124,15 @@ def _coefficients(model: Any, features: tuple[str, ...]) -> list[str]:
     return [*heads, *lines]
 
 
+def _single(column: Column, values: Any) -> NDArray[Any]:
+    found: NDArray[Any] = np.atleast_1d(np.asarray(values))
+    if found.ndim != 1:
+        raise InvalidInput(
+            f"The table has several columns “{column.name}”.", remedy="Give each column a name of its own."
+        )
+    return found
+
+
 def _features(column: Column, values: NDArray[Any]) -> Floats:
     if isinstance(column, Choice):
         return _marks(column, values)
@@ -140,6 +151,8 @@ def _features(column: Column, values: NDArray[Any]) -> Floats:
 
 
 def _marks(column: Choice, values: NDArray[Any]) -> Floats:
+    if values.dtype.kind == "M":  # as data frames have dates
+        values = values.astype("datetime64[D]").astype(object)
     marks: Floats = np.column_stack([values == value for value in column.values]).astype(np.float64)
     if not marks.any(axis=1).all():
         raise InvalidInput(

@@ -16,7 +16,8 @@ from discreet.compile.functions import range_of
 from discreet.compile.rows import RowColumn, RowQuery
 from discreet.compile.statement import Statement
 from discreet.errors import InvalidInput, QueryRefused
-from discreet.learn.base import Bounds, Learner
+from discreet.learn.base import Bounds, Learner, plain
+from discreet.learn.declared import truth
 from discreet.learn.regressors import LeastSquares, solver_of
 from discreet.learn.release.columns import (
     Choice,
@@ -27,10 +28,10 @@ from discreet.learn.release.columns import (
     number_column,
 )
 from discreet.learn.release.rows import Fetched, Summed, class_values
-from discreet.model.exact import whole
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import PureLoss
 
+_MOST_ROWS = 2**20
 _FROM_POLICY = ("epsilon", "delta", "noise", "rows_per_person", "neighbours")
 
 
@@ -79,11 +80,15 @@ class FitPlan:
         return model
 
     def rehearse(self) -> None:
-        """Fit it on nobody: settings that are wrong are refused before anything is spent."""
+        """Fit it on nobody and on made-up rows: wrong settings are refused before anything is spent.
+
+        Those that fail only where there are rows would tell whether there are any.
+        """
         if isinstance(self.data, Summed):
             _least_squares(self._model()).learn_from_products(self.data.nothing())
-        else:
-            _learn(self._model(), self.data.nobody())
+            return
+        for rows in (self.data.nobody(), self.data.made_up()):
+            _learn(self._model(), rows)
 
     def _model(self) -> Any:
         model = clone(self.estimator)
@@ -93,7 +98,7 @@ class FitPlan:
 
 def plan_fit(model: object, rows: RowQuery, loss: Charge, neighbours: Neighbours) -> FitPlan:
     """A model of the last column by the others."""
-    if not isinstance(model, Learner):
+    if not isinstance(model, Learner) or not type(model).__module__.startswith("discreet.learn."):
         raise InvalidInput(
             "Only discreet's own models can be fitted here.",
             remedy="Give one of discreet.learn, such as LogisticRegression().",
@@ -104,8 +109,13 @@ def plan_fit(model: object, rows: RowQuery, loss: Charge, neighbours: Neighbours
             remedy="Write SELECT feature, …, target FROM table.",
         )
     _check_settings(model)
-    intercept = bool(getattr(model, "fit_intercept", True))
-    whole(rows.source.max_rows, "The number of rows that one person can have here", 1, 2**20)
+    intercept = truth(getattr(model, "fit_intercept", True), "fit_intercept")
+    if rows.source.max_rows > _MOST_ROWS:
+        raise QueryRefused(
+            f"One person can have {rows.source.max_rows:,} rows here; models learn from at most"
+            f" {_MOST_ROWS:,} of each.",
+            remedy="The owner can declare a smaller max_rows; or join fewer tables.",
+        )
     columns = feature_columns(rows.columns[:-1], intercept=intercept)
     target = _target(model, rows.columns[-1])
     estimator = _declared(model, columns, target, rows.source.max_rows, neighbours)
@@ -144,7 +154,8 @@ def _data(
 
 def _bounds_are_declared(model: Any, columns: tuple[Column, ...], target: Number) -> bool:
     """Whether values are clamped to what the policy declares, and not to bounds of the model's own."""
-    return (model.bounds, model.target_bounds) == (_bounds(columns), target.bounds[0])
+    own = plain(model.bounds), plain(model.target_bounds)
+    return own == (_bounds(columns), target.bounds[0])
 
 
 def _declared(
@@ -172,7 +183,7 @@ def _check_settings(model: Learner) -> None:
     """What the policy and the price decide is not for the model to say."""
     defaults = {name: each.default for name, each in signature(type(model)).parameters.items()}
     for name in _FROM_POLICY:
-        if getattr(model, name) != defaults[name]:
+        if plain(getattr(model, name)) != defaults[name]:
             raise InvalidInput(
                 f"The model has a {name} of its own.",
                 remedy=f"Leave {name} out: the policy says whose privacy it is, and epsilon= or rho= of fit"

@@ -53,6 +53,11 @@ class Fetched:
         """The same without any row."""
         return self._decoded([np.zeros(0, dtype=np.int64)] * len(self._all), None)
 
+    def made_up(self) -> tuple[Floats, NDArray[Any], People]:
+        """Two rows of two people, with the ends of all codes."""
+        ends = [np.array([code.low, code.high]) for code in _codes(self._all, FINE)]
+        return self._decoded(ends, None if self.source.one_row_a_person else np.arange(2))
+
     @property
     def _all(self) -> tuple[Column, ...]:
         return (*self.columns, self.target)
