@@ -250,7 +250,7 @@ class Other(BaseEstimator):
         (learn.LogisticRegression(classes=("a", "b")), CLASSES, {"epsilon": 1}, "another kind"),
         (learn.LogisticRegression(), SQL, {"epsilon": 1}, "not public"),
         (learn.LogisticRegression(), "SELECT dose, age * age AS b FROM visits", {"epsilon": 1}, "classes"),
-        (learn.LinearRegression(), "SELECT age, ward FROM visits", {"epsilon": 1}, "no bounds"),
+        (learn.LinearRegression(), "SELECT age, ward FROM visits", {"epsilon": 1}, "not a number"),
         (learn.PoissonRegression(), "SELECT age, dose FROM visits", {"epsilon": 1}, "Counts start"),
         (learn.LinearRegression(), "SELECT cost FROM visits", {"epsilon": 1}, "only one"),
         (learn.LinearRegression(), "SELECT number, cost FROM visits", {"epsilon": 1}, "no bounds"),
@@ -304,6 +304,9 @@ def test_a_model_shows_its_coefficients_and_reads_tables_of_every_kind(folder):
     model = curator.fit(learn.LinearRegression(), SQL, epsilon=100)
     assert "ward = south" in str(model)
     assert "±" in str(model)
+    assert repr(model) == str(model)
+    assert repr(model[0]) == "DeclaredColumns(age, dose, ward)"
+    assert "DeclaredColumns" in model._repr_html_()
     columns = {"age": [30, 60], "dose": [1.0, 2.0], "ward": ["north", "east"]}
     expected = model.predict(columns)
     assert model.predict(pd.DataFrame(columns).assign(more=1)).tolist() == expected.tolist()

@@ -112,6 +112,11 @@ def feature_columns(columns: Sequence[RowColumn], *, intercept: bool) -> tuple[C
 def number_column(column: RowColumn) -> Number:
     """A column that has to be a number between bounds."""
     value = _as_number(column.expression)
+    if not value.type.numeric:
+        raise QueryRefused(
+            f"“{column.name}” is not a number, which is what a regression predicts.",
+            remedy="Fit a classifier, or compute a number: CASE WHEN … THEN 1 ELSE 0 END.",
+        )
     span = range_of(value)
     if span is None:
         raise QueryRefused(

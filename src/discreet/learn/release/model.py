@@ -60,6 +60,9 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         return tags
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803  scikit-learn's own signature
+        return f"DeclaredColumns({', '.join(column.name for column in self.columns)})"
+
 
 class FittedModel(Pipeline):  # type: ignore[misc]
     """A pipeline of scikit-learn: the declared columns, then the model. What it cost, and what is left."""
@@ -97,6 +100,9 @@ class FittedModel(Pipeline):  # type: ignore[misc]
         if self.repeated:
             return f"Fitted before: the same model, free; {left}."
         return f"Cost {charge_text(self.charged)}; {left}. Receipt {self.receipt.number}."
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803  scikit-learn's own signature
+        return str(self)
 
     def __str__(self) -> str:
         linear = hasattr(self[-1], "coef_")
