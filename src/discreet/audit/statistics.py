@@ -84,9 +84,10 @@ def gaussian_lower_bound(first: int, second: int, samples: int) -> float:
     """A lower bound on ρ, of Gaussian noise, from how often an event happened on two neighbours.
 
     Releases with Gaussian noise that cost ρ together are μ-Gaussian differentially private, μ² = 2ρ, which
-    says that Φ⁻¹(P(first)) − Φ⁻¹(P(second)) ≤ μ (Dong, Roth & Su, arXiv 1905.02383v3, Corollary 3.3; as an
-    audit: Nasr et al., arXiv 2302.07956). Read as one (ε, δ), the same counts would prove far less. Discrete
-    Gaussian noise has this up to a part of 1/(12σ²) of ρ, which is 10⁻⁶ from σ = 300 on.
+    says that Φ⁻¹(P(first)) − Φ⁻¹(P(second)) ≤ μ (by definition: Dong, Roth & Su, arXiv 1905.02383; as an
+    audit: Nasr et al., arXiv 2302.07956). Read as one (ε, δ), the same counts would prove far less. For
+    discrete Gaussian noise no such theorem is relied on here: it differs from the continuous by about a part
+    of 1/(12σ²), 10⁻⁶ from σ = 300 on, which is taken to be small beside what the counts leave open.
     """
     low, _ = clopper_pearson(first, samples, EPSILON_ALARM / 2)
     _, high = clopper_pearson(second, samples, EPSILON_ALARM / 2)

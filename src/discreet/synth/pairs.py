@@ -12,7 +12,7 @@ Privacy
 Accuracy
     A score sums up a whole table, and its noise is that of one count: so all pairs can be looked at for a
     small share of the loss. The idea is PrivSyn's (Zhang et al., USENIX Security 2021), which compares with
-    exact tables of one attribute instead; one person moves its score four times as far.
+    exact tables of one attribute instead, and these move as well.
 """
 
 from collections.abc import Sequence
