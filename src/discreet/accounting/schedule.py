@@ -105,8 +105,12 @@ def rdp_epsilon(events: Sequence[Event], delta: Number) -> Fraction:
     return round_up(max(0.0, float(epsilons.min())))
 
 
-def pld_epsilon(events: Sequence[Event], delta: Number) -> Fraction:
-    """The ε (rounded up) at δ of all events together, by privacy loss distributions."""
+def pld_epsilon(events: Sequence[Event], delta: Number, *, grid: float | None = None) -> Fraction:
+    """The ε (rounded up) at δ of all events together, by privacy loss distributions.
+
+    Losses are rounded up onto a `grid`, which is fine without one: any gives a true ε, a coarse one a larger
+    ε sooner.
+    """
     exact, given = float(positive_delta(delta)), _checked(events)
     error = _convolution_error(given)
     if exact < 10 * error:
@@ -114,7 +118,7 @@ def pld_epsilon(events: Sequence[Event], delta: Number) -> Fraction:
             f"Distributions of this many events cannot tell a delta below {10 * error:.2g} from 0.",
             remedy="Use rdp_epsilon, or a larger delta.",
         )
-    return round_up(_composed(given).get_epsilon_for_delta(exact - error))
+    return round_up(_composed(given, grid).get_epsilon_for_delta(exact - error))
 
 
 def pld_delta(events: Sequence[Event], epsilon: Number) -> Fraction:
@@ -153,10 +157,10 @@ def _renyi(event: Event, orders: Orders) -> Orders:
     return divergences
 
 
-def _composed(events: Sequence[Event]) -> Any:
+def _composed(events: Sequence[Event], grid: float | None = None) -> Any:
     """The privacy loss distribution of all events together."""
     pld = _dp_accounting().pld.privacy_loss_distribution
-    grid = _grid(events)
+    grid = max(_grid(events), grid or 0.0)
     total = pld.identity(grid)
     for event in events:
         total = total.compose(_distribution(event, grid).self_compose(event.times))

@@ -29,6 +29,7 @@ from discreet.noise.laplace import DiscreteLaplace
 
 Noise = Literal["gaussian", "laplace"]
 Mechanism: TypeAlias = DiscreteGaussian | DiscreteLaplace
+Paid: TypeAlias = PureLoss | ConcentratedLoss
 Sums: TypeAlias = Callable[[NDArray[np.intp] | None], NDArray[np.int64]]
 """The sum over the rows at these places, or over all."""
 
@@ -38,6 +39,8 @@ class Account:
 
     rate = Fraction(1)
     """The share of the people in a step, on average."""
+    planned: int | None = None
+    """How many steps there are, where that is fixed before the first release."""
 
     def __init__(
         self, total: Loss, *, neighbours: Neighbours = Neighbours.ADD_REMOVE, entropy: Entropy = SYSTEM
@@ -48,7 +51,7 @@ class Account:
         self.neighbours = neighbours
         self._entropy = entropy
         self._left = amount_of(total)
-        self.losses: list[Loss] = []
+        self.losses: list[Paid] = []
 
     @property
     def noise(self) -> Noise:
@@ -97,15 +100,14 @@ class Account:
         self._left -= amount
         return amount
 
-    def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[Mechanism, Loss]:
+    def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[Mechanism, Paid]:
         """The noise for so many integers at this ε or ρ, and what it costs on everyone."""
         sensitivity = _sensitivity(size, reach, self.order, self.neighbours)
-        mechanism: Mechanism
         if self.order == 1:
-            mechanism = DiscreteLaplace.for_loss(amount, sensitivity)
-        else:
-            mechanism = DiscreteGaussian.for_loss(amount, sensitivity)
-        return mechanism, mechanism.loss(sensitivity)
+            laplace = DiscreteLaplace.for_loss(amount, sensitivity)
+            return laplace, laplace.loss(sensitivity)
+        gaussian = DiscreteGaussian.for_loss(amount, sensitivity)
+        return gaussian, gaussian.loss(sensitivity)
 
     def spent(self) -> Loss:
         """All releases together."""
@@ -119,7 +121,7 @@ class Account:
         return spent
 
 
-def loss_of(epsilon: Number, delta: Number, noise: str) -> PureLoss | ConcentratedLoss:
+def loss_of(epsilon: Number, delta: Number, noise: str) -> Paid:
     """The loss that a fit at (ε, δ) may spend; δ = 0 is pure, and takes Laplace noise."""
     exact = exact_fraction(delta, "delta")
     if noise not in ("auto", "gaussian", "laplace"):

@@ -14,7 +14,7 @@ from discreet.errors import InvalidInput
 from discreet.learn.account import Account, loss_of
 from discreet.learn.declared import Scaling, declared_classes, feature_scaling, truth
 from discreet.learn.encoding import Floats, People, person_weights
-from discreet.learn.fitting import FOR_MOMENTS, expected_steps
+from discreet.learn.fitting import FOR_MOMENTS, sampled_steps
 from discreet.learn.sampled import SampledAccount, numbered
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss
@@ -144,7 +144,7 @@ class PrivateModel(Learner):
             self.noise,
             rate=self.batch,
             people=numbered(people.ids, len(people.weights), self.rows_per_person),
-            steps=getattr(self, "steps", None) or expected_steps(sampling_rate(self.batch, "batch")),
+            steps=getattr(self, "steps", None) or sampled_steps(sampling_rate(self.batch, "batch")),
             share=1 - FOR_MOMENTS,
             neighbours=neighbours,
         )

@@ -62,7 +62,7 @@ def noise_beside(estimator: Any, account: Account, width: int, count: int) -> fl
     length = (width + INTERCEPT) if account.order == 1 else sqrt(width + INTERCEPT**2)
     share = 1 - FOR_MOMENTS
     on_all = account.deviation(share, length * most) / count
-    steps = estimator.steps or usual_steps(on_all, account.order, account.rate)
+    steps = estimator.steps or account.planned or usual_steps(on_all, account.order, account.rate)
     return account.deviation_of_steps(share, length * most, steps) * sqrt(width) / count
 
 

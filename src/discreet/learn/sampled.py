@@ -3,12 +3,12 @@
 Privacy
     For each step every person, with all of their rows, is taken in by a coin of their own, with probability
     `rate`; the coins are exact, drawn anew for each step, used for that step's sum and then forgotten. The
-    same object adds the noise, for the same rate: `accounting.amplification` has the theorems.
+    same object adds the noise, for the same rate.
 
-    Laplace noise: losses are pure; that of a step is ln(1 + rate·(e^ε − 1)).
-    Gaussian noise: losses are Rényi divergences of one whole order, chosen from public numbers before
-    anything is released, so that they may be added up although later steps depend on earlier ones, their
-    number included. Sums over everyone cost order·ρ. The total is stated as (ε, δ).
+    Laplace noise: losses are pure; that of a step is ln(1 + rate·(e^ε − 1)) (`accounting.amplification`).
+    Gaussian noise: how many steps there are, and what is released on everyone, is fixed before anything is
+    released. `accounting.sampled_steps` has the noise of each step, such that all of it is (ε, δ), and the
+    theorems; no other step is made.
 
     Amplification is a theorem about adding or removing a person. To replace one is to remove one and to add
     one: what is (ε/2, δ/(1 + e^(ε/2))) for the former is (ε, δ) for the latter (`ApproximateLoss.for_group`).
@@ -21,26 +21,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.amplification import (
-    best_order,
-    largest_pure,
-    largest_sampled_rho,
-    renyi_budget,
-    renyi_epsilon,
-    sampled_pure,
-    sampled_renyi,
-    sampling_rate,
-)
-from discreet.errors import InvalidInput
-from discreet.learn.account import Account, Sums, loss_of
+from discreet.accounting.amplification import largest_pure, sampled_pure, sampling_rate
+from discreet.accounting.sampled_steps import MOST_STEPS, SMOOTHING, largest_step_rho
+from discreet.errors import BudgetExceeded, InvalidInput
+from discreet.learn.account import Account, Mechanism, Paid, Sums, loss_of
 from discreet.learn.encoding import persons
+from discreet.model.conversion import largest_rho
 from discreet.model.exact import SMALLEST_DELTA, Number, exp_bounds, positive_delta, positive_epsilon, whole
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss
+from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss, amount_of
 from discreet.noise.entropy import SYSTEM, Entropy
+from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.sampling import bernoulli
 
-MOST_STEPS = 10**6
 _LARGEST_FOR_TWO = 200
 """Beyond this ε, the δ that is left for one of two people is nothing."""
 
@@ -48,11 +41,11 @@ _LARGEST_FOR_TWO = 200
 class SampledAccount(Account):
     """The budget of one fit at (ε, δ), or at ε with Laplace noise, with steps on samples at this rate.
 
-    `people` has a number for each row, the same for rows of one person. `steps` is about how many steps there
-    will be, and `share` what they will take: the order suits them best, but holds for any.
+    `people` has a number for each row, the same for rows of one person. There are `steps` steps, each with an
+    equal part of `share`; the rest of the budget is for releases on everyone.
 
-    Amounts are in ρ, or in ε: a release on everyone is as in `Account`. An amount a of ρ is a divergence of
-    order·a; what a step on a sample may have of it is more.
+    Amounts are in ρ, or in ε: a release on everyone is as in `Account`. What a step on a sample may have is
+    more than its part.
     """
 
     def __init__(
@@ -77,26 +70,42 @@ class SampledAccount(Account):
         self._group = 2 if neighbours is Neighbours.REPLACE_ONE else 1
         self._people, self._persons = people, int(people.max()) + 1 if len(people) else 0
         self.rate = sampling_rate(rate, "batch")
-        whole(steps, "steps", 1, MOST_STEPS)
-        total: Loss
+        self._share, times = share, whole(steps, "steps", 1, MOST_STEPS)
+        total: Paid
         if isinstance(asked, PureLoss):
             total = PureLoss(epsilon=asked.epsilon / self._group)
         else:
             self._delta = positive_delta(delta)
-            self._own_epsilon, self._own_delta = _of_one(positive_epsilon(epsilon), self._delta, self._group)
-            self.renyi_order = best_order(self._own_epsilon, self._own_delta, self.rate, steps, share)
-            self._budget = renyi_budget(self._own_epsilon, self._own_delta, self.renyi_order)
-            total = ConcentratedLoss(rho=self._budget / self.renyi_order, delta=Fraction(0))
+            own_epsilon, own_delta = _of_one(positive_epsilon(epsilon), self._delta, self._group)
+            total = ConcentratedLoss(rho=largest_rho(own_epsilon, own_delta), delta=Fraction(0))
+            self._epsilon, self.planned = self._group * own_epsilon, times
+            everyone = (1 - share) * total.rho
+            self._step = largest_step_rho(own_epsilon, own_delta, self.rate, times, everyone)
         super().__init__(total, neighbours=Neighbours.ADD_REMOVE, entropy=entropy)
-        self.sampled_losses: list[Loss] = []
+        self.sampled_losses: list[Paid] = []
 
     def step(self, sums: Sums, *, reach: int, share: Fraction) -> NDArray[Any]:
         """The sum over a fresh sample, with noise, for this share of the total."""
+        self._as_planned(share)
         amount = self._amplified(self._spend(share))
         exact = sums(self._sample())
         mechanism, loss = self._bought(exact.size, reach, amount)
         self.sampled_losses.append(loss)
         return mechanism.release(exact, entropy=self._entropy)
+
+    def take(self, size: int, *, reach: int, share: Fraction) -> Mechanism:
+        """What this share of the total buys, on everyone; steps keep theirs."""
+        spent = _sum(self.losses) / amount_of(self.total)
+        if self.planned is not None and spent + share > 1 - self._share:
+            raise BudgetExceeded(_UNPLANNED, remedy="This is a fault: report it.")
+        return super().take(size, reach=reach, share=share)
+
+    def _as_planned(self, share: Fraction) -> None:
+        """With Gaussian noise, a step that the account was not opened for is not made."""
+        if self.planned is None:
+            return
+        if len(self.sampled_losses) >= self.planned or share != self._share / self.planned:
+            raise BudgetExceeded(_UNPLANNED, remedy="This is a fault: report it.")
 
     def _sample(self) -> NDArray[np.intp]:
         """The places of the rows of those whom their coin takes in: one coin for each person."""
@@ -104,10 +113,16 @@ class SampledAccount(Account):
         return np.flatnonzero(taken[self._people])
 
     def _amplified(self, amount: Fraction) -> Fraction:
-        """The ε or ρ of noise which, on a sample, costs at most this amount."""
+        """The ε or ρ of noise which, on a sample, costs at most this amount; or what was planned."""
+        return largest_pure(amount, self.rate) if self.order == 1 else self._step
+
+    def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[Mechanism, Paid]:
+        """As for everyone; Gaussian noise is a little larger, and costs what continuous noise does."""
         if self.order == 1:
-            return largest_pure(amount, self.rate)
-        return largest_sampled_rho(amount * self.renyi_order, self.rate, self.renyi_order)
+            return super()._bought(size, reach, amount)
+        variance = reach**2 / (2 * amount) + SMOOTHING
+        loss = ConcentratedLoss(rho=reach**2 / (2 * (variance - SMOOTHING)), delta=Fraction(0))
+        return DiscreteGaussian(sigma_squared=variance), loss
 
     def deviation_of_steps(self, share: Fraction, reach: float, steps: int) -> float:
         """As `deviation`, of the noise of so many steps together beside the sum over everyone.
@@ -115,27 +130,23 @@ class SampledAccount(Account):
         That is a step's own, over the rate and over √steps, by which averaging lessens it; with Laplace noise
         over steps, as `deviation` is of all of ε at once.
         """
-        total = self.total.epsilon if isinstance(self.total, PureLoss) else self.total.rho
-        amount = float(self._amplified(total * share / steps))
+        amount = float(self._amplified(amount_of(self.total) * share / steps))
         if self.order == 1:
             return sqrt(2) * reach / (amount * steps * float(self.rate))
         return reach / (sqrt(2 * amount * steps) * float(self.rate))
 
     def spent(self) -> Loss:
-        """All releases together, under the neighbours that were asked for."""
-        everyone = super().spent()
-        if isinstance(everyone, PureLoss):
-            steps = sum(
-                (sampled_pure(_amount(loss), self.rate) for loss in self.sampled_losses), start=Fraction(0)
-            )
-            return PureLoss(epsilon=self._group * (everyone.epsilon + steps))
-        divergence = self.renyi_order * _amount(everyone)
-        for loss in self.sampled_losses:
-            divergence += sampled_renyi(_amount(loss), self.rate, self.renyi_order)
-        epsilon = renyi_epsilon(divergence, self._own_delta, self.renyi_order)
-        if divergence <= self._budget:  # then it is what was asked for, or less, rounding or not
-            epsilon = min(epsilon, self._own_epsilon)
-        return ApproximateLoss(epsilon=self._group * epsilon, delta=self._delta)
+        """All releases together, under the neighbours that were asked for.
+
+        With Gaussian noise that is all that was planned, whether it was done or not.
+        """
+        if self.planned is not None:
+            return ApproximateLoss(epsilon=self._epsilon, delta=self._delta)
+        steps = sum((sampled_pure(amount_of(loss), self.rate) for loss in self.sampled_losses), Fraction(0))
+        return PureLoss(epsilon=self._group * (_sum(self.losses) + steps))
+
+
+_UNPLANNED = "This fit would do what its account was not opened for."
 
 
 def numbered(groups: NDArray[Any] | None, count: int, rows_per_person: int) -> NDArray[np.intp]:
@@ -154,8 +165,8 @@ def numbered(groups: NDArray[Any] | None, count: int, rows_per_person: int) -> N
     return np.arange(count)
 
 
-def _amount(loss: Loss) -> Fraction:
-    return loss.rho if isinstance(loss, ConcentratedLoss) else loss.epsilon
+def _sum(losses: list[Paid]) -> Fraction:
+    return sum(map(amount_of, losses), start=Fraction(0))
 
 
 def _of_one(epsilon: Fraction, delta: Fraction, group: int) -> tuple[Fraction, Fraction]:

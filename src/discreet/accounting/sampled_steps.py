@@ -1,0 +1,101 @@
+"""The least noise for steps on secret samples, where their number is fixed in advance: as of a training run.
+
+Privacy loss distributions are the tightest account of Gaussian noise on Poisson samples (Zhu, Dong, Wang,
+"Optimal Accounting of Differential Privacy via Characteristic Function", arXiv 2106.08567: dominating pairs
+of releases on samples, adding and removing each for itself, and of adaptive compositions). They are for
+continuous noise, which is alike in all directions. Discrete noise is not, but it is continuous noise that was
+rounded, nearly:
+
+Lemma (smoothing)
+    Let x be an integer, Y normal around x with variance s², and K the integer k with probability
+    proportional to e^(−(k−Y)²/2r²). Then K is distributed as discrete Gaussian noise of variance parameter
+    σ² = s² + r² around x, but for a factor between (1 − η)/(1 + η) and 1 + η, η = 2·Σ_{m≥1} e^(−2π²r²m²).
+    Proof. By Poisson's formula Σ_k e^(−(k−y)²/2r²) = r√(2π)·(1 + 2·Σ_m e^(−2π²r²m²)·cos(2πmy)), which is
+    within 1 ± η of r√(2π) for all y. So P(K = k) is within 1/(1 ± η) of
+    ∫ φ_s(y − x)·e^(−(k−y)²/2r²)/(r√(2π)) dy = e^(−(k−x)²/2σ²)/(σ√(2π)), and the discrete law has
+    Σ_k e^(−k²/2σ²), which is between 1 and 1 + η times σ√(2π), in place of the last divisor. ∎
+
+With r² = 5 (`SMOOTHING`) η is below 10⁻⁴². All that a fit releases is at most N = 10¹⁸ integers (`MOST_STEPS`
+times the longest vector). With coins tossed and earlier releases given, each has the law of the lemma; so
+whatever the coins, and on average over them, what all releases say together has a probability within e^(±κ),
+κ = 3Nη < 10⁻²³, of what a function of continuous noise of variance s² on the same samples says. If δ(ε) is of
+the latter, then e^κ·δ(ε − 2κ) is of the former, which the margin for rounding covers.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet.accounting.amplification import renyi_step_rho, sampling_rate
+from discreet.accounting.laws import GaussianNoise
+from discreet.accounting.schedule import Event, pld_epsilon
+from discreet.errors import InvalidInput, MissingExtra
+from discreet.model.exact import Number, exact_fraction, positive_delta, positive_epsilon, round_up, whole
+
+MOST_STEPS = 10**6
+SMOOTHING = 5
+"""r²: discrete noise with a variance parameter so much larger is as private as continuous noise."""
+_MARGIN = 1 - Fraction(1, 10**9)
+_TRIES = 10
+_CLOSE = 2e-3
+_POINTS = 50_000
+
+
+@lru_cache(maxsize=1024, typed=True)
+def largest_step_rho(
+    epsilon: Number, delta: Number, rate: Number, steps: int, everyone: Number = 0
+) -> Fraction:
+    """The largest ρ of each of so many steps on samples that are (ε, δ)-DP together.
+
+    So many releases on everyone as cost the ρ `everyone` together are in it, Gaussian too. The noise of a
+    step has σ² = Δ²/2ρ + `SMOOTHING`. By privacy loss distributions; by Rényi divergences where those cannot
+    tell so small a δ, or so large an ε, or where dp-accounting is not installed.
+    """
+    at, lost, gamma = positive_epsilon(epsilon), positive_delta(delta), sampling_rate(rate)
+    times, before = whole(steps, "steps", 1, MOST_STEPS), exact_fraction(everyone, "everyone")
+    safe = renyi_step_rho(at, lost, gamma, times, before)
+
+    def cost(sigma: float) -> float:
+        events = [Event(law=GaussianNoise(sigma=round_up(sigma)), times=times, sampling_probability=gamma)]
+        if before:
+            events.append(Event(law=GaussianNoise(sigma=round_up(math.sqrt(1 / (2 * before))))))
+        return float(pld_epsilon(events, lost * _MARGIN, grid=_grid(at, times, sigma)))
+
+    try:
+        sigma = _least(cost, float(at * _MARGIN), math.sqrt(1 / (2 * safe)))
+    except (InvalidInput, MissingExtra):  # δ is too small or the loss too large for distributions
+        return safe
+    return max(safe, 1 / (2 * round_up(sigma) ** 2))
+
+
+def _grid(epsilon: Fraction, steps: int, sigma: float) -> float:
+    """How finely losses are told apart: a thousandth of ε, and finer where there are many steps to add up.
+
+    But fifty thousand points are enough for the losses of one step, from end to end.
+    """
+    fine = min(1e-3, float(epsilon) / (1000 * max(1.0, math.sqrt(steps) / 30)))
+    return max(fine, (10 / sigma + 0.5 / sigma**2) / _POINTS)
+
+
+def _least(cost: Callable[[float], float], most: float, enough: float) -> float:
+    """About the least noise that costs at most so much, below noise that is known to be enough.
+
+    By the secant of logarithms, towards a cost a little below; what is given back was tried.
+    """
+    low, high = math.log(enough / 8), math.log(enough)
+    at, slope = high, -1.5
+    found = _logarithm(cost(enough), most)
+    for _ in range(_TRIES):
+        if -_CLOSE < found <= 0 or high - low < _CLOSE:
+            break
+        new = max(at - 0.5, at - (found + _CLOSE / 2) / slope)
+        new = new if low < new < high else (low + high) / 2
+        before, found = found, _logarithm(cost(math.exp(new)), most)
+        slope = min(-0.5, (found - before) / (new - at))
+        low, high, at = (new, high, new) if found > 0 else (low, new, new)
+    return math.exp(high)
+
+
+def _logarithm(cost: float, most: float) -> float:
+    return math.log(max(cost, 1e-300) / most)
