@@ -10,6 +10,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from discreet.accounting.laws import GaussianNoise
+from discreet.accounting.sampled_steps import largest_step_rho
 from discreet.accounting.schedule import Event, pld_epsilon
 from discreet.audit.divergence import hockey_stick, max_divergence
 from discreet.audit.laws import gaussian_law, laplace_law, product_law
@@ -158,6 +159,14 @@ def test_replacing_a_person_is_within_what_is_said(delta, released):
         account.step(lambda rows: np.zeros(1, dtype=np.int64), reach=3, share=HALF)
     assert account.spent().delta == Fraction(str(delta))
     assert 1.99 <= account.spent().epsilon <= 2
+
+
+def test_noise_for_replacing_a_person_is_that_for_half_of_epsilon():
+    account = opened([0], epsilon=2, delta=Fraction(1, 1000), neighbours=Neighbours.REPLACE_ONE)
+    own = _of_one(Fraction(2), Fraction(1, 1000), 2)
+    assert own[0] == 1
+    assert account._step == largest_step_rho(*own, RATE, 2)
+    assert account._step < opened([0], epsilon=1, delta=Fraction(1, 1000))._step
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(30)])
@@ -346,3 +355,14 @@ def test_other_settings_are_checked():
             opened([0], neighbours=name)
     with pytest.raises(InvalidInput, match="replacing"):
         opened([0], epsilon=10**4, neighbours=Neighbours.REPLACE_ONE)
+
+
+def test_gaussian_noise_is_larger_than_continuous_noise_by_what_smooths_the_lattice(released):
+    """On everyone and on samples: 5 more than Δ²/2ρ."""
+    account = opened([0], steps=2, share=HALF)
+    account.release(np.zeros(1, dtype=np.int64), reach=7, share=HALF)
+    account.step(lambda rows: np.zeros(1, dtype=np.int64), reach=7, share=Fraction(1, 4))
+    (everyone, _), (sampled_one, _) = released
+    assert everyone == Fraction(49) / account.total.rho + 5
+    assert sampled_one == Fraction(49) / (2 * account._step) + 5
+    assert account.losses[0].rho == account.total.rho / 2
