@@ -33,7 +33,7 @@ from discreet.learn.encoding import Floats
 from discreet.learn.network_checks import at_random
 from discreet.learn.own import block_rows
 
-Rows: TypeAlias = tuple[Any, Any]
+Rows: TypeAlias = tuple[Any, ...]
 """x and y, as tensors."""
 
 
@@ -61,10 +61,10 @@ class RowGradients:
         """A row of gradients for each row."""
         named, rows = self.named(weights), (torch.from_numpy(x), torch.from_numpy(y))
         parts = [
-            self._safely(named, part)
-            for part in zip(*(each.split(self._block) for each in rows), strict=True)
+            self._safely(named, tuple(each[start : start + self._block] for each in rows))
+            for start in range(0, len(x), self._block)
         ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros((0, self.start.size)), *parts])
 
     def named(self, weights: Floats) -> dict[str, Any]:
         """A flat vector as the network's own weights."""
