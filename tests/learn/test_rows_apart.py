@@ -15,12 +15,19 @@ from torch import nn  # noqa: E402
 from torch.nn.functional import cross_entropy, layer_norm  # noqa: E402
 
 from discreet.errors import InvalidInput  # noqa: E402
+from discreet.learn import own  # noqa: E402
 from discreet.learn.network_checks import check_network  # noqa: E402
 from discreet.learn.network_rows import RowGradients  # noqa: E402
 
 torch.set_num_threads(1)
 ROWS, WORDS = 8, 5
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # torch has no fast way for some layers
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    """Of more rows than there are, so that some are filled up."""
+    monkeypatch.setattr(own, "BLOCK", 2 * ROWS)
 
 
 def around(*layers):
