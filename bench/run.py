@@ -15,6 +15,7 @@ import local
 import local_collect
 import local_javascript
 import online
+import opacus_networks
 import scalar_release
 import startup
 import synth
@@ -27,7 +28,8 @@ def main() -> int:
     start = perf_counter()
     figures = []
     scripts = (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines)
-    for script in (*scripts, local, local_collect, local_javascript, synth, online, learn, fit):
+    scripts += (local, local_collect, local_javascript, synth, online, learn, fit, opacus_networks)
+    for script in scripts:
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
     return judge(figures)

@@ -243,6 +243,7 @@ class Other(BaseEstimator):
         (learn.LinearRegression(solver="magic"), SQL, {"epsilon": 1}, "solver"),
         (learn.LinearRegression(target_bounds=(3, 1)), SQL, {"epsilon": 1}, "pairs"),
         (learn.LinearRegression(bounds=[(0, 1)] * 9), SQL, {"epsilon": 1}, "4 features"),
+        (learn.LinearRegression(bounds={"age": (0, 99)}), SQL, {"epsilon": 1}, "by name.*owner can declare"),
         (learn.Ridge(alpha=-1), SQL, {"epsilon": 1}, "alpha"),
         (learn.LogisticRegression(steps=0), CLASSES, {"epsilon": 1}, "steps"),
         (learn.LogisticRegression(clip=-1), CLASSES, {"epsilon": 1}, "clip"),

@@ -140,6 +140,8 @@ def test_a_fitted_model_is_a_pipeline_like_any_other(tmp_path):
     model = curator_of(tmp_path).fit(
         learn.LinearRegression(), "SELECT age, ward, cost FROM visits", epsilon=1
     )
+    assert model.n_features_in_ == 2
+    assert model.feature_names_in_.tolist() == ["age", "ward"]
     copy = clone(model)
     assert "Not fitted" in str(copy)
     assert "<div" in copy._repr_html_()

@@ -26,13 +26,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.func import functional_call, grad, vmap
+from torch.nn import GRU, RNN
 
 from discreet.errors import InvalidInput
 from discreet.learn.encoding import Floats
 from discreet.learn.network_checks import at_random
 from discreet.learn.own import block_rows
 
-Rows: TypeAlias = tuple[Any, Any]
+Rows: TypeAlias = tuple[Any, ...]
 """x and y, as tensors."""
 
 
@@ -58,12 +59,12 @@ class RowGradients:
 
     def __call__(self, weights: Floats, x: NDArray[Any], y: NDArray[Any]) -> Floats:
         """A row of gradients for each row."""
-        named = self.named(weights)
-        out = np.zeros((len(x), self.start.size))
-        for start in range(0, len(x), self._block):
-            part = slice(start, start + self._block)
-            out[part] = self._safely(named, (torch.from_numpy(x[part]), torch.from_numpy(y[part])))
-        return out
+        named, rows = self.named(weights), (torch.from_numpy(x), torch.from_numpy(y))
+        parts = [
+            self._safely(named, tuple(each[start : start + self._block] for each in rows))
+            for start in range(0, len(x), self._block)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros((0, self.start.size)), *parts])
 
     def named(self, weights: Floats) -> dict[str, Any]:
         """A flat vector as the network's own weights."""
@@ -95,9 +96,10 @@ class RowGradients:
         repeated = torch.arange(block) % count
         filled = [each[repeated].to(kind) for each, kind in zip(rows, self._kinds, strict=True)]
         found = self._each(named, *filled)
-        parts = [found[name].detach().reshape(block, -1)[:count].double() for name in self._shapes]
-        gradients: Floats = torch.cat(parts, dim=1).numpy()
-        return gradients
+        parts = [found[name].detach().reshape(block, -1)[:count] for name in self._shapes]
+        gradients = torch.empty((count, self.start.size), dtype=torch.float64)
+        out: Floats = torch.cat(parts, dim=1, out=gradients).numpy()
+        return out
 
     def _largest_block(self, *shapes: tuple[int, ...]) -> int:
         """The most rows at once of which each has the gradient that it has at any other place."""
@@ -108,7 +110,7 @@ class RowGradients:
                 block //= 2
             steady = block > 1 or self._same_everywhere(shapes, 1)
         except Exception as failure:
-            raise _refusal(failure) from failure
+            raise _refusal(failure, self._network) from failure
         if not steady:
             raise InvalidInput(
                 "The network gives another gradient for the same row when it is asked again, so that one"
@@ -154,7 +156,7 @@ def outputs_for(network: Any, x: NDArray[Any]) -> int:
         with torch.no_grad():
             found = copy.deepcopy(network)(row)
     except Exception as failure:
-        raise _refusal(failure) from failure
+        raise _refusal(failure, network) from failure
     if not isinstance(found, torch.Tensor) or found.shape[:1] != (1,):
         raise InvalidInput(
             "The network does not give one row of numbers for each row.",
@@ -168,9 +170,14 @@ def _chosen(rows: Rows, places: Any) -> Rows:
     return x, y
 
 
-def _refusal(failure: Exception) -> InvalidInput:
+def _refusal(failure: Exception, network: Any) -> InvalidInput:
     if "randomness" in str(failure):
         return at_random()
+    if "broadcast" in str(failure) and any(isinstance(each, GRU | RNN) for each in network.modules()):
+        return InvalidInput(
+            "torch computes GRU and RNN for all rows together, not for each alone.",
+            remedy="Use DPGRU or DPRNN of opacus.layers, which have the same settings and weights; or LSTM.",
+        )
     return InvalidInput(
         "The network and its loss do not run on a made-up row of this shape and kind.",
         remedy="Check shapes and kinds, that the loss gives one number, and that nothing branches on values.",

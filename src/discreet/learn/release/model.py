@@ -35,6 +35,15 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
         return np.array([name for column in self.columns for name in column.features], dtype=object)
 
+    @property
+    def n_features_in_(self) -> int:
+        """The columns of the SELECT but the last, which a table to predict from must have."""
+        return len(self.columns)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        return np.array([column.name for column in self.columns], dtype=object)
+
     def _read(self, table: Any) -> list[tuple[Column, NDArray[Any]]]:
         table = table.to_pandas() if hasattr(table, "to_pandas") else table
         if hasattr(table, "columns") or isinstance(table, Mapping):

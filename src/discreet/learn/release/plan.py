@@ -189,6 +189,12 @@ def _check_settings(model: Learner) -> None:
                 remedy=f"Leave {name} out: the policy says whose privacy it is, and epsilon= or rho= of fit"
                 " what may be spent.",
             )
+    if isinstance(getattr(model, "bounds", None), Mapping):
+        raise InvalidInput(
+            "The model has bounds by name; the columns of a SELECT have those that the policy declares.",
+            remedy="Leave bounds out. The owner can declare them: [tables.….columns.…] bounds = [low, high];"
+            " or clamp a column in the SELECT: least(greatest(…, 0), 100).",
+        )
 
 
 def _learn(model: Learner, rows: tuple[Any, Any, Any]) -> None:
