@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.synth import records as records_module
+from discreet.synth.cells import Cells
 from discreet.synth.domain import Domain
 from discreet.synth.fit import _step, best_change, fit
 from discreet.synth.measurement import Measurement
-from discreet.synth.records import Cells, Sample, Term, proportional, shares
+from discreet.synth.records import Sample, Term, proportional, shares
 
 PEOPLE = 10_000.0
 
@@ -48,7 +49,9 @@ def test_after_its_step_a_marginal_has_the_exponents_of_the_minimum():
     (measurement,) = measured(domain, 2, some_law(domain, chance), 20, chance)
     term = Term(measurement.marginal)
     for _ in range(200):
-        _step(records, term, measurement.counts, PEOPLE, 0.5 * measurement.variance)
+        held = shares(records, term.marginal)
+        factors = _step(term, held, measurement.counts, PEOPLE, 0.5 * measurement.variance, records.farthest)
+        records.move(term.marginal, factors, term.marginal)
     off = measurement.counts - shares(records, term.marginal) * PEOPLE
     residual = off / (0.5 * measurement.variance) - term.exponents
     assert np.ptp(residual) < 1e-6  # all the same: weights add up to 1, whatever is added to every exponent

@@ -16,7 +16,7 @@ from discreet.synth.domain import Domain, Marginal
 from discreet.synth.records import Floats
 
 Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
-_BLOCK = 1024
+_BLOCK = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,12 +33,19 @@ class Halves(Marginal):
     def places(self, columns: Sequence[NDArray[np.integer]]) -> NDArray[np.int32]:
         return self.mask.astype(np.int32)[self.table.places(columns)]
 
+    def joined(self, counts: Floats) -> Floats:
+        """What both halves hold, from what each cell of the table does."""
+        return np.array([counts[~self.mask].sum(), counts[self.mask].sum()])
+
+    def spread(self, factors: Floats) -> Floats:
+        """For each cell of the table, what is told for its half."""
+        return factors[self.mask.astype(np.int8)]
+
 
 def table(weights: Floats, domain: Domain, marginal: Marginal) -> Floats:
     """What the records in each cell of a marginal weigh together."""
     if isinstance(marginal, Halves):
-        counted = table(weights, domain, marginal.table)
-        return np.array([counted[~marginal.mask].sum(), counted[marginal.mask].sum()])
+        return marginal.joined(table(weights, domain, marginal.table))
     outer, inner = _split(domain)
     kept = [attribute for attribute in outer if attribute in marginal.attributes]
     rough = _sum(weights, domain, outer, kept, block=True)
@@ -55,7 +62,7 @@ def table(weights: Floats, domain: Domain, marginal: Marginal) -> Floats:
 def scale(weights: Floats, domain: Domain, marginal: Marginal, factors: Floats) -> None:
     """Multiplies every record by the factor of its cell, in place."""
     if isinstance(marginal, Halves):
-        scale(weights, domain, marginal.table, factors[marginal.mask.astype(np.int8)])
+        scale(weights, domain, marginal.table, marginal.spread(factors))
         return
     outer, inner = _split(domain)
     full = factors.reshape(marginal.shape)[np.ix_(*marginal.codes)]
