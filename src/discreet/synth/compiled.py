@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.synth.domain import Domain, Marginal
-from discreet.synth.records import Floats
+from discreet.synth.records import Floats, added
 
 WORTH = 2**31
 """Updates of one record that make up for compiling."""
@@ -72,27 +72,21 @@ class _Layout:
     """
 
     cells: int
+    wide: bool
     starts: Places
     """For each run, its cell; or where its row begins."""
-    row: Places | None
-    """For each entry of all rows, its cell."""
-
-    @property
-    def wide(self) -> bool:
-        return self.row is not None
+    rows: Places | None
+    """For each entry of all rows, its cell. None if entries are the cells."""
 
     @property
     def entries(self) -> int:
-        return self.cells if self.row is None else len(self.row)
+        return self.cells if self.rows is None else len(self.rows)
 
     def spread(self, factors: Floats) -> Floats:
-        return np.ascontiguousarray(factors) if self.row is None else factors[self.row]
+        return np.ascontiguousarray(factors) if self.rows is None else factors[self.rows]
 
     def joined(self, sums: Floats) -> Floats:
-        if self.row is None:
-            return sums
-        held: Floats = np.bincount(self.row, weights=sums, minlength=self.cells)  # type: ignore[assignment]
-        return held
+        return sums if self.rows is None else added(sums, self.rows, self.cells)
 
 
 def _layout(marginal: Marginal, domain: Domain, first: int) -> _Layout:
@@ -104,15 +98,17 @@ def _layout(marginal: Marginal, domain: Domain, first: int) -> _Layout:
         steps[attribute] = (codes * step).astype(np.int32)
     runs = range(first)
     if not any(attribute >= first for attribute in steps):
-        return _Layout(marginal.cells, _sums(domain, runs, steps), None)
-    rows = _sums(domain, [each for each in runs if each in steps], steps)
+        return _Layout(marginal.cells, False, _sums(domain, runs, steps), None)
+    alike = [attribute for attribute in runs if attribute in steps]
     within = _sums(domain, range(first, len(domain.sizes)), steps)
-    number = {each: np.arange(domain.sizes[each], dtype=np.int32) for each in runs if each in steps}
-    step = len(rows) * len(within)
-    for attribute in number:
+    rows = np.add.outer(_sums(domain, alike, steps), within).ravel()
+    begin: dict[int, Places] = {}
+    step = len(rows)
+    for attribute in alike:
         step //= domain.sizes[attribute]
-        number[attribute] *= np.int32(step)
-    return _Layout(marginal.cells, _sums(domain, runs, number), np.add.outer(rows, within).ravel())
+        begin[attribute] = np.arange(domain.sizes[attribute], dtype=np.int32) * np.int32(step)
+    in_order = len(rows) == marginal.cells and bool((np.diff(rows) == 1).all())
+    return _Layout(marginal.cells, True, _sums(domain, runs, begin), None if in_order else rows)
 
 
 def _sums(domain: Domain, attributes: "range | list[int]", steps: dict[int, Places]) -> Places:
@@ -158,7 +154,7 @@ def _pass(
 ) -> None:
     """Every run in turn, `part` of them added up by themselves. Sums may be taken in any order."""
     for first in range(0, len(along), part):
-        some = np.zeros_like(sums)
+        some = np.zeros_like(sums) if part < len(along) else sums
         for row in range(first, min(first + part, len(along))):
             here = weights[row * run : (row + 1) * run]
             if many_factors:
@@ -178,4 +174,5 @@ def _pass(
                 for i in range(run):
                     total += here[i]
                 some[onto[row]] += total
-        sums += some
+        if part < len(along):
+            sums += some

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synth.domain import Domain, Marginal
+from discreet.synth.domain import Codes, Domain, Marginal
 from discreet.synth.records import Floats
 
 Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
@@ -53,9 +53,11 @@ def table(weights: Floats, domain: Domain, marginal: Marginal) -> Floats:
     ascending = sorted(marginal.attributes)
     axes = [ascending.index(attribute) for attribute in marginal.attributes]
     joined = full.reshape([domain.sizes[i] for i in ascending]).transpose(axes)
-    for axis, codes in enumerate(marginal.codes):
+    for axis, codes in enumerate(_codes(domain, marginal)):
         if len(codes) != int(codes[-1]) + 1:
             joined = np.add.reduceat(joined, np.flatnonzero(np.diff(codes, prepend=-1)), axis=axis)
+    if joined.shape != marginal.shape:  # bins whose values were all dropped
+        joined = np.pad(joined, [(0, a - b) for a, b in zip(marginal.shape, joined.shape, strict=True)])
     return np.asarray(joined.ravel())
 
 
@@ -65,7 +67,7 @@ def scale(weights: Floats, domain: Domain, marginal: Marginal, factors: Floats) 
         scale(weights, domain, marginal.table, marginal.spread(factors))
         return
     outer, inner = _split(domain)
-    full = factors.reshape(marginal.shape)[np.ix_(*marginal.codes)]
+    full = factors.reshape(marginal.shape)[np.ix_(*_codes(domain, marginal))]
     full = full.transpose(np.argsort(marginal.attributes, kind="stable"))
     along = [size if i in marginal.attributes else 1 for i, size in enumerate(domain.sizes)]
     spread = np.broadcast_to(full.reshape(along), [*along[: len(outer)], *(domain.sizes[i] for i in inner)])
@@ -73,6 +75,12 @@ def scale(weights: Floats, domain: Domain, marginal: Marginal, factors: Floats) 
     block = [size if keep else 1 for size, keep in zip(shape, kept, strict=True)]
     whole = weights.reshape([*shape, -1])
     whole *= spread.reshape([*block, -1])
+
+
+def _codes(domain: Domain, marginal: Marginal) -> list[Codes]:
+    """Of the values that the domain has."""
+    chosen = zip(marginal.attributes, marginal.codes, strict=True)
+    return [codes[: domain.sizes[attribute]] for attribute, codes in chosen]
 
 
 def _split(domain: Domain) -> tuple[range, range]:
