@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import InvalidInput
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.records import Floats, added
 
@@ -51,6 +52,8 @@ class Passes:
     def move(self, weights: Floats, marginal: Marginal, factors: Floats, following: Marginal) -> Floats:
         """Multiplies every record by the factor of its cell, in place; the weight in each following cell."""
         along, onto = self._layout(marginal), self._layout(following)
+        if len(weights) != self._domain.cells or len(factors) != marginal.cells:
+            raise _foreign()
         sums = np.zeros(onto.entries)
         part = max(1, max(_PART, 8 * len(sums)) // self._run)
         spread = along.spread(factors)
@@ -60,7 +63,10 @@ class Passes:
     def _layout(self, marginal: Marginal) -> "_Layout":
         known = self._known.get(marginal)
         if known is None:
-            known = self._known[marginal] = _layout(marginal, self._domain, self._first)
+            known = _layout(marginal, self._domain, self._first)
+            if not known.fits(self._domain.cells // self._run, self._run):
+                raise _foreign()
+            self._known[marginal] = known
         return known
 
 
@@ -81,6 +87,12 @@ class _Layout:
     @property
     def entries(self) -> int:
         return self.cells if self.rows is None else len(self.rows)
+
+    def fits(self, runs: int, run: int) -> bool:
+        """Whether all places exist. Compiled code writes to them without a look."""
+        last = self.entries - (run if self.wide else 1)
+        starts = len(self.starts) == runs and self.starts.min() >= 0 and self.starts.max() <= last
+        return bool(starts) and (self.rows is None or 0 <= self.rows.min() <= self.rows.max() < self.cells)
 
     def spread(self, factors: Floats) -> Floats:
         return np.ascontiguousarray(factors) if self.rows is None else factors[self.rows]
@@ -127,6 +139,12 @@ def _first_of_run(domain: Domain) -> int:
     while first and prod(domain.sizes[first:]) < _RUN:
         first -= 1
     return first
+
+
+def _foreign() -> InvalidInput:
+    return InvalidInput(
+        "A table does not belong to these records.", remedy="Give a table of the domain that is fitted."
+    )
 
 
 @cache
