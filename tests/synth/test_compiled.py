@@ -149,7 +149,7 @@ def test_places_that_do_not_exist_are_refused():
 
 
 def test_sums_are_accurate():
-    """Four million times the same, where every rounding goes one way: one after the other, 2 · 10⁻¹² is lost."""
+    """The same number four million times, where roundings add up: 2 · 10⁻¹² if taken one after the other."""
     kernel, domain = needs_numba(), Domain(sizes=(64, 64, 32, 32))
     cells = with_passes(domain, kernel)
     cells.weights[:] = 0.1
