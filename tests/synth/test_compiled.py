@@ -8,6 +8,7 @@ import sys
 from fractions import Fraction
 from itertools import product
 from math import fsum
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -307,6 +308,34 @@ def test_numba_that_does_not_compile_is_not_used(monkeypatch):
     numba = pytest.importorskip("numba")
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
     assert compiled._compiled() is None
+
+
+@pytest.mark.usefixtures("anew")
+@pytest.mark.parametrize("error", [RuntimeError, OSError, MemoryError, ImportError])
+def test_numba_that_fails_is_not_used(monkeypatch, error):
+    """By then a release may be paid for."""
+
+    def njit(*_, **__):
+        raise error
+
+    broken = SimpleNamespace(config=SimpleNamespace(DISABLE_JIT=0), njit=njit)
+    monkeypatch.setitem(sys.modules, "numba", broken)
+    assert compiled._compiled() is None
+
+
+@pytest.mark.parametrize("room", [0, 100, 200, 2**25])
+def test_what_is_remembered_has_a_limit(monkeypatch, room):
+    monkeypatch.setattr(compiled, "_REMEMBERED", room)
+    domain = Domain(sizes=(6, 7, 8, 9))
+    passes = Passes(domain, _pass)
+    weights, pairs = np.ones(domain.cells), domain.marginals(2)
+    for _ in range(2):
+        for marginal in pairs:
+            held = passes.move(weights, marginal, np.ones(marginal.cells), marginal)
+            assert (held == domain.cells / marginal.cells).all()
+            sizes = [layout.size for layout in passes._known.values()]
+            assert sum(sizes) <= room or len(sizes) == 1
+    assert len(passes._known) == 6 or room < 2**25
 
 
 def test_numba_is_not_imported_for_little():

@@ -27,6 +27,7 @@ WORTH = 2**31
 """Updates of one record that make up for compiling."""
 _RUN = 32  # records, at least; few enough for tables of runs to stay small
 _PART = 2**16  # records that are added up by themselves first, so that rounding does not pile up
+_REMEMBERED = 2**25  # places of four bytes, for all tables together
 _SIGNATURE = "void(f8[::1], f8[::1], i4[::1], b1, f8[::1], i4[::1], b1, i8, i8)"
 
 Places = NDArray[np.int32]
@@ -48,6 +49,7 @@ class Passes:
         self._first = _first_of_run(domain)
         self._run = prod(domain.sizes[self._first :])
         self._known: dict[Marginal, _Layout] = {}
+        self._room = _REMEMBERED
 
     def move(self, weights: Floats, marginal: Marginal, factors: Floats, following: Marginal) -> Floats:
         """Multiplies every record by the factor of its cell, in place; the weight in each following cell."""
@@ -66,8 +68,16 @@ class Passes:
             known = _layout(marginal, self._domain, self._first)
             if not known.fits(self._domain.cells // self._run, self._run):
                 raise _foreign()
-            self._known[marginal] = known
+            self._remember(marginal, known)
         return known
+
+    def _remember(self, marginal: Marginal, layout: "_Layout") -> None:
+        """All are forgotten when they take too much memory: to find one takes less than a pass."""
+        self._room -= layout.size
+        if self._room < 0:
+            self._known.clear()
+            self._room = _REMEMBERED - layout.size
+        self._known[marginal] = layout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +97,10 @@ class _Layout:
     @property
     def entries(self) -> int:
         return self.cells if self.rows is None else len(self.rows)
+
+    @property
+    def size(self) -> int:
+        return len(self.starts) + (0 if self.rows is None else len(self.rows))
 
     def fits(self, runs: int, run: int) -> bool:
         """Whether all places exist. Compiled code writes to them without a look."""
@@ -149,14 +163,15 @@ def _foreign() -> InvalidInput:
 
 @cache
 def _compiled() -> Any:
-    """None without numba."""
+    """None without numba, or if it fails: what was paid for must not be lost for want of a faster way."""
     try:
         import numba
-    except (ImportError, OSError):  # it is not there, or not for this numpy
+
+        if numba.config.DISABLE_JIT:
+            return None
+        return numba.njit(_SIGNATURE, fastmath={"reassoc"}, error_model="numpy", nogil=True)(_pass)
+    except Exception:  # it is not there, not for this numpy, not for this processor
         return None
-    if numba.config.DISABLE_JIT:
-        return None
-    return numba.njit(_SIGNATURE, fastmath={"reassoc"}, error_model="numpy", nogil=True)(_pass)
 
 
 def _pass(
