@@ -5,7 +5,7 @@ is at hand: so it is read from memory once and written once. Records next to eac
 run. Within a run the factor is one number, or a list as long as the run, and so is what is added to: which of
 both depends on the table alone. So all that is done with a record is one product and one sum.
 
-Compiling takes about 1.5 s, once in a process, so it is done only where that many updates follow (`WORTH`).
+Compiling takes 1.5 to 2 s, once in a process, so it is done only where enough updates follow (`WORTH`).
 Nothing that is compiled is stored: what a process runs comes from no file that another could have written.
 Without numba, or with less to do, `explicit` does the same with numpy, which takes about twice as long on 10⁷
 records. Both agree but for rounding.
