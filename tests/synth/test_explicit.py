@@ -5,9 +5,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from discreet.synth.cells import Cells
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.explicit import Halves, scale, table
-from discreet.synth.records import Cells, shares
+from discreet.synth.records import shares
 
 
 def weighted(sizes):

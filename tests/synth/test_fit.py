@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.synth import fit as fit_module
 from discreet.synth import records as records_module
+from discreet.synth.cells import Cells
 from discreet.synth.domain import Domain
-from discreet.synth.fit import _step, best_change, fit
+from discreet.synth.fit import _step, _sweep, best_change, fit
 from discreet.synth.measurement import Measurement
-from discreet.synth.records import Cells, Sample, Term, proportional, shares
+from discreet.synth.records import Sample, Term, proportional, shares
 
 PEOPLE = 10_000.0
 
@@ -48,7 +50,9 @@ def test_after_its_step_a_marginal_has_the_exponents_of_the_minimum():
     (measurement,) = measured(domain, 2, some_law(domain, chance), 20, chance)
     term = Term(measurement.marginal)
     for _ in range(200):
-        _step(records, term, measurement.counts, PEOPLE, 0.5 * measurement.variance)
+        held = shares(records, term.marginal)
+        factors = _step(term, held, measurement.counts, PEOPLE, 0.5 * measurement.variance, records.farthest)
+        records.move(term.marginal, factors, term.marginal)
     off = measurement.counts - shares(records, term.marginal) * PEOPLE
     residual = off / (0.5 * measurement.variance) - term.exponents
     assert np.ptp(residual) < 1e-6  # all the same: weights add up to 1, whatever is added to every exponent
@@ -113,6 +117,42 @@ def test_a_sample_comes_to_the_same_as_all_cells():
     fit(sample, news, PEOPLE)
     for marginal in domain.marginals(2):
         assert np.abs(shares(cells, marginal) - shares(sample, marginal)).max() < 0.015
+
+
+@pytest.mark.parametrize("even", [0, 0.8, 2], ids=["never renewed", "sometimes", "before every sweep"])
+@pytest.mark.parametrize("listed", [True, False])
+def test_every_step_knows_what_the_records_hold(monkeypatch, listed, even):
+    """It is told from step to step and from sweep to sweep, also when other records were drawn in between."""
+    domain, chance = Domain(sizes=(4, 5, 3)), np.random.default_rng(9)
+    news = measured(domain, 2, some_law(domain, chance), 20, chance)
+    law = [np.full(size, 1 / size) for size in domain.sizes]
+    records = Cells(domain) if listed else Sample(law, 1000, chance)
+    swept, steps = [], []
+
+    def sweep(state, *arguments):
+        swept.append(state.records)
+        return _sweep(state, *arguments)
+
+    def step(term, held, *arguments):
+        steps.append(term)
+        np.testing.assert_allclose(held, shares(swept[-1], term.marginal), atol=1e-12)
+        assert held.sum() == pytest.approx(1, abs=1e-12)
+        return _step(term, held, *arguments)
+
+    monkeypatch.setattr(fit_module, "_sweep", sweep)
+    monkeypatch.setattr(fit_module, "_step", step)
+    monkeypatch.setattr(records_module, "EVEN", even)
+    fit(records, news, PEOPLE, random=chance)
+    assert len(steps) >= 2 * len(news)
+
+
+def test_places_follow_a_sample_that_moves():
+    sample = Sample([np.full(3, 1 / 3), np.full(4, 1 / 4)], 1000, np.random.default_rng(10))
+    (marginal,) = Domain(sizes=(3, 4)).marginals(2)
+    before = sample.places(marginal)
+    sample.follow(Term(marginal), 1)
+    assert (sample.places(marginal) == marginal.places(sample.columns)).all()
+    assert (sample.places(marginal) != before).any()
 
 
 def test_moving_a_sample_leaves_its_law(monkeypatch):

@@ -2,8 +2,10 @@
 
 domain        which records there can be, from declarations alone; marginals, and coarser views of them
 measurement   marginals with exact noise
-records       what stands for the data: weights on all records of a small domain, or on a sample of a wide one
+records       what stands for the data: records with weights, among them a sample of a wide domain
+cells         all records of a small domain
 explicit      sums and products over all records of a domain
+compiled      both in one pass, by numba where that is installed and pays
 fit           weights that agree with the measurements and say as little else as possible
 worth         what is measured, and how finely
 pairs         which pairs of a wide table are measured

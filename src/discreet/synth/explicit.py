@@ -12,11 +12,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synth.domain import Domain, Marginal
+from discreet.synth.domain import Codes, Domain, Marginal
 from discreet.synth.records import Floats
 
 Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
-_BLOCK = 1024
+_BLOCK = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,12 +33,19 @@ class Halves(Marginal):
     def places(self, columns: Sequence[NDArray[np.integer]]) -> NDArray[np.int32]:
         return self.mask.astype(np.int32)[self.table.places(columns)]
 
+    def joined(self, counts: Floats) -> Floats:
+        """What both halves hold, from what each cell of the table does."""
+        return np.array([counts[~self.mask].sum(), counts[self.mask].sum()])
+
+    def spread(self, factors: Floats) -> Floats:
+        """For each cell of the table, what is told for its half."""
+        return factors[self.mask.astype(np.int8)]
+
 
 def table(weights: Floats, domain: Domain, marginal: Marginal) -> Floats:
     """What the records in each cell of a marginal weigh together."""
     if isinstance(marginal, Halves):
-        counted = table(weights, domain, marginal.table)
-        return np.array([counted[~marginal.mask].sum(), counted[marginal.mask].sum()])
+        return marginal.joined(table(weights, domain, marginal.table))
     outer, inner = _split(domain)
     kept = [attribute for attribute in outer if attribute in marginal.attributes]
     rough = _sum(weights, domain, outer, kept, block=True)
@@ -46,19 +53,21 @@ def table(weights: Floats, domain: Domain, marginal: Marginal) -> Floats:
     ascending = sorted(marginal.attributes)
     axes = [ascending.index(attribute) for attribute in marginal.attributes]
     joined = full.reshape([domain.sizes[i] for i in ascending]).transpose(axes)
-    for axis, codes in enumerate(marginal.codes):
+    for axis, codes in enumerate(_codes(domain, marginal)):
         if len(codes) != int(codes[-1]) + 1:
             joined = np.add.reduceat(joined, np.flatnonzero(np.diff(codes, prepend=-1)), axis=axis)
+    if joined.shape != marginal.shape:  # bins whose values were all dropped
+        joined = np.pad(joined, [(0, a - b) for a, b in zip(marginal.shape, joined.shape, strict=True)])
     return np.asarray(joined.ravel())
 
 
 def scale(weights: Floats, domain: Domain, marginal: Marginal, factors: Floats) -> None:
     """Multiplies every record by the factor of its cell, in place."""
     if isinstance(marginal, Halves):
-        scale(weights, domain, marginal.table, factors[marginal.mask.astype(np.int8)])
+        scale(weights, domain, marginal.table, marginal.spread(factors))
         return
     outer, inner = _split(domain)
-    full = factors.reshape(marginal.shape)[np.ix_(*marginal.codes)]
+    full = factors.reshape(marginal.shape)[np.ix_(*_codes(domain, marginal))]
     full = full.transpose(np.argsort(marginal.attributes, kind="stable"))
     along = [size if i in marginal.attributes else 1 for i, size in enumerate(domain.sizes)]
     spread = np.broadcast_to(full.reshape(along), [*along[: len(outer)], *(domain.sizes[i] for i in inner)])
@@ -66,6 +75,12 @@ def scale(weights: Floats, domain: Domain, marginal: Marginal, factors: Floats) 
     block = [size if keep else 1 for size, keep in zip(shape, kept, strict=True)]
     whole = weights.reshape([*shape, -1])
     whole *= spread.reshape([*block, -1])
+
+
+def _codes(domain: Domain, marginal: Marginal) -> list[Codes]:
+    """Of the values that the domain has."""
+    chosen = zip(marginal.attributes, marginal.codes, strict=True)
+    return [codes[: domain.sizes[attribute]] for attribute, codes in chosen]
 
 
 def _split(domain: Domain) -> tuple[range, range]:

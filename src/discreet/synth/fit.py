@@ -31,11 +31,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.synth.measurement import Measurement
-from discreet.synth.records import Floats, Records, Term, added, shares
+from discreet.synth.records import Floats, Records, Term
 
 SWEEPS = 3
 """Through all marginals, at each λ."""
 MOST_HALVINGS = 20
+_USUAL_HALVINGS = 8
 _WORSE = 2  # so many λ in a row that bring nothing: smaller ones will not either
 _MOVED = 0.3  # how far the twin's counts are moved, in σ
 _DOUBT = 0.1  # of the estimate's own standard error: by less, a smaller λ is no better
@@ -59,12 +60,19 @@ class _State:
     records: Records
     terms: list[Term]
     counts: list[Floats]
+    first: Floats
+    """What the records have in each cell of the first marginal: the next sweep begins with it."""
+
+    @classmethod
+    def start(cls, records: Records, terms: list[Term], counts: list[Floats]) -> "_State":
+        return cls(records, terms, counts, records.shares(terms[0].marginal) if terms else np.zeros(0))
 
     def copy(self, counts: list[Floats]) -> "_State":
-        return _State(self.records.copy(), [term.copy() for term in self.terms], counts)
+        terms = [term.copy() for term in self.terms]
+        return _State(self.records.copy(), terms, counts, self.first.copy())
 
     def held(self, people: float) -> list[Floats]:
-        return [shares(self.records, term.marginal) * people for term in self.terms]
+        return [self.records.shares(term.marginal) * people for term in self.terms]
 
 
 def fit(
@@ -82,7 +90,8 @@ def fit(
     """
     variances = [each.variance for each in measurements]
     counts = [_centred(each.counts, people) for each in measurements]
-    now = _State(records, [Term(each.marginal) for each in measurements], counts)
+    records.expect(2 * _USUAL_HALVINGS * SWEEPS * len(measurements))
+    now = _State.start(records, [Term(each.marginal) for each in measurements], counts)
     risk = _Risk(now, variances, people, random or np.random.default_rng())
     twin = now.copy([y + moved for y, moved in zip(counts, risk.moves, strict=True)])
     best, least, worse, sweeps = now.copy(counts), risk.of(now, twin), 0, 0
@@ -140,27 +149,41 @@ def _centred(counts: Floats, people: float) -> Floats:
 def _sweep(
     state: _State, variances: Sequence[float], loose: float, people: float, earlier: Sequence[Term]
 ) -> float:
-    """One step for each marginal; how well each was met just before."""
-    state.records.renew([*earlier, *state.terms])
+    """One step for each marginal; how well each was met just before.
+
+    A step ends with what the records then have in each cell of the next marginal; the last, of the first.
+    """
+    if state.records.renew([*earlier, *state.terms]):
+        state.first[:] = state.records.shares(state.terms[0].marginal)
+    held = state.first
     squares = cells = 0.0
-    for term, counts, variance in zip(state.terms, state.counts, variances, strict=True):
-        squares += _step(state.records, term, counts, people, loose * variance) / variance
+    following = [*state.terms[1:], *state.terms[:1]]
+    for term, then, counts, variance in zip(state.terms, following, state.counts, variances, strict=True):
+        factors = _step(term, held, counts, people, loose * variance, state.records.farthest)
+        off = held * people - counts
+        squares += float(off @ off) / variance
         cells += len(counts)
+        held = state.records.move(term.marginal, factors, then.marginal)
+    state.first[:] = held
     return squares / max(1.0, cells)
 
 
-def _step(records: Records, term: Term, measured: Floats, people: float, variance: float) -> float:
-    """The best exponents of one marginal, all others as they are; how far off it was, squared."""
-    places = records.places(term.marginal)
-    counts = added(records.weights, places, term.marginal.cells) * people
+def _step(
+    term: Term, held: Floats, measured: Floats, people: float, variance: float, farthest: float
+) -> Floats:
+    """Moves one marginal to its best exponents, all others as they are; by which factors weights follow.
+
+    What the weights would then add up to is known from what is held, and they are divided by it on the way.
+    """
+    counts = held * people
     change = best_change(counts, term.exponents, measured, variance)
     change[counts <= 0] = 0
-    np.clip(change, -records.farthest, records.farthest, out=change)
+    np.clip(change, -farthest, farthest, out=change)
     term.exponents += change
-    change -= change.max(where=counts > 0, initial=-np.inf)  # they are divided by their sum in any case
-    records.weights *= np.exp(np.minimum(change, 0))[places]
-    records.weights /= records.weights.sum()
-    return float((counts - measured) @ (counts - measured))
+    change -= change.max(where=counts > 0, initial=-np.inf)
+    factors = np.exp(np.minimum(change, 0))
+    factors /= max(float(held @ factors), _TINY)
+    return factors
 
 
 def best_change(counts: Floats, exponents: Floats, measured: Floats, variance: float) -> Floats:

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from discreet.synth.cells import Cells
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.fit import fit
 from discreet.synth.measurement import Measurement
-from discreet.synth.records import Cells, Floats, Sample, Term, added
+from discreet.synth.records import Floats, Sample, Term, added
 
 _ROUNDS = 30
 _LEAST = 1e-12  # of all people in a cell, so that there is a logarithm

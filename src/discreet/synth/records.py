@@ -1,9 +1,10 @@
 """What stands for the data: records with weights. Everything here is made from measurements and is free.
 
-`Cells` has every record that there can be. `Sample` has many records drawn from what was fitted so far, for
-domains with more records than can be listed; it draws them anew as the fit moves on.
+`Cells` (`cells`) has every record that there can be. `Sample` has many records drawn from what was
+fitted so far, for domains with more records than can be listed; it draws them anew as the fit moves on.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from typing import Protocol, Self, TypeAlias
@@ -11,7 +12,7 @@ from typing import Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synth.domain import Codes, Domain, Marginal
+from discreet.synth.domain import Codes, Marginal
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -48,8 +49,23 @@ class Records(Protocol):
         """Which cell of the marginal each record is in."""
         ...
 
-    def renew(self, terms: Sequence[Term]) -> None:
-        """Called when the weights have moved far: draw other records, with even weights, if that helps."""
+    def shares(self, marginal: Marginal) -> Floats:
+        """The weight in each cell of a marginal."""
+        ...
+
+    def move(self, marginal: Marginal, factors: Floats, following: Marginal) -> Floats:
+        """Multiplies every record by the factor of its cell; the weight in each cell of the following one."""
+        ...
+
+    def expect(self, updates: int) -> None:
+        """Called before the weights are moved about so many times, should that be worth a preparation."""
+        ...
+
+    def renew(self, terms: Sequence[Term]) -> bool:
+        """Called when the weights have moved far: draw other records, with even weights, if that helps.
+
+        Whether it did.
+        """
         ...
 
     def copy(self) -> Self:
@@ -72,40 +88,27 @@ def added(weights: Floats, places: NDArray[np.integer], cells: int) -> Floats:
     return held
 
 
-class Cells:
-    """Every record of a domain, each once."""
+class Placed(ABC):
+    """Records whose weights are added up, and multiplied, by the cell of a table that each is in."""
 
-    farthest = float("inf")
+    weights: Floats
 
-    def __init__(self, domain: Domain) -> None:
-        self.domain = domain
-        grid = np.ix_(*(np.arange(size, dtype=np.int16) for size in domain.sizes))
-        self.columns: Sequence[NDArray[np.integer]] = [
-            np.broadcast_to(along, domain.sizes).ravel() for along in grid
-        ]
-        self.weights: Floats = np.full(domain.cells, 1 / domain.cells)
-        self._places: dict[tuple[int, ...], tuple[Marginal, NDArray[np.int32]]] = {}
+    @abstractmethod
+    def places(self, marginal: Marginal) -> NDArray[np.integer]: ...
 
-    def places(self, marginal: Marginal) -> NDArray[np.int32]:
-        known = self._places.get(marginal.attributes)
-        if known is None or known[0] is not marginal:
-            known = self._places[marginal.attributes] = marginal, marginal.places(self.columns)
-        return known[1]
+    def shares(self, marginal: Marginal) -> Floats:
+        return added(self.weights, self.places(marginal), marginal.cells)
 
-    def renew(self, terms: Sequence[Term]) -> None:
-        """All records are here already."""
+    def move(self, marginal: Marginal, factors: Floats, following: Marginal) -> Floats:
+        self.weights *= factors[self.places(marginal)]
+        return self.shares(following)
 
-    def copy(self) -> Self:
-        other = copy(self)  # columns and places are the same
-        other.weights = self.weights.copy()
-        return other
-
-    def take(self, other: Self) -> None:
-        self.weights = other.weights
+    def expect(self, updates: int) -> None:  # noqa: B027 - nothing is to be done
+        """There is nothing to prepare."""
 
 
-class Listed:
-    """Records as they were drawn once, which do not move."""
+class Listed(Placed):
+    """Records as they were drawn once, which stay what they are."""
 
     farthest = 1.0
 
@@ -115,8 +118,9 @@ class Listed:
     def places(self, marginal: Marginal) -> NDArray[np.int32]:
         return marginal.places(self.columns)
 
-    def renew(self, terms: Sequence[Term]) -> None:
-        """They stay what they are."""
+    def renew(self, terms: Sequence[Term]) -> bool:  # noqa: ARG002 - one signature for all
+        """Never."""
+        return False
 
     def copy(self) -> Self:
         other = copy(self)
@@ -127,7 +131,7 @@ class Listed:
         self.weights = other.weights
 
 
-class Sample:
+class Sample(Placed):
     """Records drawn one attribute at a time from a base law, and moved by Metropolis-Hastings steps.
 
     The fitted law is base · e^(sum of exponents). A step proposes another value of one attribute from the
@@ -172,26 +176,27 @@ class Sample:
         values = np.minimum(np.searchsorted(self._cumulative[child], within, side="right"), last[bins])
         self._walk.set(child, np.arange(len(rows)), values)
 
-    def renew(self, terms: Sequence[Term]) -> None:
+    def renew(self, terms: Sequence[Term]) -> bool:
         """As many records, in proportion to the weights, each then moved along every attribute twice.
 
         Nothing changes while the effective size (Σw)²/Σw² is large (Kong, Liu, Wong, JASA 1994).
         """
         if self.weights.sum() ** 2 > EVEN * len(self.weights) * (self.weights @ self.weights):
-            return
+            return False
         kept = proportional(self.weights, len(self.weights), self._random)
         self._walk = _Walk([column[kept] for column in self.columns])
         self.weights = np.full(len(kept), 1 / len(kept))
         for _ in range(2):
             for attribute in self._random.permutation(len(self.columns)):
-                self._move(int(attribute), terms)
+                self._step(int(attribute), terms)
+        return True
 
     def copy(self) -> Self:
         other = copy(self)  # `renew` makes new columns first
         other.weights = self.weights.copy()
         return other
 
-    def _move(self, attribute: int, terms: Sequence[Term]) -> None:
+    def _step(self, attribute: int, terms: Sequence[Term]) -> None:
         values = self._draw(attribute, len(self.weights))
         movers = np.flatnonzero(values != self.columns[attribute])
         values = values[movers]
@@ -211,16 +216,21 @@ class _Walk:
     def __init__(self, columns: list[NDArray[np.integer]]) -> None:
         self.columns = columns
         self._bins: list[dict[int, tuple[Codes, NDArray[np.intp]]]] = [{} for _ in columns]
+        self._latest: tuple[Marginal, NDArray[np.intp]] | None = None
 
     def set(self, attribute: int, where: NDArray[np.intp], values: NDArray[np.integer]) -> None:
         self.columns[attribute][where] = values
         self._bins[attribute].clear()
+        self._latest = None
 
     def places(self, marginal: Marginal) -> NDArray[np.intp]:
-        place = np.zeros(1, dtype=np.intp)
-        for attribute, code, size in zip(marginal.attributes, marginal.codes, marginal.shape, strict=True):
-            place = place * size + self._binned(attribute, code)
-        return place
+        if self._latest is None or self._latest[0] is not marginal:
+            place = np.zeros(1, dtype=np.intp)
+            described = zip(marginal.attributes, marginal.codes, marginal.shape, strict=True)
+            for attribute, code, size in described:
+                place = place * size + self._binned(attribute, code)
+            self._latest = marginal, place
+        return self._latest[1]
 
     def gain(
         self, terms: Sequence[Term], attribute: int, values: NDArray[np.integer], movers: NDArray[np.intp]

@@ -27,12 +27,13 @@ import numpy as np
 
 from discreet.model.privacy import PureLoss
 from discreet.model.sensitivity import Sensitivity
+from discreet.synth.cells import Cells
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.fit import fit
 from discreet.synth.forest import planted
 from discreet.synth.measurement import Budget, Exact, Measurement, Reader, combined, noise, part
 from discreet.synth.pairs import Binned, chosen, for_ones, scores
-from discreet.synth.records import Cells, Floats, Records, Sample, Term
+from discreet.synth.records import Floats, Records, Sample, Term
 from discreet.synth.synthetic import Synthetic
 from discreet.synth.worth import (
     HIGHEST,

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
+from discreet.synth.cells import Cells
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.explicit import Halves
 from discreet.synth.measurement import Measurement
-from discreet.synth.records import Cells, Listed, Records, proportional
+from discreet.synth.records import Listed, Records, proportional
 
 _MAGIC = b"discreet synthetic 1\n"
 _LARGEST = 2**30  # bytes, unpacked

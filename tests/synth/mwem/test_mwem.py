@@ -275,7 +275,7 @@ def test_all_measurements_are_met_as_far_as_their_noise_lets_them():
         news = Measurement(marginal=marginal, counts=chance.dirichlet(np.ones(4)) * 1000, variance=400.0)
         weights.learn(i, news)
     for _ in range(100):
-        weights._update(news)
+        weights._update(news, weights.shares(news.marginal))
     for i, measurement in weights.measured.items():
         off = measurement.counts - weights.shares(measurement.marginal) * 1000
         assert np.ptp(off / (400 / 16) - weights._terms[i].exponents) < 1e-6

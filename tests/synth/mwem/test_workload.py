@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInput
+from discreet.synth.cells import Cells
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.mwem.workload import EachCell, Masks, Prefixes, Ranges, Table, Workload
-from discreet.synth.records import Cells
 
 DOMAIN = Domain(sizes=(4, 3, 5))
 CHANCE = np.random.default_rng(1)

@@ -1,24 +1,26 @@
 """How weights on all records of a domain learn from measurements, one at a time. It costs no privacy.
 
 An update reads each weight once and writes it once: what they will add up to is known from the table that was
-measured, and they are divided by it on the way.
+measured, and they are divided by it on the way; what the next update needs to know is added up on the way.
 """
 
 from abc import ABC, abstractmethod
 
 import numpy as np
 
+from discreet.synth.cells import Cells
 from discreet.synth.domain import Domain, Marginal
-from discreet.synth.explicit import Halves, scale, table
+from discreet.synth.explicit import Halves
 from discreet.synth.fit import best_change, fit
 from discreet.synth.measurement import Measurement, combined
-from discreet.synth.records import Cells, Floats, Term
+from discreet.synth.records import Floats, Term
 
 PASSES = 2
 """How often each round goes through all measurements so far."""
 MOST_FITTED = 2**21
 """Records that are fitted once more from the start. More are passed over a few more times instead."""
 _LAST_PASSES = 10
+_USUAL_UPDATES = 1000
 _CLOSER = 16  # measurements are met closer than noise alone would: weights that are alike are a poor guess
 
 
@@ -35,22 +37,24 @@ class Learner(ABC):
         known = self.measured.pop(candidate, None)
         self.measured[candidate] = news if known is None else combined(known, news)
         before = self.shares(news.marginal)
-        self._update(news)
-        return float(np.abs(self.shares(news.marginal) - before).sum()) * self.people
+        after = self._update(news, before)
+        return float(np.abs(after - before).sum()) * self.people
 
     @abstractmethod
     def finish(self) -> Cells:
         """The weights that are published."""
 
     @abstractmethod
-    def _update(self, news: Measurement) -> None: ...
+    def _update(self, news: Measurement, shares: Floats) -> Floats:
+        """The shares of what was measured, from those before."""
 
     def shares(self, marginal: Marginal) -> Floats:
-        return table(self.cells.weights, self.domain, marginal)
+        return self.cells.shares(marginal)
 
-    def _multiply(self, marginal: Marginal, shares: Floats, exponents: Floats) -> None:
+    def _multiply(self, marginal: Marginal, shares: Floats, exponents: Floats, following: Marginal) -> Floats:
+        """The shares of the following table."""
         factors = np.exp(np.minimum(exponents - exponents[shares > 0].max(), 0))
-        scale(self.cells.weights, self.domain, marginal, factors / float(shares @ factors))
+        return self.cells.move(marginal, factors / float(shares @ factors), following)
 
 
 class Fitting(Learner):
@@ -63,29 +67,33 @@ class Fitting(Learner):
     def __init__(self, domain: Domain, people: float) -> None:
         super().__init__(domain, people)
         self._terms: dict[int, Term] = {}
+        self.cells.expect(_USUAL_UPDATES)
 
-    def _update(self, news: Measurement) -> None:  # noqa: ARG002 - it is among those measured
-        self._pass(PASSES)
+    def _update(self, news: Measurement, shares: Floats) -> Floats:  # noqa: ARG002 - it is the newest of all
+        return self._pass(PASSES, shares)
 
-    def _pass(self, times: int) -> None:
-        for _ in range(times):
-            for candidate, measurement in reversed(self.measured.items()):
-                term = self._terms.setdefault(candidate, Term(measurement.marginal))
-                self._refit(term, measurement)
+    def _pass(self, times: int, shares: Floats) -> Floats:
+        """Through all measurements, the newest first; its shares before, and after."""
+        rounds = list(reversed(self.measured.items())) * times
+        for (candidate, measurement), (_, then) in zip(rounds, rounds[1:] + rounds[:1], strict=True):
+            term = self._terms.setdefault(candidate, Term(measurement.marginal))
+            shares = self._refit(term, measurement, shares, then.marginal)
+        return shares
 
-    def _refit(self, term: Term, measurement: Measurement) -> None:
-        shares = self.shares(term.marginal)
+    def _refit(self, term: Term, measurement: Measurement, shares: Floats, following: Marginal) -> Floats:
+        """The shares of the following table, from those of this one."""
         loose = min(measurement.variance, self.people) / _CLOSER
         likely = np.clip(measurement.counts, -self.people, 2 * self.people)  # what is beyond is noise
         change = best_change(shares * self.people, term.exponents, likely, loose)
         change[shares <= 0] = 0
         term.exponents += change
-        self._multiply(term.marginal, shares, change)
+        return self._multiply(term.marginal, shares, change, following)
 
     def finish(self) -> Cells:
         """Fitted once more from the start, until the measurements are met as well as their noise allows."""
         if self.domain.cells > MOST_FITTED:
-            self._pass(_LAST_PASSES)
+            newest = next(reversed(self.measured.values()))
+            self._pass(_LAST_PASSES, self.shares(newest.marginal))
             self.cells.weights /= self.cells.weights.sum()
             return self.cells
         self.cells.weights.fill(1 / self.domain.cells)
@@ -103,13 +111,12 @@ class Averaging(Learner):
         super().__init__(domain, people)
         self._sum: Floats = np.zeros(domain.cells)
 
-    def _update(self, news: Measurement) -> None:
+    def _update(self, news: Measurement, shares: Floats) -> Floats:
         self._sum += self.cells.weights
-        shares = self.shares(news.marginal)
         exponents = (np.clip(news.counts / self.people, 0, 1) - shares) / 2
         if isinstance(news.marginal, Halves):
             exponents[0] = 0  # of records that the question does not count
-        self._multiply(news.marginal, shares, exponents)
+        return self._multiply(news.marginal, shares, exponents, news.marginal)
 
     def finish(self) -> Cells:
         self.cells.weights[:] = self._sum / self._sum.sum()
