@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 from torch.nn.functional import cross_entropy, layer_norm  # noqa: E402
 
 from discreet.errors import InvalidInput  # noqa: E402
-from discreet.learn import own  # noqa: E402
+from discreet.learn import own, privatize  # noqa: E402
 from discreet.learn.network_checks import check_network  # noqa: E402
 from discreet.learn.network_rows import RowGradients  # noqa: E402
 
@@ -308,3 +308,21 @@ def test_opacus_lets_some_of_them_pass():
                 cross_entropy(hooked(torch.from_numpy(rows)), torch.from_numpy(y), reduction="sum").backward()
             seen.append([each.grad_sample[-1].numpy() for each in hooked.parameters()])
         assert not all(np.allclose(one, other) for one, other in zip(*seen, strict=True)), name
+
+
+def test_a_row_is_predicted_as_it_was_trained_alone():
+    """The same wherever it stands, also by a network that takes the mean over the rows that it is given."""
+    network = Forward(lambda x: x - 2 * x.mean(0)).double()
+    x = np.random.default_rng(1).normal(size=(50, 2))
+    labels = (x[:, 0] > 0).astype(int)
+    model = privatize(network, loss=cross_entropy, rows=50, epsilon=100, delta=1e-5, steps=5, classes=(0, 1))
+    model.fit(x, labels)
+    together = model.predict(x)
+    assert (together == np.concatenate([model.predict(row[None]) for row in x])).all()
+    assert (together != network_alone(model, x)).any()
+
+
+def network_alone(model, x):
+    """What the trained network says of all rows at once."""
+    with torch.no_grad():
+        return model.network_(torch.from_numpy(x)).numpy().argmax(axis=1)

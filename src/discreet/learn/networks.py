@@ -130,7 +130,8 @@ class PrivateNetwork(Learner):
         if rows.is_floating_point():
             rows = rows.to(next(each.dtype for each in self.network_.parameters() if each.requires_grad))
         with torch.no_grad():
-            parts = [self.network_(part) for part in rows.split(PREDICTED_AT_ONCE)]
+            alone = torch.func.vmap(lambda row: self.network_(row[None])[0])  # as it was trained
+            parts = [alone(part) for part in rows.split(PREDICTED_AT_ONCE)]
         outputs: NDArray[Any] = torch.cat(parts).double().numpy()
         if outputs.ndim == 2 and outputs.shape[1] == 1:
             outputs = outputs[:, 0]
