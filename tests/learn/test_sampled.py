@@ -12,7 +12,7 @@ from discreet.audit.divergence import hockey_stick, max_divergence
 from discreet.audit.laws import gaussian_law, laplace_law, product_law
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.learn import account as module
-from discreet.learn.sampled import SampledAccount, _of_one
+from discreet.learn.sampled import SampledAccount, of_one
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss, PureLoss
 from discreet.noise.entropy import SYSTEM
@@ -160,7 +160,7 @@ def test_replacing_a_person_is_within_what_is_said(delta, released):
 def test_removing_and_adding_a_person_together_are_what_was_asked(epsilon):
     """By group privacy as the losses have it, of which all but the roundings is used."""
     delta = Fraction(1, 10**6)
-    half, own = _of_one(epsilon, delta, 2)
+    half, own = of_one(epsilon, delta, 2, "batch=None")
     both = ApproximateLoss(epsilon=half, delta=own).for_group(2)
     assert both.epsilon == epsilon
     assert both.delta == pytest.approx(delta, rel=1e-12)

@@ -2,29 +2,34 @@
 
 The mechanism
     θ is the minimum of Σ f(θ·x) + ½·θᵀΛθ + b·θ over the rows x, b normal with variance σ² in each coordinate,
-    Λ diagonal and at least λ. Each row's f is convex with a derivative f′ of one sign, which its label
-    decides; |f′|·‖x‖ ≤ L and f″·‖x‖² ≤ β, where f″ exists almost everywhere (f′ is Lipschitz). One person
-    has one row, which is there or not.
+    Λ diagonal and at least λ. Each row's f is convex, with a Lipschitz derivative f′ of one sign, which its
+    label decides. With u = |f′|·‖x‖, the length of the row's gradient, and almost everywhere,
+        u ≤ L   and   f″·‖x‖² ≤ B·u·(1 − u/L) + c:
+    the curvature goes as the gradient comes to its longest, as it does for logistic losses. One person has
+    one row, which is there or not.
 
 The proof
     b ↦ θ is one to one, and the b that leads to θ on data D is b_D(θ) = −Σ f′·x − Λθ: Lipschitz, with a
     Lipschitz inverse, so that θ has the density φ_σ(b_D(θ))·det H_D(θ), H_D = Σ f″·xxᵀ + Λ. Let D′ be D with
     one more row, g = f′·x its gradient. Then b_D′ = b_D − g and det H_D′ = det H_D · (1 + f″·xᵀH_D⁻¹x), a
-    factor between 1 and 1 + β/λ =: e^C. So the logarithm of the ratio of densities is at most
-        from D′ to D:  (‖g‖² + 2·b_D′·g)/2σ² + C
+    factor between 1 and 1 + f″·‖x‖²/λ. So the logarithm of the ratio of densities is at most
+        from D′ to D:  (‖g‖² + 2·b_D′·g)/2σ² + f″·‖x‖²/λ
         from D to D′:  (‖g‖² − 2·b_D·g)/2σ²
-    In both, b is normal on the side where the probability is taken, and b·g = (f′·‖x‖)·(b·x/‖x‖): x is fixed
-    and f′‖x‖ is between 0 and ±L, with a sign that is fixed. So with Δ = L/σ the loss is at most
-        Y = C + Δ²/2 + Δ·max(0, N),  N standard normal.
+    In both, b is normal on the side where the probability is taken, and b·g = ±u·(b·x/‖x‖): x is fixed, and
+    so is the sign. With v = u/L in [0, 1], Δ = L/σ, q = B·L/λ, C = c/λ and N standard normal both are at most
+        q·v·(1 − v) + v²·Δ²/2 + v·Δ·N + C.
+    Where q < Δ², take q = Δ². It is concave in v, and grows up to v = 1 if Δ·N ≥ q − Δ²: then it is Δ²/2 + ΔN
+    + C at most. As it grows with N, it is else at most what it is at Δ·N = q − Δ². So the loss is at most
+        Y = C + max(m, Δ²/2 + Δ·N),   m = max(q, Δ²) − Δ²/2:
+    the determinant costs nothing but where the loss is small.
     Let G(ε; Δ) = E[(1 − e^(ε − Δ²/2 − ΔN))⁺], the δ of Gaussian noise (Balle & Wang, arXiv 1805.06530v2):
-        E[(1 − e^(ε − Y))⁺] ≤ G(ε − C; Δ) + ½·(1 − e^(ε − C − Δ²/2))⁺:
-    where N ≥ 0 the two expectations are over the same numbers, and N < 0 adds at most the second term.
+        E[(1 − e^(ε − Y))⁺] ≤ G(ε − C; Δ) + (1 − e^(ε − C − m))⁺.
 
 After other releases
     that are Gaussian with ρ₁ in all (chosen adaptively, each with a ρ that is fixed), the loss is the sum of
     two, of which the first has the law of Gaussian noise with Δ₁² = 2ρ₁ or is less (Smith & Thakurta, arXiv
     2210.17520: Gaussian privacy adds up as if nothing were adaptive). Averaging the line above over it:
-        δ(ε) ≤ G(ε − C; √(Δ₁² + Δ²)) + ½·G(ε − C − Δ²/2; Δ₁).
+        δ(ε) ≤ G(ε − C; √(Δ₁² + Δ²)) + G(ε − C − m; Δ₁).
 
 Redberg, Koskela & Wang (arXiv 2401.00583v1) bound the same mechanism by privacy profiles too. Nothing of
 theirs is needed here.
@@ -35,7 +40,6 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil
 
-from discreet.errors import InvalidInput
 from discreet.model.exact import decimal_context, exp_bounds
 
 _DIGITS = 60
@@ -46,13 +50,20 @@ _LEAST_START = Fraction(1, 2)
 _STEPS = 45
 
 
-def objective_delta(epsilon: Fraction, *, determinant: Fraction, before: Fraction, rho: Fraction) -> Fraction:
-    """The δ at ε, rounded up: C is `determinant`, ρ₁ is `before`, and `rho` is Δ²/2 of the objective."""
-    left = epsilon - determinant
+def objective_delta(
+    epsilon: Fraction, *, constant: Fraction, middle: Fraction, before: Fraction, rho: Fraction
+) -> Fraction:
+    """The δ at ε, rounded up: C is `constant`, m is `middle`, ρ₁ is `before`, and `rho` is Δ²/2.
+
+    1 where m < Δ²/2, for which there is no ridge.
+    """
+    left = epsilon - constant
+    if middle < rho:
+        return Fraction(1)
     together = gaussian_profile(left, _root_up(2 * (before + rho)))
-    if not before:
-        return min(Fraction(1), together + (Fraction(1, 2) if left < rho else 0))
-    return min(Fraction(1), together + gaussian_profile(left - rho, _root_up(2 * before)) / 2)
+    if before:
+        return min(Fraction(1), together + gaussian_profile(left - middle, _root_up(2 * before)))
+    return together if left >= middle else Fraction(1)
 
 
 def gaussian_profile(epsilon: Fraction, change: Fraction) -> Fraction:
@@ -72,7 +83,13 @@ def gaussian_profile(epsilon: Fraction, change: Fraction) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def largest_objective_rho(
-    epsilon: Fraction, delta: Fraction, *, determinant: Fraction, share_before: Fraction, inflated: Fraction
+    epsilon: Fraction,
+    delta: Fraction,
+    *,
+    constant: Fraction,
+    middle: Fraction,
+    share_before: Fraction,
+    inflated: Fraction,
 ) -> Fraction:
     """The largest ρ in all (rounded down) for which `objective_delta` is at most δ; 0 if there is none.
 
@@ -80,24 +97,19 @@ def largest_objective_rho(
     """
 
     def fits(rho: Fraction) -> bool:
-        before = rho * share_before * inflated
-        return (
-            objective_delta(epsilon, determinant=determinant, before=before, rho=rho * (1 - share_before))
-            <= delta
-        )
+        before, own = rho * share_before * inflated, rho * (1 - share_before)
+        return objective_delta(epsilon, constant=constant, middle=middle, before=before, rho=own) <= delta
 
     low, high = Fraction(0), Fraction(epsilon)
     for _ in range(_STEPS):
-        middle = (low + high) / 2 if low else high / 4
-        low, high = (middle, high) if fits(middle) else (low, middle)
+        between = (low + high) / 2 if low else high / 4
+        low, high = (between, high) if fits(between) else (low, between)
     return low
 
 
-def least_ridge(determinant: Fraction, curvature: Fraction) -> Fraction:
-    """The least λ (rounded up) with ln(1 + β/λ) ≤ C, β the curvature of one row."""
-    if determinant <= 0:
-        raise InvalidInput("A determinant of nothing needs a ridge without end.", remedy="Give one above 0.")
-    return curvature / (exp_bounds(determinant, 40)[0] - 1)
+def least_ridge(*, middle: Fraction, rho: Fraction, steepness: Fraction, reach: Fraction) -> Fraction:
+    """The least λ for which m is at most `middle`: B·L/λ ≤ m + Δ²/2, B the steepness and L the reach."""
+    return steepness * reach / (middle + rho)
 
 
 def _mills(t: Fraction) -> tuple[Fraction, Fraction]:

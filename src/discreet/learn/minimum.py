@@ -1,16 +1,20 @@
 """The minimum of a sum of logistic losses with a ridge and a linear term, to a precision that is proved.
 
-The loss of a row is ln(1 + e^m) − y·m of its margin m, but for two things. Its derivative is tabulated: a
-line between neighbouring points of a grid, flat beyond its ends. And it is cut off at ±cap, a number of the
-row's own. The sum is convex, and its second derivative in a margin is between 0 and ¼ wherever there is one.
+The loss of a row with margin m and label 0 has the derivative c·l(m − s), l the logistic function, c ≤ 1 a
+number of the row's own and s about ln c; with label 1 it is −c·l(−m − s). For c = 1 that is logistic
+regression. For smaller c it is much the same where it is small beside c, but never beyond c: a smooth way to
+clip. The function l is tabulated: a line between neighbouring points of a grid, flat beyond its ends. All
+losses are convex, and with u = c·l for the size of the derivative, the second derivative is at most
+    STEEPER · u·(1 − u/c) + c·FLAT:
+that is l′ = l·(1 − l), but for what a line and rounding add.
 
 Precision
     The gradient is that of this very loss, exact but for the rounding of each row's residual:
     - a row is whole numbers, and a point is a pair of whole numbers for each coordinate, so that its margin
-      is two products of whole numbers below 2⁵³, exact in any order, and one rounding: 2⁻⁵³ of itself. As
-      |m|·f″ ≤ 0.23, the residual is off by 0.23·2⁻⁵³ for it;
-    - the line is followed and the label taken off with two roundings of numbers of at most 1: 2⁻⁵³ in all,
-      and 2⁻⁶⁴ for its slope of at most 2⁻¹²;
+      is two products of whole numbers below 2⁵³, exact in any order, and one rounding: 2⁻⁵³ of itself. Taking
+      off s is another. As |m|·l′(m) ≤ 0.23 and |s| ≤ 2, the residual is off by (0.23 + 0.23 + ½)·2⁻⁵³;
+    - the line is followed and multiplied by c with two roundings of numbers of at most 1: 2⁻⁵³ in all, and
+      2⁻⁶⁴ for its slope of at most 2⁻¹²;
     - residuals are rounded to whole multiples of 2⁻⁵², by at most 2⁻⁵³: the sums of their products with the
       rows are then exact, in blocks and in Python's integers, and so are ridge and noise.
     That is less than RESIDUAL_ERROR = 2⁻⁵¹ a row, whatever the data. Where the gradient is shorter than g,
@@ -22,6 +26,7 @@ Precision
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
 from typing import Any, TypeAlias
@@ -40,13 +45,15 @@ RIDGE_BITS = 20
 HALF_BITS = 26
 """Residuals are two numbers of so many bits."""
 RESIDUAL_ERROR = 2.0**-51
+STEEPER = 1 + Fraction(1, 2**9)
+FLAT = 2.0**-39
 FARTHEST_POINT = 2**22
 """The length of a point times that of a row may be so much."""
 
 _LOW_BITS = 32
 _BLOCK = 2**11
 _CELLS, _END = 2**10, 32
-_TABLE_BITS = 40
+_TABLE_BITS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,7 +65,7 @@ class Perturbed:
     labels: Floats
     """0 or 1."""
     caps: Floats
-    """Of each row's residual, as a whole number of 2^−HALF_BITS."""
+    """c of each row, as a whole number of 2^−HALF_BITS: at least ¼ and at most 1."""
     ridge: Integers
     """Of each coordinate, in units of 2^−RIDGE_BITS."""
     noise: Integers
@@ -106,18 +113,18 @@ class Perturbed:
             part = slice(start, start + _BLOCK)
             block = self.values[part]
             products = block @ both
+            signs = 1 - 2 * self.labels[part]
+            caps = self.caps[part] * 2.0**-HALF_BITS
             margins = products[:, 0] * 2.0 ** (_LOW_BITS - POINT_BITS - BITS)
             margins += products[:, 1] * 2.0 ** (-POINT_BITS - BITS)
-            margins *= _CELLS
+            margins = (margins * signs - _about_logarithm(caps)) * _CELLS
             np.clip(margins, -_END * _CELLS, _END * _CELLS, out=margins)
             cells = np.floor(margins)
             margins -= cells
             places = (cells + _END * _CELLS).astype(np.intp)
             slopes = steps[places]
-            residuals = table[places] + margins * slopes - self.labels[part]
-            caps = self.caps[part] * 2.0**-HALF_BITS
-            slopes *= _CELLS * (np.abs(residuals) < caps)
-            yield block, np.clip(residuals, -caps, caps), slopes
+            sizes = (table[places] + margins * slopes) * caps
+            yield block, sizes * signs, slopes * caps * _CELLS
 
 
 def minimise(problem: Perturbed, tolerance: float) -> Integers:
@@ -173,15 +180,25 @@ def _floats(values: Integers, bits: int) -> Floats:
     return np.array([int(each) / 2**bits for each in values])
 
 
+def _about_logarithm(c: Floats) -> Floats:
+    """ln c to 10⁻³ for c from ¼ to 1, by operations that are the same for a row wherever it stands."""
+    w = (c - 1) / (c + 1)
+    square = w * w
+    series: Floats = 2 * w * (1 + square * (1 / 3 + square * (1 / 5 + square * (1 / 7))))
+    return series
+
+
 @lru_cache(maxsize=1)
 def _logistic_table() -> tuple[Floats, Floats]:
-    """The logistic function on the grid in whole multiples of 2^−_TABLE_BITS, and its steps.
+    """The logistic function on the grid in whole multiples of 2^−_TABLE_BITS, and its steps, never below 0.
 
-    It never falls, and no step is larger than ¼ of the grid's, whatever e^x was computed to be.
+    It is checked here that it is as steep as is said above, whatever e^x was computed to be.
     """
     points = np.arange(-_END * _CELLS, _END * _CELLS + 1) / _CELLS
-    table = np.rint(2.0**_TABLE_BITS / (1 + np.exp(-points)))
-    steps = np.clip(np.diff(table), 0, 2.0**_TABLE_BITS / (4 * _CELLS))
-    table = np.minimum(np.concatenate([table[:1], table[0] + np.cumsum(steps)]), 2.0**_TABLE_BITS)
+    table = np.rint(2.0**_TABLE_BITS / (1 + np.exp(-points))) * 2.0**-_TABLE_BITS
+    table = np.maximum.accumulate(table)
     steps = np.diff(table, append=table[-1])
-    return table * 2.0**-_TABLE_BITS, steps * 2.0**-_TABLE_BITS
+    least = np.minimum(table[:-1] * (1 - table[:-1]), table[1:] * (1 - table[1:]))  # l·(1 − l) is concave
+    if table.min() < 0 or table.max() > 1 or (steps[:-1] * _CELLS > float(STEEPER) * least + FLAT).any():
+        raise ArithmeticError("The logistic function was computed wrongly.")
+    return table, steps
