@@ -181,7 +181,7 @@ def _floats(values: Integers, bits: int) -> Floats:
 
 
 def _about_logarithm(c: Floats) -> Floats:
-    """ln c to 10⁻³ for c from ¼ to 1, by operations that are the same for a row wherever it stands."""
+    """ln c to 0.004 for c from ¼ to 1, by operations that are the same for a row wherever it stands."""
     w = (c - 1) / (c + 1)
     square = w * w
     series: Floats = 2 * w * (1 + square * (1 / 3 + square * (1 / 5 + square * (1 / 7))))
