@@ -88,13 +88,16 @@ class LogisticRegression(_Classifier):
 
     Privacy
         (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
-        each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
-        (zCDP). With `batch`, each step sees each person with that probability and has noise for that: `loss_`
-        is then pure, or one (ε, δ).
+        each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise.
+        solver="descent" adds it to each step: zCDP; with `batch`, each step sees each person with that
+        probability and has noise for that: `loss_` is then pure, or one (ε, δ). solver="objective" adds noise
+        once, to what is minimised: one (ε, δ), for two classes, one row a person, and an epsilon of at most
+        30. "auto" takes the latter where it can be: from what is declared, never from the data. With a
+        curator, whose budget is of another kind, that is descent.
 
     Accuracy
-        Errors come from the noise, from clipping and from stopping early; all three shrink as epsilon times
-        the number of rows grows. See `discreet.learn.curve`.
+        Errors come from the noise, from clipping, and from stopping early or a ridge; all shrink as epsilon
+        times the number of rows grows. See `discreet.learn.solvers` and `discreet.learn.curve`.
     """
 
     def __init__(
