@@ -273,6 +273,41 @@ def test_a_row_that_does_not_count_changes_nothing():
     assert fits[0].intercept == fits[1].intercept
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_whole_fit_minimises_what_the_plan_is_for(monkeypatch, intercept):
+    """Lengths, caps, ridge, noise, tolerance and what the moments may spend, as they meet in a fit."""
+    seen = {}
+
+    def noted(name, honest):
+        def call(*given, **options):
+            seen[name] = given, options
+            return honest(*given, **options)
+
+        return call
+
+    for name in ("Account", "Perturbed", "minimise", "perturbed_minimum", "DiscreteGaussian"):
+        monkeypatch.setattr(objective, name, noted(name, getattr(objective, name)))
+    x = np.array([[1.0, -1.0, 1.0], [0.0, 0.0, 0.0], [0.2, -0.1, 1.0], [-1.0, 1.0, 0.0]] * 5)
+    labels, budget = np.arange(20.0) % 2, Budget.of(1, 1e-5, ADD)
+    marks, people = np.array([False, False, True]), People(weights=np.ones(20))
+    fit_by_objective(x, labels, people, budget, marks=marks, penalty=0.5, intercept=intercept)
+    plan, problem = seen["perturbed_minimum"][0][2], seen["Perturbed"][1]
+    assert seen["Account"][0][0] == ConcentratedLoss(rho=budget.before, delta=Fraction(0))
+    assert plan.rows >= 20
+    assert plan.clip >= plan.longest / 4
+    assert len(problem["values"]) == 20
+    assert (problem["labels"] == labels).all()
+    for row, cap in zip(problem["values"], problem["caps"], strict=True):
+        square = sum(int(each) ** 2 for each in row)
+        assert square <= plan.longest**2
+        assert cap == 2**HALF_BITS or int(cap) ** 2 * square <= (plan.clip * 2**HALF_BITS) ** 2
+    assert min(problem["ridge"]) >= plan.ridge
+    assert problem["noise_bits"] == plan.noise_bits
+    grid = seen["DiscreteGaussian"][1]["sigma_squared"]
+    assert grid - 9 == plan.variance * 4**plan.noise_bits
+    assert seen["minimise"][0][1] <= 0.75 * 2.0**-plan.gradient_bits
+
+
 def test_there_are_never_more_rows_than_the_noisy_count_allows():
     """Each of 2,000 counts is too small with probability e⁻²⁰⁰."""
     from discreet.learn.account import Account
