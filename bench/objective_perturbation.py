@@ -1,7 +1,7 @@
 """Logistic regression by objective perturbation beside descent, at δ = 10⁻⁵, on made-up rows.
 
-Both are the product's own. The same for Adult is in `learn`. Scores are on rows that were held out: the log-loss (less is better) and the area
-under the curve, the mean of several fits.
+Both are the product's own. Scores are on rows that were held out: the log-loss (less is better) and the area
+under the curve, the mean of several fits. `learn` has the same for Adult.
 """
 
 import sys

@@ -1,10 +1,10 @@
 """Which way logistic regression is learnt: from public facts alone, and never from the data.
 
-Objective perturbation is chosen wherever it has an account. Measured at δ = 10⁻⁵ on made-up rows (10³ to 10⁵
+Objective perturbation is chosen wherever it has an account. Measured at δ = 10⁻⁵ on made-up rows (10³ to 10⁶
 rows, 2 to 100 features, ε from 0.1 to 10; `bench/objective_perturbation.py` has some of it): its log-loss on
 rows that were held out was below that of descent, by 0.002 to 0.1 where the noise matters and by much more
 where descent drowns in it, and within 0.0003 of it elsewhere. On Adult it was 0.034 below at ε = 0.1, and
-0.001 above from ε = 1 on. The area under the curve was the same to 0.001, but for few rows at small ε, where
+0.001 above at ε = 1. The area under the curve was the same to 0.001, but for few rows at small ε, where
 now one and now the other was ahead.
 """
 
