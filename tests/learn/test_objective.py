@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import expit
-from sklearn.base import clone
 
-import discreet.learn as learn
 from discreet.accounting.objective import objective_delta
-from discreet.audit.statistics import epsilon_lower_bound
-from discreet.errors import InvalidInput
 from discreet.learn import objective
 from discreet.learn.encoding import ONE, People, on_grid
-from discreet.learn.minimum import FLAT, HALF_BITS, POINT_BITS, RIDGE_BITS, STEEPER
+from discreet.learn.minimum import FLAT, HALF_BITS, POINT_BITS, RIDGE_BITS, STEEPER, Perturbed
 from discreet.learn.objective import (
     Budget,
     Plan,
@@ -139,6 +135,48 @@ def test_too_little_noise_or_ridge_would_be_seen():
     assert found > 2 * stated
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1, 10])
+def test_no_ratio_of_densities_is_beyond_the_theorem_whatever_the_rows(epsilon):
+    """At points of all sizes, with three features, from the code's own gradients and curvatures."""
+    chance, budget, width = np.random.default_rng(7), Budget.of(epsilon, 1e-5, ADD), 3
+    plan = plan_of(budget, width=width, longest=3 * ONE, clip=ONE, rows=40)
+    sigma = float(plan.variance) ** 0.5
+    change, nearest = float(2 * budget.objective) ** 0.5, 0.0
+
+    def problem(values, labels):
+        return Perturbed(
+            values=values,
+            labels=labels,
+            caps=gradient_caps(values, plan.clip),
+            ridge=np.full(width, plan.ridge, dtype=object),
+            noise=np.zeros(width, dtype=object),
+            noise_bits=0,
+            farthest=np.inf,
+        )
+
+    for _ in range(400):
+        count = int(chance.integers(1, 6))
+        rows = chance.normal(size=(count, width)) * np.exp(chance.normal(size=(count, 1)))
+        values = shortened(on_grid(rows, np.zeros(1), np.ones(1)), plan.longest)
+        labels = chance.integers(0, 2, count).astype(float)
+        theta = chance.normal(size=width) * np.exp(chance.uniform(-3, 7))
+        point = np.array([int(each * 2**POINT_BITS) for each in theta], dtype=object)
+        sides = []
+        for rows_there in (count, count - 1):
+            given = problem(values[:rows_there], labels[:rows_there])
+            noise = -given.gradient(point).astype(float) / 2.0**given.unit_bits
+            sides.append((noise, np.linalg.slogdet(given.curvature(point))[1]))
+        (b_with, log_with), (b_without, log_without) = sides
+        ratio = (b_without @ b_without - b_with @ b_with) / (2 * sigma**2) + log_with - log_without
+        along = (1 - 2 * labels[-1]) * values[-1] / max(1.0, np.linalg.norm(values[-1])) / sigma
+        constant, middle = 1e-8 * epsilon, epsilon / 2
+        for lost, noise in ((ratio, float(b_with @ along)), (-ratio, -float(b_without @ along))):
+            most = constant + max(middle, change**2 / 2 + change * noise)
+            assert lost <= most + 1e-9
+            nearest = max(nearest, lost / most)
+    assert nearest > 0.9
+
+
 # What the proof needs of the numbers.
 
 
@@ -238,7 +276,7 @@ def test_every_row_is_within_its_length_and_every_gradient_within_the_clip():
         for row, cap in zip(short, caps, strict=True):
             square = sum(int(each) ** 2 for each in row)
             assert square <= longest**2
-            assert cap == 2**HALF_BITS or int(cap) ** 2 * square <= (clip * 2**HALF_BITS) ** 2
+            assert int(cap) ** 2 * square <= (clip * 2**HALF_BITS) ** 2
             assert 0 < cap <= 2**HALF_BITS
             assert cap * longest >= 0.999 * clip * 2**HALF_BITS or cap == 2**HALF_BITS
         alone = np.vstack([shortened(values[i : i + 1], longest) for i in range(len(values))])
@@ -300,7 +338,7 @@ def test_a_whole_fit_minimises_what_the_plan_is_for(monkeypatch, intercept):
     for row, cap in zip(problem["values"], problem["caps"], strict=True):
         square = sum(int(each) ** 2 for each in row)
         assert square <= plan.longest**2
-        assert cap == 2**HALF_BITS or int(cap) ** 2 * square <= (plan.clip * 2**HALF_BITS) ** 2
+        assert int(cap) ** 2 * square <= (plan.clip * 2**HALF_BITS) ** 2
     assert min(problem["ridge"]) >= plan.ridge
     assert problem["noise_bits"] == plan.noise_bits
     grid = seen["DiscreteGaussian"][1]["sigma_squared"]
@@ -316,106 +354,3 @@ def test_there_are_never_more_rows_than_the_noisy_count_allows():
         for _ in range(700):
             account = Account(ConcentratedLoss(rho=Fraction(1, 100), delta=Fraction(0)))
             assert objective._rows_at_most(People(weights=np.ones(rows)), account, Fraction(1, 16)) >= rows
-
-
-# The estimator.
-
-
-def table(rows=4000, seed=1):
-    chance = np.random.default_rng(seed)
-    x = chance.uniform(0, 10, size=(rows, 3))
-    return x, (chance.random(rows) < expit(x @ [0.5, -0.4, 0.0] - 0.5)).astype(int)
-
-
-def some(**settings):
-    given = {"epsilon": 2, "delta": 1e-6, "bounds": (0, 10), "classes": (0, 1), "solver": "objective"}
-    return learn.LogisticRegression(**given | settings)
-
-
-def test_it_learns_and_says_what_it_spent():
-    x, y = table(20_000)
-    model = some().fit(x, y)
-    assert model.coef_[0] == pytest.approx([0.5, -0.4, 0.0], abs=0.1)
-    assert model.intercept_[0] == pytest.approx(-0.5, abs=0.5)
-    assert model.loss_ == ApproximateLoss(epsilon=Fraction(2), delta=Fraction(1, 10**6))
-    assert model.rows_ == pytest.approx(20_000, rel=0.1)
-    assert model.n_iter_ == 1
-    replaced = some(neighbours="replace_one").fit(x, y)
-    assert replaced.loss_ == model.loss_
-    without = some(fit_intercept=False).fit(x, y)
-    assert without.intercept_[0] == 0
-    assert without.score(x, y) > 0.7
-    assert np.abs(some(penalty=10.0).fit(x, y).coef_).max() < 0.05
-    assert clone(model).solver == "objective"
-
-
-def test_a_fit_on_nobody_is_mere_noise():
-    model = some()
-    model.learn(np.zeros((0, 3)), np.zeros(0), People(weights=np.zeros(0)))
-    assert np.isfinite(model.coef_).all()
-    assert model.coef_.shape == (1, 3)
-    assert (model.coef_ != 0).all()
-
-
-def hits(people, fits):
-    x, y = np.ones((people, 1)), np.ones(people, dtype=int)
-    model = some(epsilon=1, delta=1e-2, bounds=(-1, 1), fit_intercept=False)
-    return sum(model.fit(x, y).coef_[0, 0] > 2.0 for _ in range(fits))
-
-
-def test_a_canary_shows_no_more_than_the_claim():
-    """One person or two: the bound is above the claim with probability 10⁻⁶ if the claim is right."""
-    fits = 600
-    assert epsilon_lower_bound(hits(2, fits), hits(1, fits), fits, 1e-2) <= 1
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"delta": 0}, "delta above 0"),
-        ({"noise": "laplace"}, "delta above 0"),
-        ({"classes": (0, 1, 2)}, "two classes"),
-        ({"rows_per_person": 2}, "one row each"),
-        ({"batch": 0.1}, "no batch"),
-        ({"steps": 10}, "Steps and clip"),
-        ({"clip": 1.0}, "Steps and clip"),
-        ({"epsilon": 31}, "no account"),
-        ({"delta": 1e-41}, "no account"),
-        ({"delta": 1e-60, "neighbours": "replace_one"}, "no account"),
-        ({"solver": "magic"}, "no such solver"),
-    ],
-)
-def test_what_it_cannot_do_it_refuses_kindly(settings, words):
-    x, y = table(50)
-    with pytest.raises(InvalidInput, match=words) as refused:
-        some(**settings).fit(x, y)
-    assert refused.value.remedy
-    if "solver" not in settings:
-        fitted = some(**settings | {"solver": "auto"}).fit(x, y)
-        assert not isinstance(fitted.loss_, ApproximateLoss) or "batch" in settings
-
-
-def test_people_with_groups_go_by_descent():
-    x, y = table(50)
-    with pytest.raises(InvalidInput, match="one row each"):
-        some().fit(x, y, groups=np.arange(50))
-    assert isinstance(some(solver="auto").fit(x, y, groups=np.arange(50)).loss_, ConcentratedLoss)
-    with pytest.raises(InvalidInput, match="share a budget"):
-        learn.PrivateSearch(some(), {"penalty": [0.0, 1.0]}).fit(x, y)
-
-
-def test_too_many_features_are_refused():
-    with pytest.raises(InvalidInput, match="1000 features"):
-        some().fit(np.ones((4, 1001)), np.array([0, 1, 0, 1]))
-
-
-def test_the_choice_reads_no_data():
-    """The same declarations, and rows of all kinds: always the same way."""
-    chance = np.random.default_rng(3)
-    for rows in (2, 30, 500):
-        for x in (np.zeros((rows, 3)), chance.normal(size=(rows, 3)), np.full((rows, 3), 1e9)):
-            for y in (np.zeros(rows, int), chance.integers(0, 2, rows), np.full(rows, 7)):
-                model = some(solver="auto").fit(x, y)
-                assert isinstance(model.loss_, ApproximateLoss)
-                model = some(solver="auto", delta=0).fit(x, y)
-                assert not isinstance(model.loss_, ApproximateLoss)

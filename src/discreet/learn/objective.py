@@ -290,7 +290,7 @@ def shortened(values: Floats, longest: int) -> Floats:
 
 
 def gradient_caps(values: Floats, clip: int) -> Floats:
-    """For each row a residual's most, in units of 2^−HALF_BITS, such that it is 1 or cap · ‖row‖ ≤ clip."""
+    """What each row's residual may be, in units of 2^−HALF_BITS: at most 1, and cap · ‖row‖ ≤ clip."""
     rows = Rows(values=values, weights=np.ones(len(values)))
     return np.minimum(rows.caps(clip * 2**HALF_BITS, 2), 2.0**HALF_BITS)
 
