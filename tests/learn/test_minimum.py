@@ -84,6 +84,17 @@ def test_the_gradient_is_exact_but_for_the_error_that_is_stated(size, spread):
     assert length(off) <= reach * RESIDUAL_ERROR
 
 
+def test_margins_that_cancel_are_exact_as_far_out_as_points_may_be():
+    values, labels = np.array([[1023.0, -1021.0], [1021.0, -1023.0]]), np.array([0.0, 1.0])
+    given = problem(values, labels)
+    for far in (1.0, 1e3, 1.4e6):
+        point = integers([1021 * far * 2.0**42 + 2.0**49 + 12345, 1023 * far * 2.0**42 + 2.0**48])
+        assert length([int(each) * UNIT for each in point]) <= given.farthest
+        found = [Fraction(int(each), 2**given.unit_bits) for each in given.gradient(point)]
+        off = [a - b for a, b in zip(found, exact_gradient(given, point), strict=True)]
+        assert length(off) <= 2 * 1.42 * RESIDUAL_ERROR
+
+
 def test_the_order_of_the_rows_changes_no_bit():
     values, labels, caps, chance = some(5000, 4, 2)
     order = chance.permutation(5000)

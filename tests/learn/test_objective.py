@@ -1,6 +1,7 @@
 """Objective perturbation: its law is the theorem's, its numbers fit, and only public facts choose it."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import mpmath
@@ -246,6 +247,23 @@ def test_the_last_noise_is_small_beside_what_it_covers():
         )
         last = width * float(budget.scale) * 2.0**-plan.grid_bits
         assert last <= 0.25 / np.sqrt(rows)
+
+
+def test_noise_beyond_64_bits_is_not_cut_off(monkeypatch):
+    """|b| is below 2⁶³ units with probability 10⁻⁴ in each of six coordinates: all are, with 10⁻²⁴."""
+    budget = Budget.of(1, 1e-5, ADD)
+    plan = replace(plan_of(budget, width=6), gradient_bits=66)
+    drawn = []
+
+    def noted(problem, _):
+        drawn.append(problem.noise)
+        return np.array([2**70] * 6, dtype=object)
+
+    monkeypatch.setattr(objective, "minimise", noted)
+    values, labels = np.zeros((0, 6)), np.zeros(0)
+    found = perturbed_minimum(values, labels, plan, budget, intercept=False, entropy=SYSTEM)
+    assert max(abs(each) for each in drawn[0]) > 2**63
+    assert found == pytest.approx(2.0**18, rel=0.1)
 
 
 def test_the_last_noise_is_what_the_account_says(monkeypatch):

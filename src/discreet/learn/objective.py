@@ -257,7 +257,7 @@ def perturbed_minimum(
     """The released coordinates; the last one is the constant's, if there is one, and has no penalty."""
     bits = plan.noise_bits
     variance = plan.variance * Fraction(4) ** bits + _ROUNDING**2
-    nothing = np.zeros(plan.width, dtype=np.int64)
+    nothing = np.array([0] * plan.width, dtype=object)  # integers of 64 bits would cut the noise off
     ridge = np.full(plan.width, plan.ridge, dtype=object)
     ridge[: plan.width - intercept] += plan.penalty
     problem = Perturbed(
@@ -265,7 +265,7 @@ def perturbed_minimum(
         labels=labels,
         caps=gradient_caps(values, plan.clip),
         ridge=ridge,
-        noise=DiscreteGaussian(sigma_squared=variance).release(nothing, entropy=entropy).astype(object),
+        noise=DiscreteGaussian(sigma_squared=variance).release(nothing, entropy=entropy),
         noise_bits=bits,
         farthest=FARTHEST_POINT * ONE / plan.longest,
     )
@@ -276,7 +276,7 @@ def perturbed_minimum(
 def released(point: Integers, plan: Plan, budget: Budget, entropy: Entropy) -> Floats:
     """The point on the grid with Laplace noise: all that leaves."""
     step = 2 ** (POINT_BITS - plan.grid_bits)
-    rounded = ((point + step // 2) // step).astype(np.int64)
+    rounded: Integers = (point + step // 2) // step
     noisy = DiscreteLaplace(scale=plan.width * budget.scale).release(rounded, entropy=entropy)
     found: Floats = noisy.astype(np.float64) * 2.0**-plan.grid_bits
     return found
