@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from adult import COLUMNS, Table, adult
 from numpy.typing import NDArray
-from objective_perturbation import ObjectivePerturbation
+from objective_perturbation import beside_descent
 from opacus_epoch import epochs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression as Exact
@@ -71,7 +71,8 @@ def figures(file: str | None = None) -> list[Figure]:
         CONSOLE.print("Adult could not be fetched: its figures are left out.")
     else:
         found += _logistic(*_adult(table), "Adult", {0.1: 0.892, 1.0: 0.898})
-        found += _perturbed(*_adult(table))
+        x, bounds, y = _adult(table)
+        found += beside_descent("Adult", x, bounds, y, 4 * len(y) // 5, 3)
     return found
 
 
@@ -151,19 +152,6 @@ def _logistic(
     if targets is None:
         return [*found, for_information(f"learn: logistic fit, {shape}", f"{seconds:.2f} s CPU")]
     return [*found, at_most(f"learn: logistic fit, {shape}", seconds, 1.0, " s CPU")]
-
-
-def _perturbed(x: Floats, bounds: Bounds, y: Floats) -> list[Figure]:
-    """The other known way, with the length of rows at which it is best."""
-    size = np.array([high for _, high in bounds])
-    areas = {
-        epsilon: np.mean([_area(ObjectivePerturbation(epsilon, DELTA, size, 1.5), x, y) for _ in range(3)])
-        for epsilon in (0.1, 1.0)
-    }
-    return [
-        for_information(f"learn: Adult, AUC at ε = {epsilon:g}, objective perturbation", f"{area:.4f}")
-        for epsilon, area in areas.items()
-    ]
 
 
 def _score(model: object, x: Floats, y: Floats) -> float:

@@ -248,6 +248,8 @@ class Other(BaseEstimator):
         (learn.LogisticRegression(steps=0), CLASSES, {"epsilon": 1}, "steps"),
         (learn.LogisticRegression(clip=-1), CLASSES, {"epsilon": 1}, "clip"),
         (learn.LogisticRegression(batch=0.1), CLASSES, {"epsilon": 1}, "samples"),
+        (learn.LogisticRegression(solver="objective"), CLASSES, {"epsilon": 1}, "share a budget"),
+        (learn.LogisticRegression(solver="magic"), CLASSES, {"rho": 1}, "solver"),
         (learn.LogisticRegression(classes=("a", "b")), CLASSES, {"epsilon": 1}, "another kind"),
         (learn.LogisticRegression(), SQL, {"epsilon": 1}, "not public"),
         (learn.LogisticRegression(), "SELECT dose, age * age AS b FROM visits", {"epsilon": 1}, "classes"),

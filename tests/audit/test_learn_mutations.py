@@ -13,7 +13,7 @@ import pytest
 
 from discreet.audit import canaries, learn_claims
 from discreet.audit.statistics import EPSILON_ALARM, gaussian_lower_bound, guesses_lower_bound
-from discreet.learn import account, fitting, gradient, moments, own, statistics
+from discreet.learn import account, fitting, gradient, moments, objective, own, statistics
 from discreet.learn.encoding import ONE, Rows
 from discreet.learn.gradient import ClippedGradient
 from discreet.model.neighbours import Neighbours
@@ -48,6 +48,17 @@ def test_half_the_noise_in_a_whole_fit(name, monkeypatch):
 def test_half_the_noise_in_one_step(noise, monkeypatch):
     monkeypatch.setattr(account, f"Discrete{noise}", HALF[noise])
     assert "fit" in failed_layers(f"Learning: one step, {noise}")
+
+
+def test_half_the_noise_in_an_objective(monkeypatch):
+    monkeypatch.setattr(objective, "DiscreteGaussian", HalfGaussian)
+    assert "fit" in failed_layers("Learning: objective perturbation")
+
+
+def test_an_objective_with_noise_for_twice_its_budget(monkeypatch):
+    honest = objective.Budget.objective.fget
+    monkeypatch.setattr(objective.Budget, "objective", property(lambda self: 2 * honest(self)))
+    assert "law" in failed_layers("Learning: objective perturbation")
 
 
 def test_a_coordinate_without_noise(monkeypatch):

@@ -26,6 +26,9 @@ from discreet.model.privacy import ConcentratedLoss, PureLoss
 MUCH = {"epsilon": 10**5, "delta": 1e-6, "bounds": (-10, 10)}
 CHECKED = {
     "logistic": learn.LogisticRegression(**MUCH, classes=(0, 1)),
+    "objective": learn.LogisticRegression(
+        epsilon=30, delta=1e-6, bounds=(-10, 10), classes=(0, 1), solver="objective"
+    ),
     "softmax": learn.LogisticRegression(**MUCH, classes=(0, 1, 2)),
     "sampled": learn.LogisticRegression(**MUCH, classes=(0, 1), batch=0.5),
     "hinge": learn.LinearSVC(**MUCH, classes=(0, 1)),
@@ -69,7 +72,7 @@ def table(rows=4000, seed=1):
 
 def some(kind, **settings):
     given = {"epsilon": 2, "delta": 1e-6, "bounds": (0, 10)} | settings
-    if kind not in (learn.LinearRegression, learn.Ridge):
+    if kind not in (learn.LinearRegression, learn.Ridge, learn.LogisticRegression):
         given.pop("solver", None)
     if kind in (learn.LogisticRegression, learn.LinearSVC):
         return kind(**{"classes": (0, 1)} | given)
@@ -90,7 +93,8 @@ KINDS = [
 def test_what_is_asked_for_is_what_is_spent(kind, neighbours):
     x, _, y = table()
     rho = largest_rho(Fraction(2), Fraction(1, 10**6))
-    concentrated = some(kind, neighbours=neighbours).fit(x, y).loss_
+    solver = "descent" if kind is learn.LogisticRegression else "auto"
+    concentrated = some(kind, neighbours=neighbours, solver=solver).fit(x, y).loss_
     assert concentrated == ConcentratedLoss(rho=rho, delta=Fraction(0))
     assert concentrated.epsilon_at(1e-6) <= 2
     pure = some(kind, delta=0, neighbours=neighbours).fit(x, y).loss_

@@ -17,7 +17,7 @@ from discreet.audit.laws import gaussian_law, laplace_law, product_law
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.learn import account as module
 from discreet.learn import sampled
-from discreet.learn.sampled import SampledAccount, _of_one
+from discreet.learn.sampled import SampledAccount, of_one
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss, PureLoss
 from discreet.noise.entropy import SYSTEM
@@ -163,7 +163,7 @@ def test_replacing_a_person_is_within_what_is_said(delta, released):
 
 def test_noise_for_replacing_a_person_is_that_for_half_of_epsilon():
     account = opened([0], epsilon=2, delta=Fraction(1, 1000), neighbours=Neighbours.REPLACE_ONE)
-    own = _of_one(Fraction(2), Fraction(1, 1000), 2)
+    own = of_one(Fraction(2), Fraction(1, 1000), 2, "")
     assert own[0] == 1
     assert account._step == largest_step_rho(*own, RATE, 2)
     assert account._step < opened([0], epsilon=1, delta=Fraction(1, 1000))._step
@@ -173,7 +173,7 @@ def test_noise_for_replacing_a_person_is_that_for_half_of_epsilon():
 def test_removing_and_adding_a_person_together_are_what_was_asked(epsilon):
     """By group privacy as the losses have it, of which all but the roundings is used."""
     delta = Fraction(1, 10**6)
-    half, own = _of_one(epsilon, delta, 2)
+    half, own = of_one(epsilon, delta, 2, "batch=None")
     both = ApproximateLoss(epsilon=half, delta=own).for_group(2)
     assert both.epsilon == epsilon
     assert both.delta == pytest.approx(delta, rel=1e-12)

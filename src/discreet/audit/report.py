@@ -20,6 +20,7 @@ from discreet.audit.divergence import concentration, hockey_stick, max_divergenc
 from discreet.audit.laws import Law
 from discreet.audit.learn_claims import FitCheck, fit_checks, release_claims
 from discreet.audit.local_claims import local_claims, local_decisions
+from discreet.audit.objective_claims import objective_claims
 from discreet.audit.sensitivities import SensitivityCheck, registered_sensitivities
 from discreet.audit.sparse_claims import sparse_claims
 from discreet.audit.statistics import FIT_ALARM, epsilon_lower_bound, fit_probability, telling_event
@@ -63,6 +64,7 @@ def planned_checks(*, thorough: bool = False, only: str = "") -> list[Check]:
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in local_claims()),
         *(Check(name=c.name, run=partial(_check_fit, c)) for c in fit_checks()),
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in release_claims()),
+        *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in objective_claims()),
         *(Check(name=c.name, run=partial(_check_canary, c, thorough)) for c in registered_canaries()),
     ]
     return [check for check in checks if only.lower() in check.name.lower()]

@@ -1,4 +1,4 @@
-"""Classifiers: logistic regression and the support vector machine, by noisy gradient descent."""
+"""Classifiers: logistic regression by objective perturbation or descent, support vectors by descent."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from discreet.learn.base import PrivateModel, in_own_units
-from discreet.learn.declared import declared_classes, places
+from discreet.learn.base import PrivateModel, in_own_units, relation
+from discreet.learn.declared import Scaling, declared_classes, places
 from discreet.learn.encoding import Floats, People
-from discreet.learn.fitting import fit_by_descent
+from discreet.learn.fitting import Linear, fit_by_descent
 from discreet.learn.losses import Logistic, ModelLoss, SmoothedHinge, Softmax
+from discreet.learn.objective import Budget, approximate, fit_by_objective
+from discreet.learn.solvers import logistic_solver
 
 
 class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
@@ -52,11 +54,14 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             penalty=self.penalty,
             intercept=self._intercept(),
         )
+        self._set(found, scaling, classes)
+        self._keep(account, found.count, found.steps)
+
+    def _set(self, found: Linear, scaling: Scaling, classes: NDArray[Any]) -> None:
         own, intercept = in_own_units(found.coefficients, found.intercept, scaling)
         self.classes_ = classes
         self.coef_ = own.T
         self.intercept_ = intercept
-        self._keep(account, found.count, found.steps)
 
     def _loss(self, outputs: int) -> ModelLoss:
         raise NotImplementedError
@@ -83,13 +88,16 @@ class LogisticRegression(_Classifier):
 
     Privacy
         (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
-        each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise
-        (zCDP). With `batch`, each step sees each person with that probability and has noise for that: `loss_`
-        is then pure, or one (ε, δ).
+        each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise.
+        solver="descent" adds it to each step: zCDP; with `batch`, each step sees each person with that
+        probability and has noise for that: `loss_` is then pure, or one (ε, δ). solver="objective" adds noise
+        once, to what is minimised: one (ε, δ), for two classes, one row a person, and an epsilon of at most
+        30. "auto" takes the latter where it can be: from what is declared, never from the data. With a
+        curator, whose budget is of another kind, that is descent.
 
     Accuracy
-        Errors come from the noise, from clipping and from stopping early; all three shrink as epsilon times
-        the number of rows grows. See `discreet.learn.curve`.
+        Errors come from the noise, from clipping, and from stopping early or a ridge; all shrink as epsilon
+        times the number of rows grows. See `discreet.learn.solvers` and `discreet.learn.curve`.
     """
 
     def __init__(
@@ -100,6 +108,7 @@ class LogisticRegression(_Classifier):
         classes: Any = None,
         delta: Any = 0,
         noise: str = "auto",
+        solver: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
         batch: float | None = None,
@@ -113,6 +122,7 @@ class LogisticRegression(_Classifier):
         self.classes = classes
         self.delta = delta
         self.noise = noise
+        self.solver = solver
         self.steps = steps
         self.clip = clip
         self.batch = batch
@@ -120,6 +130,34 @@ class LogisticRegression(_Classifier):
         self.fit_intercept = fit_intercept
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
+
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+        classes, neighbours = declared_classes(self.classes), relation(self.neighbours)
+        solver = logistic_solver(
+            self,
+            width=x.shape[1],
+            outputs=1 if len(classes) == 2 else len(classes),
+            ids=people.ids is not None,
+            shared=hasattr(self, "_total"),
+            neighbours=neighbours,
+        )
+        if solver == "descent":
+            super().learn(x, y, people)
+            return
+        targets, declared = places(y, classes)
+        scaling = self._scaling(x.shape[1])
+        found = fit_by_objective(
+            scaling.apply(x),
+            targets,
+            replace(people, weights=people.weights * declared),
+            Budget.of(self.epsilon, self.delta, neighbours),
+            marks=scaling.marks,
+            penalty=self.penalty,
+            intercept=self._intercept(),
+        )
+        self._set(found, scaling, classes)
+        self.loss_ = approximate(self.epsilon, self.delta)
+        self.rows_, self.n_iter_ = found.count, found.steps
 
     def _loss(self, outputs: int) -> ModelLoss:
         return Logistic() if outputs == 1 else Softmax()

@@ -72,12 +72,9 @@ def fit_by_descent(
     if clip is not None:
         clip = float(within(clip, "clip", Fraction(1, 10**12), Fraction(MOST_CLIP)))
     found = moments(x, people, account, FOR_MOMENTS)
-    known = np.abs(found.means) > SURE * found.deviation
-    means = np.where(known, found.means, 0.0) if intercept else np.zeros(x.shape[1])
-    scale = _scale(found, means, marks)
+    means, scale, length = feature_scales(found, marks, intercept=intercept, constant=INTERCEPT)
     constant = np.full((len(x), 1), INTERCEPT * ONE * intercept)
     values = np.hstack([on_grid(x, means, scale), constant])
-    length = _length(found, means, scale, intercept)
     rows = people.rows(values)
     share = 1 - FOR_MOMENTS
     reach = length * rows.rows_per_person
@@ -105,6 +102,16 @@ def fit_by_descent(
     )
 
 
+def feature_scales(
+    found: Moments, marks: NDArray[np.bool_], *, intercept: bool, constant: float
+) -> tuple[Floats, Floats, float]:
+    """What is taken off each feature, what it is then multiplied with, and how long a row typically is."""
+    known = intercept & (np.abs(found.means) > SURE * found.deviation)
+    means = np.where(known, found.means, 0.0)
+    scale = _scale(found, means, marks)
+    return means, scale, _length(found, means, scale, constant * intercept)
+
+
 def _scale(found: Moments, means: Floats, marks: NDArray[np.bool_]) -> Floats:
     """One over the standard deviation, but less for marks that few rows have.
 
@@ -115,10 +122,10 @@ def _scale(found: Moments, means: Floats, marks: NDArray[np.bool_]) -> Floats:
     return scale
 
 
-def _length(found: Moments, means: Floats, scale: Floats, intercept: bool) -> float:
+def _length(found: Moments, means: Floats, scale: Floats, constant: float) -> float:
     """How long a row typically is once it is scaled."""
     spread = found.variances + (found.means - means) ** 2
-    return float(np.sqrt((spread * scale**2).sum() + (INTERCEPT * intercept) ** 2 + 1e-3))
+    return float(np.sqrt((spread * scale**2).sum() + constant**2 + 1e-3))
 
 
 def _clip(noise: float) -> float:

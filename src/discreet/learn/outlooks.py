@@ -15,7 +15,7 @@ from discreet.learn.account import Account
 from discreet.learn.encoding import NOBODY
 from discreet.learn.fitting import FOR_MOMENTS, INTERCEPT, usual_steps
 from discreet.learn.linear import REGULAR
-from discreet.learn.regressors import solver_of
+from discreet.learn.regressors import LeastSquares, solver_of
 from discreet.model.exact import whole
 
 
@@ -55,7 +55,10 @@ def noise_beside(estimator: Any, account: Account, width: int, count: int) -> fl
     if hasattr(estimator, "network"):
         weights = sum(each.numel() for each in estimator.network.parameters() if each.requires_grad)
         return account.deviation(Fraction(1), float(most)) * sqrt(weights) / count
-    if hasattr(estimator, "solver") and solver_of(estimator.solver, width, estimator.batch) == "statistics":
+    if (
+        isinstance(estimator, LeastSquares)
+        and solver_of(estimator.solver, width, estimator.batch) == "statistics"
+    ):
         length = _norm_of_products(width, account.order)
         deviation = account.deviation(Fraction(1), length * most)
         return REGULAR * deviation * sqrt(width) / (count / 3)

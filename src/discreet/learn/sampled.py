@@ -76,7 +76,7 @@ class SampledAccount(Account):
             total = PureLoss(epsilon=asked.epsilon / self._group)
         else:
             self._delta = positive_delta(delta)
-            own_epsilon, own_delta = _of_one(positive_epsilon(epsilon), self._delta, self._group)
+            own_epsilon, own_delta = of_one(positive_epsilon(epsilon), self._delta, self._group, "batch=None")
             total = ConcentratedLoss(rho=largest_rho(own_epsilon, own_delta), delta=Fraction(0))
             self._epsilon, self.planned = self._group * own_epsilon, times
             everyone = (1 - share) * total.rho
@@ -169,15 +169,18 @@ def _sum(losses: list[Paid]) -> Fraction:
     return sum(map(amount_of, losses), start=Fraction(0))
 
 
-def _of_one(epsilon: Fraction, delta: Fraction, group: int) -> tuple[Fraction, Fraction]:
-    """The (ε, δ) under add/remove that is this (ε, δ) for a group of one or two."""
+def of_one(epsilon: Fraction, delta: Fraction, group: int, instead: str) -> tuple[Fraction, Fraction]:
+    """The (ε, δ) under add/remove that is this (ε, δ) for a group of one or two.
+
+    `instead` is what to write where there is none.
+    """
     if group == 1:
         return epsilon, delta
     half = epsilon / 2
     own = delta / (1 + exp_bounds(half, 40)[1]) if epsilon <= _LARGEST_FOR_TWO else Fraction(0)
     if own < SMALLEST_DELTA:
         raise InvalidInput(
-            "At this epsilon and delta, steps on samples have no account for replacing a person.",
-            remedy='Give neighbours="add_remove", a larger delta, or batch=None.',
+            "At this epsilon and delta, this way to learn has no account for replacing a person.",
+            remedy=f'Give neighbours="add_remove", a larger delta, or {instead}.',
         )
     return half, own
