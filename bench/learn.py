@@ -44,6 +44,8 @@ NUMBERS = {"0": 90, "5": 9999, "16": 99999, "17": 4608, "18": 99999, "30": 6}
 """Age, wage, gains, losses, dividends, size of the employer's staff, and the most that each can be."""
 CATEGORIES = ("1", "4", "7", "8", "9", "10", "12", "20")
 """Class of worker, education, marital status, industry, occupation, race, sex, region."""
+CENSUS_ROWS = {2_000: 8, 20_000: 4, 160_000: 1}
+"""To learn from, and how many fits: nothing was tuned on these."""
 WEEKS, INCOME = "39", "41"
 ADULT_NUMBERS = {
     "age": 84,
@@ -65,7 +67,10 @@ def figures(file: str | None = None) -> list[Figure]:
     if census is None:
         CONSOLE.print("Census income could not be fetched: its figures are left out.")
     else:
-        found += _linear(census) + _logistic(*_features(census), _rich(census), "census income", None)
+        (x, bounds), rich = _features(census), _rich(census)
+        found += _linear(census) + _logistic(x, bounds, rich, "census income", None)
+        for rows, fits in CENSUS_ROWS.items():
+            found += beside_descent(f"census income, {rows:,} rows", x, bounds, rich, rows, fits)
     table = adult(file)
     if table is None:
         CONSOLE.print("Adult could not be fetched: its figures are left out.")
