@@ -56,7 +56,7 @@ from discreet.model.request import ByEpsilon, ByRho, request_of
 from discreet.synth.online.cache import Asked, Cache, encode_readings
 from discreet.synth.online.cached import CachedTable
 from discreet.synth.online.online import Buy, Pay
-from discreet.synth.online.tested import Test
+from discreet.synth.online.tested import TryGuess
 from discreet.synth.release.asked import wanted_of
 from discreet.synth.release.attributes import Bins, attributes_of
 from discreet.synth.release.explain import SynthesisExplanation, explain_synthesis
@@ -308,7 +308,7 @@ class Curator:
 
     def _ask_cache(self, sql: str, plan: Plan, cache: Cache, asked: Asked) -> Answer:
         paid: list[Receipt] = []
-        if isinstance(asked.step, Test):
+        if isinstance(asked.step, TryGuess):
             asked = self._tested(sql, plan, cache, asked, paid)
         if isinstance(asked.step, Pay | Buy):
             paid.append(self._paid(sql, cache, asked, asked.step))
@@ -329,7 +329,7 @@ class Curator:
             if now is None:
                 return asked.failed()
             asked = now[1]
-            if not isinstance(asked.step, Test):
+            if not isinstance(asked.step, TryGuess):
                 return asked
             check_cap(asked.step.loss, self.dataset)
             narrowed = cache.table.narrowed(asked.step)

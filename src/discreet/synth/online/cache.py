@@ -36,7 +36,7 @@ from discreet.synth.online.passed import Passed, digest_of
 from discreet.synth.online.question import Question
 from discreet.synth.online.readings import Price, Reading
 from discreet.synth.online.stored import as_text, from_text
-from discreet.synth.online.tested import Test, Tester
+from discreet.synth.online.tested import Guesses, TryGuess
 
 NOTE = "Follows from noisy counts of the whole table, which other answers share."
 PASSED_NOTE = "Guessed from noisy counts of the whole table; a private test found it near enough."
@@ -53,7 +53,7 @@ class Asked:
 
     count: Count
     question: Question
-    step: Step | Test
+    step: Step | TryGuess
     key: str
     """Of the reading that it takes, if it takes one, or if its test fails."""
     within: Fraction
@@ -68,7 +68,7 @@ class Asked:
 
     def failed(self) -> "Asked":
         """The same after a test that failed: it is paid for, with the misses that the test left to it."""
-        if not isinstance(self.step, Test):
+        if not isinstance(self.step, TryGuess):
             raise TypeError("Only a test fails.")
         return replace(self, step=self.step.otherwise, confidence=self.step.paid_confidence)
 
@@ -136,7 +136,7 @@ class Cache:
                 guess=guess,
             )
 
-    def begin(self, test: Test, *, question: str, analyst: str) -> tuple[Receipt, ...]:
+    def begin(self, test: TryGuess, *, question: str, analyst: str) -> tuple[Receipt, ...]:
         """A run for a test that needs one, charged and claimed; nothing if one is under way."""
         if test.run is None:
             return ()
@@ -156,7 +156,7 @@ class Cache:
     def test(self, asked: Asked, exact: int, *, question: str, analyst: str) -> Asked:
         """What the question takes after its test: nothing if it passed, which is stored; else a payment."""
         test = asked.step
-        if not isinstance(test, Test):
+        if not isinstance(test, TryGuess):
             raise TypeError("Only a test is tested.")
         with self._lock:
             if not self._known.tester.passes(test, exact):
@@ -216,7 +216,7 @@ class Cache:
             notes=self._notes(note),
         )
 
-    def explained(self, found: Explanation, step: Step | Test, balance: Balance) -> Explanation:
+    def explained(self, found: Explanation, step: Step | TryGuess, balance: Balance) -> Explanation:
         """What the cache makes of a question that was explained without it: its price, and its way."""
         dataset = self.table.dataset
         return priced(
@@ -229,18 +229,18 @@ class Cache:
             reach=step.reach,
         )
 
-    def _way(self, step: Step | Test) -> str:
+    def _way(self, step: Step | TryGuess) -> str:
         """How a question will be answered, in words."""
         names = " and ".join(self.table.attributes[i].name for i in getattr(step, "attributes", ()))
         match step:
             case FromCache():
                 return "It follows from what was paid for before: free."
-            case Test(run=None):
+            case TryGuess(run=None):
                 return (
                     "Free if a guess passes a test, which is paid for already;"
                     f" if not, {charge_text(step.otherwise.loss)} is paid."
                 )
-            case Test(run=price) if price is not None:
+            case TryGuess(run=price) if price is not None:
                 return (
                     f"A guess is tested: {charge_text(price)}, which later questions share;"
                     f" if it fails, {charge_text(step.otherwise.loss)} more is paid."
@@ -307,7 +307,7 @@ class _Known:
         self.version, self.seen, self.digest, self.runs = version, 0, b"", 0
         self.receipt: Receipt | None = None
         self.online = Online(table.domain, table.pricing())
-        self.tester = Tester(table.domain, table.pricing())
+        self.tester = Guesses(table.domain, table.pricing())
         self._passed: dict[str, list[tuple[Receipt, Passed]]] = {}
 
     def learn(self, key: str, receipt: Receipt, stored: bytes) -> None:

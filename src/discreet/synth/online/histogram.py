@@ -62,14 +62,18 @@ class Histogram:
         if self._weights is None:
             self._weights = np.full(self._domain.cells, 1 / self._domain.cells)
         if self._news:
-            told = [each for each in map(self._taken_in, self._news) if each is not None]
+            self._fitted.extend(each for each in map(self._taken_in, self._news) if each is not None)
             self._news.clear()
-            self._fitted.extend(told)
-            again = max(len(told), _FEWEST, _WORK // self._domain.cells)
-            for each in reversed(self._fitted[-again:]):
+            for each in self._chosen(max(_FEWEST, _WORK // self._domain.cells)):
                 self._fit(self._weights, each, people)
             self._weights /= self._weights.sum()
         return self._weights
+
+    def _chosen(self, most: int) -> list[_Fitted]:
+        """Tables before questions, and new before old; of these, the ones with the least noise come last."""
+        newest = self._fitted[::-1]
+        newest.sort(key=lambda each: isinstance(each.term.marginal, Halves))
+        return sorted(newest[:most], key=lambda each: -each.variance)
 
     def _taken_in(self, reading: Reading) -> _Fitted | None:
         """None for the number of all people, which the weights do not hold."""

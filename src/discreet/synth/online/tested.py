@@ -39,6 +39,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from math import pi, sqrt
 
 from discreet.errors import InvalidInput
 from discreet.model.exact import Number, confidence_level
@@ -60,14 +61,14 @@ RENT = Fraction(3, 2)
 """So much of a run's price is paid before it is started."""
 MOST_DEARER = Fraction(7, 5)
 """What is paid after a failed test, to what would be without one."""
-CLOSE = 0.2
-"""Root mean square of guesses, by the error asked for, up to which a run is started."""
-_RECORD, _LEAST_RECORD = 64, 16
-_FAR = 9.0  # squares count up to this, so that one guess does not decide
+CLOSE = 1.1
+"""How far guesses were from released counts, by what the noise of these makes likely, for a run to start."""
+_RECORD, _LEAST_RECORD = 64, 48
+_FAR = 3.0  # errors count up to this, so that one guess does not decide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Test:
+class TryGuess:
     """A guess that is to be compared with the data; and what is paid if it is too far off."""
 
     guess: int
@@ -106,10 +107,10 @@ class _Own:
     passable: Fraction = Fraction(0)
     """For questions whose guess would have passed, since the last run began."""
     record: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_RECORD))
-    """Squares of released count less guess, and their variance, by the square of the error."""
+    """How far a released count was from its guess, and how far noise alone would be on average."""
 
 
-class Tester:
+class Guesses:
     """Guesses from what is known of one version of the data, and the run of this process."""
 
     def __init__(self, domain: Domain, pricing: Pricing) -> None:
@@ -147,7 +148,7 @@ class Tester:
         within: Fraction,
         confidence: Fraction,
         most: Fraction,
-    ) -> Test | None:
+    ) -> TryGuess | None:
         """A test, if one is under way or worth its price; None if the question is to be paid at once."""
         half = _half(confidence)
         error, own = int(within * self._pricing.unit), self._own
@@ -166,7 +167,7 @@ class Tester:
         dearer = amount_of(otherwise.loss) > MOST_DEARER * amount_of(step.loss)
         if dearer or amount_of(loss) > most:
             return None
-        return Test(
+        return TryGuess(
             guess=round(guess * self._pricing.unit),
             threshold=error - off,
             within=error,
@@ -178,14 +179,14 @@ class Tester:
             reach=error / self._pricing.unit,
         )
 
-    def begin(self, test: Test) -> None:
+    def begin(self, test: TryGuess) -> None:
         """A run of its own, once it was charged."""
         own = self._own
         own.mechanism, own.run = test.mechanism, test.mechanism.start(0)
         own.price = amount_of(self._price(test.mechanism))
         own.saved = own.passable = Fraction(0)
 
-    def passes(self, test: Test, exact: int) -> bool:
+    def passes(self, test: TryGuess, exact: int) -> bool:
         """Whether the guess is near the exact count, in 1/unit of a person. If not, the run is over."""
         own = self._own
         if own.run is None or own.mechanism != test.mechanism:
@@ -208,8 +209,9 @@ class Tester:
             return
         (reading,) = readings
         off, error = abs(float(reading.counts[0]) / self._pricing.unit - guess), float(within)
-        variance = self._pricing.spread(reading.noise).variance
-        own.record.append((min(_FAR, (off / error) ** 2), variance / error**2))
+        deviation = sqrt(self._pricing.spread(reading.noise).variance)
+        usual = deviation * sqrt(2 / pi if self._pricing.concentrated else 1 / 2)
+        own.record.append((min(_FAR, off / error), usual / error))
         if off <= SHARE * within:
             own.passable += amount
 
@@ -225,9 +227,8 @@ class Tester:
             return None
         if own.passable < RENT * amount_of(self._price(mechanism)) * 2**own.lost:
             return None
-        squares, variances = zip(*own.record, strict=True)
-        close = (sum(squares) - sum(variances)) / len(own.record) <= CLOSE**2
-        return mechanism if close else None
+        found, usual = map(sum, zip(*own.record, strict=True))
+        return mechanism if found <= CLOSE * usual else None
 
     def _mechanism(self, error: int, confidence: Fraction) -> AboveThreshold | None:
         """Of a run that would be started for this error; None if it is too small."""
