@@ -13,7 +13,7 @@ from discreet.errors import InvalidInput
 from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import Domain
-from discreet.synth.online.histogram import MOST_RECORDS
+from discreet.synth.online.histogram import MOST_RECORDS, Histogram
 from discreet.synth.online.online import Buy, FromCache, Online, Pay
 from discreet.synth.online.question import Question
 from discreet.synth.online.readings import Pricing
@@ -144,16 +144,16 @@ def test_no_neighbour_is_told_apart_by_more_than_the_price():
 @BOTH
 @pytest.mark.parametrize("unit", [1, 16])
 def test_a_guess_that_is_too_far_off_hardly_ever_passes(pricing, unit):
-    """In 2.5 % of runs at most: of 4,000, 160 with a probability below 10⁻⁶ (six deviations of 9.9)."""
+    """In 2.5 % of runs at most: of 2,000, 94 with a probability below 10⁻⁸ (Chernoff)."""
     online, tester = ready(pricing_of(concentrated=pricing.concentrated, unit=unit))
     test = decided(online, tester)
     for side in (-1, 1):
         passed = 0
-        for _ in range(4000):
+        for _ in range(2000):
             tester.begin(test)
             passed += tester.passes(test, test.guess + side * (100 * unit + 1))
-        assert passed <= 160
-        assert passed >= 30  # and it is not far too careful
+        assert passed <= 94
+        assert passed >= 10  # and it is not far too careful
 
 
 @BOTH
@@ -319,14 +319,15 @@ def independent(people=20_000):
     return np.round(people * np.einsum("a,b,c,d->abcd", *shares)).astype(np.int64)
 
 
-def some_ranges(count, seed=1):
+def some_ranges(count, seed=1, *, first=ERROR):
+    """Questions and their errors: the columns one by one, and then ranges of all four."""
     chance = np.random.default_rng(seed)
-    yield Question.where(WIDE, {})
-    for attribute in range(4):
-        yield from (Question.where(WIDE, {attribute: range(end)}) for end in range(1, WIDE.sizes[attribute]))
+    yield Question.where(WIDE, {}), first
+    for attribute, size in enumerate(WIDE.sizes):
+        yield from ((Question.where(WIDE, {attribute: range(end)}), first) for end in range(1, size))
     for _ in range(count):
         ends = {a: sorted(chance.integers(0, size, 2)) for a, size in enumerate(WIDE.sizes)}
-        yield Question.where(WIDE, {a: range(low, high + 1) for a, (low, high) in ends.items()})
+        yield Question.where(WIDE, {a: range(low, high + 1) for a, (low, high) in ends.items()}), ERROR
 
 
 @dataclass
@@ -344,8 +345,9 @@ class Spent:
 def stream(pricing, questions, *, restart=10**9, wrong=False, tested=True):
     """At no moment more than three times what paying each costs. If wrong, every test fails."""
     counts, online, tester = independent(), Online(WIDE, pricing), Guesses(WIDE, pricing)
-    found, told = Spent(), {"within": ERROR, "confidence": CONFIDENCE}
-    for i, question in enumerate(questions):
+    found = Spent()
+    for i, (question, within) in enumerate(questions):
+        told = {"within": within, "confidence": CONFIDENCE}
         if i % restart == restart - 1:
             tester = restarted(tester, pricing)
         table = np.asarray(counts.sum(axis=tuple(a for a in range(4) if a not in question.attributes)))
@@ -353,7 +355,7 @@ def stream(pricing, questions, *, restart=10**9, wrong=False, tested=True):
         found.each += amount(Online(WIDE, pricing).decide(EVERYONE, **told).loss)
         step, guess, test = online.decide(question, **told), None, None
         if tested and not isinstance(step, FromCache):
-            guess = tester.guess(question, online, ERROR, CONFIDENCE)
+            guess = tester.guess(question, online, within, CONFIDENCE)
             test = tester.decide(question, online, step, guess=guess, **told, most=MOST)
         if test is not None:
             if test.run is not None:
@@ -361,7 +363,7 @@ def stream(pricing, questions, *, restart=10**9, wrong=False, tested=True):
                 tester.begin(test)
             if tester.passes(test, 10**9 if wrong else exact):
                 found.passed += 1
-                found.misses.append(abs(test.guess - exact) > ERROR)
+                found.misses.append(abs(test.guess - exact) > within)
                 continue
             step = test.otherwise
         if isinstance(step, Pay | Buy):
@@ -369,8 +371,8 @@ def stream(pricing, questions, *, restart=10**9, wrong=False, tested=True):
             readings = step.measure(table if isinstance(step, Buy) else exact)
             online.learn(*readings)
             tester.learn(readings)
-            tester.paid(step, readings, guess, ERROR)
-        found.misses.append(abs(online.answer(question).value - exact) > ERROR)
+            tester.paid(step, readings, guess, within)
+        found.misses.append(abs(online.answer(question).value - exact) > within)
         assert found.all <= 3 * found.each
     return found
 
@@ -382,12 +384,29 @@ def restarted(tester, pricing):
     return new
 
 
-def test_many_guesses_pass_for_one_price_and_hold():
-    """Misses are at most 5 %; the tests of a run share a noise, so 20 % are allowed for.
+@pytest.fixture
+def near(monkeypatch):
+    """Guesses that are off by a tenth of the error, and few of them needed for a run."""
+    counts = independent()
 
-    Over 20 streams it cost 40 to 60 % of what it does without tests, and 250 or more of 500 passed.
+    def guess(_, question, __):
+        others = tuple(a for a in range(4) if a not in question.attributes)
+        return float(question.count(np.asarray(counts.sum(axis=others)))) + 20
+
+    monkeypatch.setattr(Histogram, "guess", guess)
+    monkeypatch.setattr("discreet.synth.online.tested.CLOSE", 100.0)
+    monkeypatch.setattr("discreet.synth.online.tested._LEAST_RECORD", 1)
+
+
+@pytest.mark.usefixtures("near")
+def test_many_guesses_pass_for_one_price_and_hold(monkeypatch):
+    """Misses are at most 5 %; answers share noise, so 20 % are allowed for.
+
+    A test fails with probability 10⁻³ or so, unless the secret is far off (once in a thousand runs); that
+    not even 50 pass would take several such runs one after the other.
     """
-    plain, found = (stream(LAPLACE, some_ranges(500), tested=tested) for tested in (False, True))
+    monkeypatch.setattr("discreet.synth.online.tested.RENT", Fraction(1, 4))
+    plain, found = (stream(LAPLACE, some_ranges(200), tested=tested) for tested in (False, True))
     assert found.runs >= 1
     assert found.passed > 50
     assert np.mean(found.misses) <= 0.2
@@ -395,13 +414,13 @@ def test_many_guesses_pass_for_one_price_and_hold():
 
 
 @BOTH
-@pytest.mark.parametrize("restart", [10**9, 100, 30, 1])
-def test_it_never_costs_more_than_three_times_what_paying_each_does(pricing, restart, monkeypatch):
-    """Every test fails, and runs are started as often as they may, also by processes that soon end."""
-    monkeypatch.setattr("discreet.synth.online.tested.CLOSE", 100.0)
-    found = stream(pricing, some_ranges(200), restart=restart, wrong=True)
+@pytest.mark.usefixtures("near")
+@pytest.mark.parametrize("restart", [10**9, 60, 1])
+def test_it_never_costs_more_than_three_times_what_paying_each_does(pricing, restart):
+    """Guesses look good and every test fails; processes come and go."""
+    found = stream(pricing, some_ranges(150), restart=restart, wrong=True)
     assert found.passed == 0
-    assert found.runs >= 1 or pricing.concentrated or restart <= 30
+    assert found.runs >= 1 or pricing.concentrated or restart <= 60
 
 
 def test_a_process_that_is_started_for_every_question_starts_no_run():

@@ -24,7 +24,8 @@ MOST_RECORDS = 2**22
 """A larger domain has no histogram."""
 _WORK = 2**22  # weights that are moved each time something new was read
 _FEWEST = 4  # readings that are fitted again then
-_CLOSER = 64  # readings are met closer than noise alone would: weights that are alike are a poor guess
+_CLOSER = 64  # tables are met closer than noise alone would: weights that are alike are a poor guess
+_CLOSER_QUESTION = 8  # so are questions, but a number by itself is more noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +111,8 @@ class Histogram:
             counts = np.array([people - counts[0], counts[0]])
         shares = table(weights, self._domain, term.marginal)
         likely = np.clip(counts, -people, 2 * people)  # what is beyond is noise
-        loose = min(fitted.variance, people) / _CLOSER
+        closer = _CLOSER_QUESTION if isinstance(term.marginal, Halves) else _CLOSER
+        loose = min(fitted.variance, people) / closer
         change = best_change(shares * people, term.exponents, likely, loose)
         change[shares <= 0] = 0
         term.exponents += change

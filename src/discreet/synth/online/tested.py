@@ -25,12 +25,12 @@ Accuracy
 
 Budget
     A run is started once questions that this process paid for, and whose guess would have passed by the
-    count that was released, have cost at least 3/2 of it since the last one; twice as much after a run that
-    saved less than it cost, four times after two, and so on; and only if the guesses were close on average.
-    Each payment is counted by the process that made it alone. So all runs cost at most 2/3 of what paying
-    each question does. What is paid after a failed test is dearer by at most 2/5, once a run, and a run
-    costs more than twice the question: at most 1/5 of the runs. Tables at most double payments (`online`).
-    Together: 2 + 2 · 1/5 · 2/3 + 2/3 < 3 times what paying each does.
+    count that was released, have cost twice as much since the last one; four times after a run that saved
+    less than it cost, eight times after two, and so on; and only if guesses were close on average. Each
+    payment is counted by the process that made it alone. So all runs cost at most half of what is paid for
+    single questions. What is paid after a failed test is dearer by at most 2/5, once a run, and a run costs
+    more than twice the question: that is at most 1/5 of the runs. Tables at most double all this (`online`).
+    Together, by what paying each question costs: 2 · (1 + 1/5 · 1/2) + 1/2 < 3 times as much.
 """
 
 import os
@@ -57,8 +57,8 @@ SHARE = Fraction(3, 4)
 """Of the error, that the threshold of a new run takes; the noise of its tests has the rest."""
 LEAST_SHARE = Fraction(1, 2)
 """A question of which a run leaves less to the threshold is not tested."""
-RENT = Fraction(3, 2)
-"""So much of a run's price is paid before it is started."""
+RENT = Fraction(2)
+"""So many times a run's price is paid before it is started."""
 MOST_DEARER = Fraction(7, 5)
 """What is paid after a failed test, to what would be without one."""
 CLOSE = 1.1
