@@ -79,7 +79,7 @@ def ready(curator):
 def may_start(tester):
     own = tester._own
     own.paid = own.passable = Fraction(10**6)
-    own.record.extend([(0.1, 0.1)] * 48)
+    own.record.extend([(50.0, 0.1, 0.1)] * 64)
     return own
 
 

@@ -45,20 +45,16 @@ def amount(loss):
     return getattr(loss, "rho", None) or loss.epsilon
 
 
-def ready(pricing, domain=DOMAIN):
+def ready(pricing, domain=DOMAIN, *, error=100.0):
     """A tester that may start a run: it paid much for questions whose guess was right."""
     online, tester = Online(domain, pricing), Guesses(domain, pricing)
     everyone = Question.where(domain, {})
     step = online.decide(everyone, within=WITHIN, confidence=CONFIDENCE)
     online.learn(*step.measure(1000 * pricing.unit))
-    may_start(tester)
-    return online, tester
-
-
-def may_start(tester):
     own = tester._own
     own.paid = own.passable = Fraction(10**6)
-    own.record.extend([(0.1, 0.1)] * 48)
+    own.record.extend([(error, 0.1, 0.1)] * 64)
+    return online, tester
 
 
 def decided(
@@ -128,7 +124,7 @@ def test_the_law_of_a_run_is_that_of_sparse_vector(guess):
 
 def test_no_neighbour_is_told_apart_by_more_than_the_price():
     """The exact law of transcripts of distances that one person moves, each up or down: no false alarm."""
-    test = decided(*ready(LAPLACE), within=Fraction(8), confidence=Fraction(9, 10))
+    test = decided(*ready(LAPLACE, error=8.0), within=Fraction(8), confidence=Fraction(9, 10))
     epsilon = float(amount(test.run))
     distances = [1, 4, 7]
     here = transcript_law(test.mechanism, [d - test.threshold for d in distances])
@@ -248,10 +244,15 @@ def test_a_run_that_saved_nothing_makes_the_next_dearer_and_one_that_did_does_no
 
 def test_guesses_that_were_far_off_start_nothing():
     online, tester = ready(LAPLACE)
-    tester._own.record.extend([(0.32, 0.3)] * 64)
+    tester._own.record.extend([(100.0, 0.32, 0.3)] * 64)
     assert decided(online, tester) is not None
-    tester._own.record.extend([(0.34, 0.3)] * 64)
+    tester._own.record.extend([(100.0, 0.34, 0.3)] * 64)
     assert decided(online, tester) is None
+
+
+def test_guesses_for_another_error_say_nothing():
+    for error, alike in ((49.0, False), (51.0, True), (199.0, True), (201.0, False)):
+        assert (decided(*ready(LAPLACE, error=error)) is not None) == alike
 
 
 def test_how_close_guesses_were_is_judged_by_the_noise():
@@ -262,7 +263,7 @@ def test_how_close_guesses_were_is_judged_by_the_noise():
         found = []
         for _ in range(4000):
             tester.paid(step, step.measure(0), 0.0, WITHIN)
-            found.append(tester._own.record[-1])
+            found.append(tester._own.record[-1][1:])
         off, usual = np.array(found).sum(axis=0)
         assert off == pytest.approx(usual, rel=0.1)
 
@@ -300,7 +301,7 @@ def test_there_is_no_guess_without_people_or_with_too_many_records():
 
 @pytest.mark.parametrize("within", [1, 2, 3, 5])
 def test_an_error_of_a_few_people_is_no_trouble(within):
-    online, tester = ready(LAPLACE)
+    online, tester = ready(LAPLACE, error=float(within))
     found = decided(online, tester, within=Fraction(within))
     if found is not None:
         assert 0 <= found.threshold <= within

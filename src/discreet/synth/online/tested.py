@@ -63,7 +63,8 @@ MOST_DEARER = Fraction(7, 5)
 """What is paid after a failed test, to what would be without one."""
 CLOSE = 1.1
 """How far guesses were from released counts, by what the noise of these makes likely, for a run to start."""
-_RECORD, _LEAST_RECORD = 64, 48
+_RECORD, _LEAST_RECORD = 64, 32
+_ALIKE = 2  # errors up to so many times as large, or as small, are compared
 _FAR = 3.0  # errors count up to this, so that one guess does not decide
 
 
@@ -106,8 +107,8 @@ class _Own:
     """In all."""
     passable: Fraction = Fraction(0)
     """For questions whose guess would have passed, since the last run began."""
-    record: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_RECORD))
-    """How far a released count was from its guess, and how far noise alone would be on average."""
+    record: deque[tuple[float, float, float]] = field(default_factory=lambda: deque(maxlen=_RECORD))
+    """The error asked for; by it, how far a released count was from its guess, and is by noise on average."""
 
 
 class Guesses:
@@ -211,7 +212,7 @@ class Guesses:
         off, error = abs(float(reading.counts[0]) / self._pricing.unit - guess), float(within)
         deviation = sqrt(self._pricing.spread(reading.noise).variance)
         usual = deviation * sqrt(2 / pi if self._pricing.concentrated else 1 / 2)
-        own.record.append((min(_FAR, off / error), usual / error))
+        own.record.append((error, min(_FAR, off / error), usual / error))
         if off <= SHARE * within:
             own.passable += amount
 
@@ -223,11 +224,13 @@ class Guesses:
 
     def _worth_starting(self, error: int, confidence: Fraction) -> AboveThreshold | None:
         own, mechanism = self._own, self._mechanism(error, confidence)
-        if mechanism is None or len(own.record) < _LEAST_RECORD:
+        people = error / self._pricing.unit
+        alike = [told for at, *told in own.record if people <= _ALIKE * at and at <= _ALIKE * people]
+        if mechanism is None or len(alike) < _LEAST_RECORD:
             return None
         if own.passable < RENT * amount_of(self._price(mechanism)) * 2**own.lost:
             return None
-        found, usual = map(sum, zip(*own.record, strict=True))
+        found, usual = map(sum, zip(*alike, strict=True))
         return mechanism if found <= CLOSE * usual else None
 
     def _mechanism(self, error: int, confidence: Fraction) -> AboveThreshold | None:
