@@ -3,12 +3,14 @@
 from fractions import Fraction
 
 import duckdb
+import numpy as np
 import pytest
 
 from discreet.apps.session import open_curator
 from discreet.errors import BudgetExceeded, EngineFailed, PolicyError
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.synth.online.cache import Cache, decode_readings, encode_readings
+from discreet.synth.online.online import Online
 
 POLICY = """
 [dataset]
@@ -340,6 +342,28 @@ def test_readings_are_stored_as_they_are(folder):
     _, stored = curator._ledger.stored_answer("clinic", entry.key)
     domain = curator._caches["visits"].table.domain
     assert encode_readings(decode_readings(stored, domain)) == stored
+
+
+def test_what_was_guessed_and_paid_starts_a_run_in_the_end(folder, monkeypatch):
+    """No help but a low rent, and that no table is bought, which would answer everything here."""
+    monkeypatch.setattr(Online, "_buy", lambda *_: None)
+    monkeypatch.setattr("discreet.synth.online.tested.RENT", Fraction(1, 100))
+    monkeypatch.setattr("discreet.synth.online.tested.CLOSE", 100.0)
+    monkeypatch.setattr("discreet.synth.online.tested._LEAST_RECORD", 2)
+    curator = curator_of(folder, delta=0, epsilon=1000)
+    curator.ask("SELECT count(*) FROM visits", within=WITHIN)
+    ways = []
+    chance = np.random.default_rng(1)
+    for _ in range(60):
+        ages = ", ".join(map(str, sorted(chance.choice(10, 4, replace=False))))
+        sql = f"SELECT count(*) FROM visits WHERE age IN ({ages}) AND ward IN ('north', 'west')"
+        found = curator.explain(sql, within=WITHIN)
+        ways.append(found.way)
+        before = curator.budget().spent.epsilon
+        curator.ask(sql, within=WITHIN)
+        assert curator.budget().spent.epsilon - before <= found.loss.epsilon + Fraction(1, 10**12)
+    assert any("tested" in way for way in ways)
+    curator._ledger.verify()
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,8 @@ from discreet.model.receipt import Receipt
 from discreet.model.request import ByEpsilon, ByRho, request_of
 from discreet.synth.online.cache import Asked, Cache, encode_readings
 from discreet.synth.online.cached import CachedTable
-from discreet.synth.online.online import FromCache
+from discreet.synth.online.online import Buy, Pay
+from discreet.synth.online.tested import TryGuess
 from discreet.synth.release.asked import wanted_of
 from discreet.synth.release.attributes import Bins, attributes_of
 from discreet.synth.release.explain import SynthesisExplanation, explain_synthesis
@@ -306,27 +307,52 @@ class Curator:
         return None if asked is None else (cache, asked)
 
     def _ask_cache(self, sql: str, plan: Plan, cache: Cache, asked: Asked) -> Answer:
-        step, receipt = asked.step, None
-        if not isinstance(step, FromCache):
-            check_cap(step.loss, self.dataset)
-            narrowed = cache.table.narrowed(step)
-            statements = emit_sql(narrowed, self._engine.relations, self._dialect)
-            self._prepare(statements)
-            receipt = self._ledger.charge(
-                self.dataset.name, analyst=self.analyst, question=sql, key=asked.key, loss=step.loss
-            )
-            readings = narrowed.measured(step, self._exact(statements))
-            self._ledger.store_answer(receipt, encode_readings(readings))
-        last, released = cache.answer(asked, plan.request)
-        shown = receipt or last
+        paid: list[Receipt] = []
+        if isinstance(asked.step, TryGuess):
+            asked = self._tested(sql, plan, cache, asked, paid)
+        if isinstance(asked.step, Pay | Buy):
+            paid.append(self._paid(sql, cache, asked, asked.step))
+        last, released = cache.answer(asked)
         return Answer(
             released=released,
-            charged=shown.charged,
+            charged=cache.charged(paid) if paid else last.charged,
             left=self.budget().left,
-            receipt=shown,
+            receipt=paid[-1] if paid else last,
             repeated=False,
-            cached=receipt is None,
+            cached=not paid,
         )
+
+    def _tested(self, sql: str, plan: Plan, cache: Cache, asked: Asked, paid: list[Receipt]) -> Asked:
+        """What a question takes after its test. A run that it starts is among what is paid."""
+        with cache.testing:
+            now = self._asked_of_cache(plan)  # the run that was under way may be over
+            if now is None:
+                return asked.failed()
+            asked = now[1]
+            if not isinstance(asked.step, TryGuess):
+                return asked
+            check_cap(asked.step.loss, self.dataset)
+            narrowed = cache.table.narrowed(asked.step)
+            statements = emit_sql(narrowed, self._engine.relations, self._dialect)
+            self._prepare(statements)
+            paid += cache.begin(asked.step, question=sql, analyst=self.analyst)
+            exact = narrowed.exact(asked.step, asked.question, self._exact(statements))
+            return cache.test(asked, exact, question=sql, analyst=self.analyst)
+
+    def _paid(self, sql: str, cache: Cache, asked: Asked, step: Pay | Buy) -> Receipt:
+        """The reading that a question takes, charged, read, noised and kept."""
+        check_cap(step.loss, self.dataset)
+        narrowed = cache.table.narrowed(step)
+        statements = emit_sql(narrowed, self._engine.relations, self._dialect)
+        self._prepare(statements)
+        receipt = self._ledger.charge(
+            self.dataset.name, analyst=self.analyst, question=sql, key=asked.key, loss=step.loss
+        )
+        readings = narrowed.measured(step, self._exact(statements))
+        encoded = encode_readings(readings)
+        if self._ledger.store_answer(receipt, encoded) == encoded:
+            cache.paid(asked, readings)  # and not what another process stored first
+        return receipt
 
     def _price_of_rows(self, epsilon: Number | None, rho: Number | None) -> Charge:
         """What is paid for something that is learnt from rows, all of it in noise and nothing in δ."""

@@ -36,7 +36,7 @@ from discreet.errors import InvalidInput
 from discreet.model.exact import Number, confidence_level
 from discreet.model.exact import within as in_range
 from discreet.model.interval import Interval
-from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
+from discreet.model.privacy import amount_of
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.tails import largest
 from discreet.synth.domain import Domain
@@ -216,6 +216,11 @@ class Online:
             )
         return Estimate(value=float(found.values[0]), spread=found.spread)
 
+    def people(self) -> float | None:
+        """How many there are, if what was read so far determines it."""
+        everyone = Question.where(self.domain, {})
+        return self.answer(everyone).value if self._spread(everyone, self._energy(everyone)) else None
+
     def _learn_single(self, question: Question, new: Known) -> None:
         old = self._singles.get(question.key)
         self._singles[question.key] = old.joined(new) if old else new
@@ -302,15 +307,9 @@ class Online:
             attributes=question.attributes,
             shape=shape,
             tables=tables,
-            loss=self._sum([self.pricing.loss(noise, table=True) for _, noise in tables]),
+            loss=self.pricing.sum([self.pricing.loss(noise, table=True) for _, noise in tables]),
             reach=found.reach(miss),
         )
-
-    def _sum(self, losses: list[Price]) -> Price:
-        total = sum((amount_of(loss) for loss in losses), Fraction(0))
-        if self.pricing.concentrated:
-            return ConcentratedLoss(rho=total, delta=Fraction(0))
-        return PureLoss(epsilon=total)
 
 
 def _least(parts: Floats, enough: Callable[[Floats], bool]) -> Floats:

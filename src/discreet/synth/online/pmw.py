@@ -17,7 +17,7 @@ Accuracy
     Larger rates need fewer updates in practice, and have no such bound.
 
 A run's noisy threshold is secret and lives in memory alone: a process that ends pays for a new run. For a
-curator that must survive that, and for the price of many questions, see `online`.
+curator that must survive that, and for the price of many questions, see `online` and `tested`.
 """
 
 from collections.abc import Callable
@@ -36,10 +36,9 @@ from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.tails import largest
 from discreet.synth.domain import Domain
+from discreet.synth.online.histogram import MOST_RECORDS
 from discreet.synth.online.question import Question
 from discreet.synth.records import Floats
-
-MOST_RECORDS = 2**22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

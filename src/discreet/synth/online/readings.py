@@ -5,7 +5,9 @@ number of equal draws, which is widest, in standard deviations, for few of them 
 the grid is added for the lattice.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import log, sqrt
 from statistics import NormalDist
 from typing import TypeAlias
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
 from discreet.model.exact import Number, confidence_level, positive_count, round_down
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
@@ -67,6 +69,12 @@ class Pricing:
 
     def loss(self, noise: Noise, *, table: bool) -> Price:
         return noise.loss(self.table if table else self.single)
+
+    def sum(self, losses: Sequence[Price]) -> Price:
+        total = sum((amount_of(loss) for loss in losses), Fraction(0))
+        if self.concentrated:
+            return ConcentratedLoss(rho=total, delta=Fraction(0))
+        return PureLoss(epsilon=total)
 
     def spread(self, noise: Noise) -> "Spread":
         """Of one draw."""
