@@ -124,6 +124,24 @@ def test_what_is_given_back_was_tried():
         tried.clear()
 
 
+def test_noise_that_hardly_matters_is_not_searched_for_long():
+    """Where even an eighth of what is enough would do, as with fewer people than δ allows for."""
+    tried = []
+
+    def cost(sigma):
+        tried.append(sigma)
+        return 0.0
+
+    assert sampled_steps._least(cost, 1.0, 40.0) == pytest.approx(5.0)
+    assert len(tried) <= 6
+
+
+def test_rates_next_to_1_are_nearly_everyone():
+    """Also one that is 1 as a float."""
+    nearly = largest_step_rho(1, 1e-5, 1 - Fraction(1, 10**20), 30)
+    assert nearly == pytest.approx(largest_step_rho(1, 1e-5, 1 - Fraction(1, 10**9), 30), rel=0.01)
+
+
 @pytest.mark.parametrize(
     "bad",
     [(0, 1e-5, 0.1, 5), (1, 0, 0.1, 5), (1, 1e-5, 1, 5), (1, 1e-5, 0.1, 0), (1, 1e-5, 0.1, MOST_STEPS + 1)],
