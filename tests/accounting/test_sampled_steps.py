@@ -151,6 +151,12 @@ def test_where_distributions_cannot_tell_divergences_do(case):
     assert largest_step_rho(*case) == renyi_step_rho(*case)
 
 
+def test_what_distributions_told_is_kept_where_they_cannot_tell_of_less_noise():
+    """They refuse a loss in the hundreds, which less noise would have."""
+    case = (300, 1e-5, 0.1, 95)
+    assert largest_step_rho(*case) > 2 * renyi_step_rho(*case)
+
+
 def test_without_dp_accounting_divergences_do(monkeypatch):
     largest_step_rho.cache_clear()
     monkeypatch.setitem(sys.modules, "dp_accounting", None)

@@ -62,12 +62,15 @@ def largest_step_rho(
         if before:
             events.append(Event(law=GaussianNoise(sigma=round_up(math.sqrt(1 / (2 * before))))))
         spread = math.sqrt(times * (float(gamma) / sigma) ** 2 + 2 * float(before))
-        return float(pld_epsilon(events, lost * _MARGIN, grid=_grid(at, times, sigma, spread)))
+        try:
+            return float(pld_epsilon(events, lost * _MARGIN, grid=_grid(at, times, sigma, spread)))
+        except InvalidInput:  # δ is too small or the loss too large for distributions
+            return math.inf
 
     try:
         tries = _TRIES if times <= _MANY else 3
         sigma = _least(cost, float(at * _MARGIN), math.sqrt(1 / (2 * safe)), tries)
-    except (InvalidInput, MissingExtra):  # δ is too small or the loss too large for distributions
+    except MissingExtra:
         return safe
     return max(safe, 1 / (2 * round_up(sigma) ** 2))
 
@@ -96,6 +99,8 @@ def _least(cost: Callable[[float], float], most: float, enough: float, tries: in
         new = max(at - 0.5, at - (found + _CLOSE / 2) / slope, least)
         new = new if low < new < high else (low + high) / 2
         before, found = found, _logarithm(cost(math.exp(new)), most)
+        if found == math.inf:
+            break
         slope = min(-0.5, (found - before) / (new - at))
         low, high, at = (new, high, new) if found > 0 else (low, new, new)
     return math.exp(high)
