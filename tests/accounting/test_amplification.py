@@ -261,3 +261,11 @@ def test_other_arguments_are_checked():
     ):
         with pytest.raises(InvalidInput):
             call()
+
+
+def test_a_rate_that_is_1_as_a_float_costs_as_everyone_does():
+    """To ten digits, and never more."""
+    rate = 1 - Fraction(1, 10**20)
+    rho = renyi_step_rho(1, 1e-6, rate, 10)
+    assert rho == pytest.approx(renyi_step_rho(1, 1e-6, 1 - Fraction(1, 10**12), 10), rel=1e-9)
+    assert sampled_epsilon(rho, rate, 10, 1e-6) <= 1

@@ -6,6 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import logsumexp
 
 from discreet.accounting import sampled_steps
 from discreet.accounting.amplification import renyi_step_rho
@@ -75,6 +78,61 @@ def test_the_noise_is_enough_and_a_hundredth_less_would_not_be(case):
     assert cost(sigma * 0.99) > epsilon
 
 
+def tilted_delta(sigma, rate, steps, epsilon, sign):
+    """δ at ε of removing (1) or adding (−1) a person, by a convolution of our own.
+
+    Losses on a grid, their means kept, are weighted with e^(θ·loss) such that ε is the mean of their sum:
+    so ε is no tail, and rounding costs nothing even where δ is 10⁻¹². The grid costs less than a thousandth.
+    """
+    edges = np.linspace(-30 * sigma, 30 * sigma + 1, 200_001)
+    x = (edges[1:] + edges[:-1]) / 2
+    loss = sign * np.log1p(rate * np.expm1((2 * x - 1) / (2 * sigma**2)))
+    without, taken = (np.diff(edges) * stats.norm.pdf(x, at, sigma) for at in (0, 1))
+    log = np.log((1 - rate) * without + rate * taken if sign > 0 else without)
+
+    def tilted(theta):
+        total = logsumexp(log + theta * loss)
+        return total, np.exp(log + theta * loss - total)
+
+    theta = brentq(lambda theta: steps * float(tilted(theta)[1] @ loss) - epsilon, 0, 1e5)
+    total, law = tilted(theta)
+    kept = law > 1e-40
+    loss, law = loss[kept], law[kept]
+    mean = law @ loss
+    points = 2**19
+    reach = 12 * math.sqrt(steps * float(law @ (loss - mean) ** 2)) + 2 * np.abs(loss - mean).max()
+    grid = 3 * float(reach) / points
+    place, part = np.divmod(loss / grid, 1)
+    place = place.astype(int)
+    once = np.bincount(place % points, law * (1 - part), points)
+    once += np.bincount((place + 1) % points, law * part, points)
+    summed = np.fft.irfft(np.fft.rfft(once) ** steps, points)
+    places = round(epsilon / grid) + np.arange(-points // 2, points // 2)
+    beyond = places[places * grid > epsilon]
+    losses = beyond * grid
+    weights = np.exp(steps * total - theta * losses) * -np.expm1(epsilon - losses)
+    return float(summed[beyond % points] @ weights)
+
+
+@pytest.mark.parametrize(
+    ("case", "least"),
+    [
+        ((1, 1e-5, 0.1, 95), 0.97),
+        ((3, 1e-6, 0.9, 5), 0.97),
+        ((0.05, 1e-8, 0.001, 10**4), 0.85),
+        ((1, 2.2e-10, 0.01, 10**5), 0.7),
+        ((0.01, 1.4e-12, 0.5, 10), 0.8),
+    ],
+)
+def test_delta_is_kept_by_an_account_of_our_own(case, least):
+    """Without dp-accounting, down to the smallest δ that it is asked about; and not much is given away."""
+    epsilon, delta, rate, steps = case
+    sigma = math.sqrt(1 / (2 * largest_step_rho(*case)))
+    removed, added = (tilted_delta(sigma, rate, steps, epsilon, sign) for sign in (1, -1))
+    assert added <= removed
+    assert least * delta < removed <= delta * (1 + 1e-3)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_it_is_less_noise_than_divergences_need(case):
     epsilon, delta, rate, steps, everyone = case
@@ -91,6 +149,12 @@ def test_it_is_less_noise_than_divergences_need(case):
 )
 def test_where_distributions_cannot_tell_divergences_do(case):
     assert largest_step_rho(*case) == renyi_step_rho(*case)
+
+
+def test_what_distributions_told_is_kept_where_they_cannot_tell_of_less_noise():
+    """They refuse a loss in the hundreds, which less noise would have."""
+    case = (300, 1e-5, 0.1, 95)
+    assert largest_step_rho(*case) > 2 * renyi_step_rho(*case)
 
 
 def test_without_dp_accounting_divergences_do(monkeypatch):
@@ -122,6 +186,24 @@ def test_what_is_given_back_was_tried():
         found = sampled_steps._least(cost, most, (6 / most) ** (1 / 1.3))
         assert tried[min(tried, key=lambda each: abs(each - found))] <= most
         tried.clear()
+
+
+def test_noise_that_hardly_matters_is_not_searched_for_long():
+    """Where even an eighth of what is enough would do, as with fewer people than δ allows for."""
+    tried = []
+
+    def cost(sigma):
+        tried.append(sigma)
+        return 0.0
+
+    assert sampled_steps._least(cost, 1.0, 40.0) == pytest.approx(5.0)
+    assert len(tried) <= 6
+
+
+def test_rates_next_to_1_are_nearly_everyone():
+    """Also one that is 1 as a float."""
+    nearly = largest_step_rho(1, 1e-5, 1 - Fraction(1, 10**20), 30)
+    assert nearly == pytest.approx(largest_step_rho(1, 1e-5, 1 - Fraction(1, 10**9), 30), rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,15 @@ def test_what_it_is_compared_with():
     assert found.without_noise > 0.95
 
 
+def test_steps_on_samples_have_a_curve_under_both_relations():
+    """Steps on samples are not accounted for at an ε without noise, if a person may be replaced."""
+    x, y = data()
+    for neighbours in ("add_remove", "replace_one"):
+        model = logistic(delta=1e-6, batch=0.2, steps=5, neighbours=neighbours)
+        assert len(learn.curve(model, x, y, [1], fits=1)) == 1
+        assert model.neighbours == neighbours
+
+
 def test_the_table():
     assert str(THREE).splitlines() == [
         "       ε        R²  worst … best",

@@ -483,3 +483,17 @@ def test_errors_say_nothing_of_the_data():
             private(two_layers()).fit(x, y)
         assert "secret" not in str(caught.value)
         assert caught.value.__cause__ is None
+
+
+def test_the_outlook_of_a_network_is_its_noise_beside_clipped_gradients():
+    """The noise of all steps together, on each of 42 weights; a little more on samples."""
+    everyone = learn.outlook(private(two_layers(), delta=0, epsilon=2), rows=1000, features=2)
+    assert everyone.noise == pytest.approx(2**0.5 / 2 * 42**0.5 / 1000)
+    for delta in (0, 1e-5):
+        everyone = learn.outlook(private(two_layers(), delta=delta), rows=1000, features=2)
+        sampled = learn.outlook(private(two_layers(), delta=delta, batch=0.1), rows=1000, features=2)
+        assert everyone.noise < sampled.noise < 20 * everyone.noise
+    with pytest.raises(InvalidInput, match="less than one row"):
+        learn.outlook(private(two_layers(), batch=0.1), rows=5, features=2)
+    with pytest.raises(InvalidInput, match="epsilon"):
+        learn.outlook(private(two_layers(), epsilon=None), rows=1000, features=2)

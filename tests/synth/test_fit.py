@@ -178,3 +178,11 @@ def test_records_are_drawn_in_proportion(count):
     assert drawn.sum() == count
     assert drawn[1] == 0
     assert (np.abs(drawn - weights * count) < 1).all()
+
+
+def test_where_nothing_was_measured_nothing_is_fitted():
+    """Also with weights so uneven that a sample draws others."""
+    sample = Sample([np.full(4, 0.25)] * 2, 1000, np.random.default_rng(1))
+    sample.weights = np.random.default_rng(2).random(1000) ** 9
+    assert fit(sample, [], PEOPLE).terms == []
+    assert fit(Cells(Domain(sizes=(4, 4))), [], PEOPLE).terms == []

@@ -239,6 +239,7 @@ def _log_moment(rho: float, rate: float, order: int) -> float:
 @lru_cache(maxsize=256, typed=True)
 def _log_weights(rate: float, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """l = 2, …, α and ln(C(α, l)·(1 − γ)^(α−l)·γ^l)."""
+    rate = min(rate, 1 - 2.0**-53)  # one so near to 1 that it is 1 as a float
     taken = np.arange(1, order + 1, dtype=np.float64)
     chosen = np.cumsum(np.log((order - taken + 1) / taken))
     logs = chosen + taken * math.log(rate) + (order - taken) * math.log1p(-rate)

@@ -38,6 +38,7 @@ SMOOTHING = 5
 """r²: discrete noise with a variance parameter so much larger is as private as continuous noise."""
 _MARGIN = 1 - Fraction(1, 10**9)
 _TRIES = 10
+_MANY = 2 * 10**5  # steps; a try with more of them takes seconds
 _CLOSE = 2e-3
 _POINTS = 50_000
 
@@ -60,38 +61,46 @@ def largest_step_rho(
         events = [Event(law=GaussianNoise(sigma=round_up(sigma)), times=times, sampling_probability=gamma)]
         if before:
             events.append(Event(law=GaussianNoise(sigma=round_up(math.sqrt(1 / (2 * before))))))
-        return float(pld_epsilon(events, lost * _MARGIN, grid=_grid(at, times, sigma)))
+        spread = math.sqrt(times * (float(gamma) / sigma) ** 2 + 2 * float(before))
+        try:
+            return float(pld_epsilon(events, lost * _MARGIN, grid=_grid(at, times, sigma, spread)))
+        except InvalidInput:  # δ is too small or the loss too large for distributions
+            return math.inf
 
     try:
-        sigma = _least(cost, float(at * _MARGIN), math.sqrt(1 / (2 * safe)))
-    except (InvalidInput, MissingExtra):  # δ is too small or the loss too large for distributions
+        tries = _TRIES if times <= _MANY else 3
+        sigma = _least(cost, float(at * _MARGIN), math.sqrt(1 / (2 * safe)), tries)
+    except MissingExtra:
         return safe
     return max(safe, 1 / (2 * round_up(sigma) ** 2))
 
 
-def _grid(epsilon: Fraction, steps: int, sigma: float) -> float:
+def _grid(epsilon: Fraction, steps: int, sigma: float, spread: float) -> float:
     """How finely losses are told apart: a thousandth of ε, and finer where there are many steps to add up.
 
-    But fifty thousand points are enough for the losses of one step, from end to end.
+    But fifty thousand points are enough for the losses of one step, from end to end, and half a million for
+    all losses together, whose standard deviation is about `spread`: with a large δ that is far beyond ε.
     """
     fine = min(1e-3, float(epsilon) / (1000 * max(1.0, math.sqrt(steps) / 30)))
-    return max(fine, (10 / sigma + 0.5 / sigma**2) / _POINTS)
+    return max(fine, (10 / sigma + 0.5 / sigma**2) / _POINTS, 3 * spread / _POINTS)
 
 
-def _least(cost: Callable[[float], float], most: float, enough: float) -> float:
-    """About the least noise that costs at most so much, below noise that is known to be enough.
+def _least(cost: Callable[[float], float], most: float, enough: float, tries: int = _TRIES) -> float:
+    """About the least noise that costs at most so much, from noise that is known to be enough to an eighth.
 
     By the secant of logarithms, towards a cost a little below; what is given back was tried.
     """
-    low, high = math.log(enough / 8), math.log(enough)
-    at, slope = high, -1.5
+    least, high = math.log(enough / 8), math.log(enough)
+    low, at, slope = least - _CLOSE / 2, high, -1.5
     found = _logarithm(cost(enough), most)
-    for _ in range(_TRIES):
+    for _ in range(tries):
         if -_CLOSE < found <= 0 or high - low < _CLOSE:
             break
-        new = max(at - 0.5, at - (found + _CLOSE / 2) / slope)
+        new = max(at - 0.5, at - (found + _CLOSE / 2) / slope, least)
         new = new if low < new < high else (low + high) / 2
         before, found = found, _logarithm(cost(math.exp(new)), most)
+        if found == math.inf:
+            break
         slope = min(-0.5, (found - before) / (new - at))
         low, high, at = (new, high, new) if found > 0 else (low, new, new)
     return math.exp(high)

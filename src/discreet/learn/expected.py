@@ -80,7 +80,7 @@ def curve(
     The rows must be public, or synthetic and paid for: these scores have no noise. Give about as many rows as
     the private data has, for accuracy depends on their number.
     """
-    from sklearn.base import is_classifier
+    from sklearn.base import clone, is_classifier
     from sklearn.utils import indexable
 
     whole(fits, "fits", 1, 10**4)
@@ -96,13 +96,16 @@ def curve(
         epsilon: [_score(estimator, rows, targets, epsilon) for _ in range(fits)]
         for epsilon in sorted(epsilons)
     }
+    free = clone(estimator)
+    if "neighbours" in free.get_params(deep=False):  # samples have no account of so large an ε for replacing
+        free.set_params(neighbours="add_remove")
     return Curve(
         points=tuple(
             Expected(epsilon=float(epsilon), mean=float(np.mean(each)), worst=min(each), best=max(each))
             for epsilon, each in scores.items()
         ),
         score="accuracy" if is_classifier(estimator) else "R²",
-        without_noise=float(np.mean([_score(estimator, rows, targets, NO_NOISE) for _ in range(fits)])),
+        without_noise=float(np.mean([_score(free, rows, targets, NO_NOISE) for _ in range(fits)])),
         guessing=_most_common(targets) if is_classifier(estimator) else 0.0,
         fits=fits,
         rows=3 * count // 4,

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from discreet.learn.account import Account
 from discreet.learn.base import Bounds, Learner, _refuse_search, plain, relation
 from discreet.learn.declared import declared_classes
 from discreet.learn.encoding import Floats, People
@@ -140,6 +141,10 @@ class PrivateNetwork(Learner):
         chosen = (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
         labels: NDArray[Any] = self.classes_[chosen]
         return labels
+
+    def _account(self, people: People) -> Account:
+        """That would pay for a fit on these people."""
+        return self._descent(lambda weights, _x, _y: weights)._account(people.ids, len(people.weights))
 
     def _descent(self, gradient: Gradient) -> PrivateDescent:
         """With all settings that both have, and with a given total in place of epsilon (see `base`)."""

@@ -54,7 +54,7 @@ def noise_beside(estimator: Any, account: Account, width: int, count: int) -> fl
     most = estimator.rows_per_person
     if hasattr(estimator, "network"):
         weights = sum(each.numel() for each in estimator.network.parameters() if each.requires_grad)
-        return account.deviation(Fraction(1), float(most)) * sqrt(weights) / count
+        return account.deviation_of_steps(Fraction(1), float(most), estimator.steps) * sqrt(weights) / count
     if (
         isinstance(estimator, LeastSquares)
         and solver_of(estimator.solver, width, estimator.batch) == "statistics"

@@ -153,7 +153,7 @@ def _sweep(
 
     A step ends with what the records then have in each cell of the next marginal; the last, of the first.
     """
-    if state.records.renew([*earlier, *state.terms]):
+    if state.records.renew([*earlier, *state.terms]) and state.terms:
         state.first[:] = state.records.shares(state.terms[0].marginal)
     held = state.first
     squares = cells = 0.0
