@@ -80,7 +80,7 @@ def curve(
     The rows must be public, or synthetic and paid for: these scores have no noise. Give about as many rows as
     the private data has, for accuracy depends on their number.
     """
-    from sklearn.base import clone, is_classifier
+    from sklearn.base import is_classifier
     from sklearn.utils import indexable
 
     whole(fits, "fits", 1, 10**4)
@@ -96,9 +96,7 @@ def curve(
         epsilon: [_score(estimator, rows, targets, epsilon) for _ in range(fits)]
         for epsilon in sorted(epsilons)
     }
-    free = clone(estimator)
-    if "neighbours" in free.get_params(deep=False):  # samples have no account of so large an ε for replacing
-        free.set_params(neighbours="add_remove")
+    free = _at_any_epsilon(estimator)
     return Curve(
         points=tuple(
             Expected(epsilon=float(epsilon), mean=float(np.mean(each)), worst=min(each), best=max(each))
@@ -110,6 +108,22 @@ def curve(
         fits=fits,
         rows=3 * count // 4,
     )
+
+
+def _at_any_epsilon(estimator: Any) -> Any:
+    """With an account also where ε is so large that there is no noise.
+
+    Samples have none for replacing a person, and objective perturbation has none: descent learns the same.
+    """
+    from sklearn.base import clone
+
+    free = clone(estimator)
+    settings = free.get_params(deep=False)
+    if "neighbours" in settings:
+        free.set_params(neighbours="add_remove")
+    if settings.get("solver") == "objective":
+        free.set_params(solver="descent")
+    return free
 
 
 def _score(estimator: Any, rows: Any, targets: Any, epsilon: float) -> float:

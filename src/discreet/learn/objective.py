@@ -53,7 +53,7 @@ from discreet.learn.minimum import (
 )
 from discreet.learn.moments import moments
 from discreet.learn.sampled import of_one
-from discreet.model.exact import Number, exp_bounds, positive_delta, positive_epsilon, within
+from discreet.model.exact import RHO_RANGE, Number, exp_bounds, positive_delta, positive_epsilon, within
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss
 from discreet.noise.entropy import SYSTEM, Entropy
@@ -77,6 +77,7 @@ CLIP, AT_NOISE = 0.5, 0.025
 This, too, was found by trying it on made-up data and on Adult.
 """
 
+_FOR_COUNT = Fraction(1, 16)
 _APART = Fraction(1, 200)  # a, as a part of ε
 _CONSTANT = Fraction(1, 10**8)  # C, as a part of ε
 _SMOOTHING = Fraction(1, 10**60)  # of ε, for 3η in each of some thousand coordinates
@@ -117,8 +118,8 @@ class Budget:
                 share_before=FOR_MOMENTS,
                 inflated=_INFLATED,
             )
-        least_variance = Fraction(_LEAST_REACH**2) / (2 * max(rho, Fraction(1, 10**20)) * FOR_MOMENTS)
-        if not rho or least_variance < 512 * (_ROUNDING**2 + 1):
+        before = rho * FOR_MOMENTS
+        if before * _FOR_COUNT < RHO_RANGE[0] or 2 * before * 512 * (_ROUNDING**2 + 1) > _LEAST_REACH**2:
             raise InvalidInput(
                 "At this epsilon and delta, objective perturbation has no account.",
                 remedy=f'Give an epsilon of at most {MOST_EPSILON}, another delta, or solver="descent".',
@@ -223,8 +224,8 @@ def fit_by_objective(
     """
     penalty = float(within(penalty, "penalty", Fraction(0), Fraction(10**6)))
     account = Account(ConcentratedLoss(rho=budget.before, delta=Fraction(0)), entropy=entropy)
-    rows = _rows_at_most(people, account, Fraction(1, 16))
-    found = moments(x, people, account, Fraction(15, 16))
+    rows = _rows_at_most(people, account, _FOR_COUNT)
+    found = moments(x, people, account, 1 - _FOR_COUNT)
     means, scale, length = feature_scales(found, marks, intercept=intercept, constant=1.0)
     values = on_grid(x, means, scale)
     if intercept:
