@@ -4,8 +4,7 @@ Objective perturbation is chosen wherever it has an account. At δ = 10⁻⁵ it
 out was below that of descent wherever the noise matters, and within 0.002 of it elsewhere: on made-up rows
 (10³ to 10⁶ rows, 2 to 100 features, ε from 0.1 to 10), on Adult, and on census income, on which nothing was
 tuned. The area under the curve was about the same, but for few rows of many features (2,000 × 91 at ε = 1),
-where descent ranks better and has probabilities that are worse than a constant. `bench/learn.py` and
-`bench/objective_perturbation.py` have the figures.
+where descent ranks better. `bench/learn.py` and `bench/objective_perturbation.py` have the figures.
 """
 
 from typing import Any
