@@ -76,12 +76,17 @@ __all__ = [
 
 
 def open(  # noqa: A001
-    policy: "str | Path", *, analyst: str | None = None, spark: "SparkSession | None" = None
+    policy: "str | Path",
+    *,
+    analyst: str | None = None,
+    spark: "SparkSession | None" = None,
+    progress: bool = False,
 ) -> "Curator":
     """The curator of a policy file, for an analyst: the user of this system if not named.
 
-    `spark` is the session that sources at spark://session are in.
+    `spark` is the session that sources at spark://session are in. With `progress`, a notebook or terminal
+    shows how much of a long question is done: for the owner, as time may tell of the data.
     """
     from discreet.apps.session import open_curator
 
-    return open_curator(policy, analyst=analyst, spark=spark)
+    return open_curator(policy, analyst=analyst, spark=spark, progress=progress)

@@ -80,7 +80,7 @@ class Curator:
         self.dataset = dataset
         self.analyst = analyst
         self.watch: Watch | None = None
-        """Told how much of a long question is done; for the owner's eyes, as time may tell of the data."""
+        """Told how much of a question is done, and 1 at its end. For the owner: time may tell of the data."""
         self._engine = engine
         self._dialect = DIALECTS[engine.dialect]
         self._ledger = ledger
@@ -395,13 +395,17 @@ class Curator:
 
     def _exact(self, statements: Sequence[Statement]) -> Results:
         """Exact numbers, to be handed to what adds noise and to nothing else."""
-        return [
-            (each, rows.reveal())
-            for i, each in enumerate(statements)
-            for rows in self._engine.run_each(
-                each.runs, self._progress(i, len(statements)), parameters=each.parameters
-            )
-        ]
+        try:
+            return [
+                (each, rows.reveal())
+                for i, each in enumerate(statements)
+                for rows in self._engine.run_each(
+                    each.runs, self._progress(i, len(statements)), parameters=each.parameters
+                )
+            ]
+        finally:
+            if self.watch is not None:
+                self.watch(1.0)
 
     def _progress(self, statement: int, statements: int) -> Watch | None:
         """Of all statements together, where each is taken to be as long as the others."""

@@ -12,7 +12,6 @@ from discreet.apps.cli_local import local
 from discreet.apps.cli_owner import budget, data, ledger
 from discreet.apps.cli_synth import synth
 from discreet.apps.options import policy_option, table_or_json
-from discreet.apps.waiting import waiting
 from discreet.errors import (
     BudgetExceeded,
     CollectorClosed,
@@ -163,7 +162,7 @@ def ask(
     from discreet.apps.answer_view import show_answer
     from discreet.apps.session import open_curator
 
-    with open_curator(policy, analyst=analyst) as curator, waiting("Asking") as curator.watch:
+    with open_curator(policy, analyst=analyst, progress=True) as curator:
         answer = curator.ask(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
     show_answer(answer, output)
 
@@ -217,7 +216,7 @@ def bounds(column: str, epsilon: float, analyst: str | None, policy: Path, outpu
     from discreet.apps.bounds import learn_bounds, show_bounds
     from discreet.apps.session import open_curator
 
-    with open_curator(policy, analyst=analyst) as curator, waiting("Asking") as curator.watch:
+    with open_curator(policy, analyst=analyst, progress=True) as curator:
         found = learn_bounds(curator, column, epsilon=epsilon)
     show_bounds(found, output)
 

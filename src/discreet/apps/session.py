@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from discreet.apps.config import read_policy
 from discreet.apps.ledgers import open_ledger, place_of
+from discreet.apps.waiting import Bar
 from discreet.curator import Curator
 from discreet.engines.opening import open_engine
 from discreet.model.declaration import complete_with_schema
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
 
 
 def open_curator(
-    policy: str | Path, *, analyst: str | None = None, spark: "SparkSession | None" = None
+    policy: str | Path,
+    *,
+    analyst: str | None = None,
+    spark: "SparkSession | None" = None,
+    progress: bool = False,
 ) -> Curator:
     """The curator of a policy, for an analyst: the user of this system if not named.
 
-    `spark` is the session that sources at spark://session are in.
+    `spark` is the session that sources at spark://session are in. `progress` shows how much is done.
     """
     path = Path(policy)
     declared = read_policy(path)
@@ -31,5 +36,6 @@ def open_curator(
         ledger = open_ledger(place_of(path, declared.ledger))
         opened.callback(ledger.close)
         curator = Curator(dataset, engine, ledger, analyst=analyst or getpass.getuser())
+        curator.watch = Bar() if progress else None
         opened.pop_all()
     return curator
