@@ -205,6 +205,19 @@ def test_the_budget_is_the_same_one(folder):
         curator.fit(learn.LinearRegression(), SQL, epsilon=20)
 
 
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_a_fit_costs_at_most_what_one_question_may(folder, delta):
+    """Synthetic tables, and checks of them, are priced by the same lines."""
+    policy = POLICY.format(delta=delta, max_rows=3, neighbours="add_remove")
+    cap = "[dataset.per_question]\nepsilon = 2\n\n[tables.visits]\n"
+    (folder / "clinic.toml").write_text(policy.replace("[tables.visits]\n", cap))
+    curator = curator_of(folder)
+    for call in (curator.explain_fit, curator.fit):
+        with pytest.raises(QueryRefused, match="One question may cost at most ε = 2"):
+            call(learn.LinearRegression(), SQL, epsilon=2.1)
+    assert curator.fit(learn.LinearRegression(), SQL, epsilon=2).charged == curator.budget().spent
+
+
 def test_a_charge_is_there_before_the_data_is_read_and_stays(folder, monkeypatch):
     curator = curator_of(folder)
     loss = curator.plan_fit(learn.LinearRegression(), SQL, epsilon=1).loss

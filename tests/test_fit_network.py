@@ -98,6 +98,10 @@ def test_what_is_refused_costs_nothing(folder, settings, sql, words):
     assert curator.budget().spent.rho == 0
 
 
+def test_how_many_rows_of_a_person_count_is_from_the_policy(folder):
+    assert curator_of(folder, max_rows=7).plan_fit(private(), SQL, epsilon=1).estimator.rows_per_person == 7
+
+
 def test_its_price_and_noise_are_explained(folder):
     found = curator_of(folder).explain_fit(private(), SQL, epsilon=1)
     assert found.rows_needed > 10

@@ -174,6 +174,22 @@ def test_more_steps_and_more_on_everyone_leave_less_for_each():
         found(20, 1)
 
 
+def test_noise_is_never_taken_for_more_than_it_is(monkeypatch):
+    """Neither that of the steps, of which the ρ is given back, nor that of releases on everyone."""
+    tried, honest = [], sampled_steps.pld_epsilon
+
+    def noted(events, delta, **options):
+        tried.append([event.law.sigma for event in events])
+        return honest(events, delta, **options)
+
+    monkeypatch.setattr(sampled_steps, "pld_epsilon", noted)
+    everyone = Fraction(1, 300)
+    rho = largest_step_rho(1, 1e-5, Fraction(1, 7), 11, everyone)
+    steps, others = zip(*tried, strict=True)
+    assert 1 / (2 * rho) in [sigma**2 for sigma in steps]
+    assert all(1 - 1e-9 < sigma**2 * 2 * everyone <= 1 for sigma in others)
+
+
 def test_what_is_given_back_was_tried():
     """The search never ends on noise that it has not seen to be enough."""
     tried = {}

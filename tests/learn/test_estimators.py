@@ -3,6 +3,8 @@
 import subprocess
 import sys
 import warnings
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -20,6 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import discreet.learn as learn
 from discreet.errors import InvalidInput
+from discreet.learn.encoding import person_weights, persons
 from discreet.model.conversion import largest_rho
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 
@@ -295,6 +298,28 @@ def test_people_with_many_rows():
         some(learn.LogisticRegression).fit(x[:2], y[:2], groups=np.array([1, "a"], dtype=object))
     with pytest.raises(InvalidInput, match="groups"):
         some(learn.LogisticRegression).fit(x, y, groups=people[:-1])
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, Decimal("NaN")])
+@pytest.mark.parametrize(
+    "ids", [[2, 1, 7], [2.5, 1, 7], ["b", "a", "c"], [date(2020, 1, 2), date(2020, 1, 1)]]
+)
+def test_rows_of_one_person_stay_together_where_ids_are_missing(ids, missing):
+    """Rows without an id are one person's too. Sorted beside NaN, one person would be several."""
+    drawn = np.random.default_rng(1).integers(-1, len(ids), 60)
+    groups = np.array([missing if place < 0 else ids[place] for place in drawn], dtype=object)
+    assert len(set(zip(persons(groups), drawn, strict=True))) == len(ids) + 1
+    assert set(persons(groups)) == set(range(len(ids) + 1))
+    for place in range(-1, len(ids)):
+        assert person_weights(groups, 60, 3)[drawn == place].sum() == pytest.approx(3)
+
+
+def test_ids_that_cannot_be_told_apart_are_refused():
+    for bad in ([{1}, {2}], [[1], [2, 3]], [1, "1", None]):
+        groups = np.empty(len(bad), dtype=object)
+        groups[:] = bad
+        with pytest.raises(InvalidInput, match="kinds"):
+            persons(groups)
 
 
 def test_without_scikit_learn_own_gradients_are_there_and_the_rest_says_what_is_missing():

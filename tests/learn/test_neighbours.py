@@ -72,6 +72,15 @@ def test_one_person_with_many_rows_moves_no_release_by_more_than_its_claim(kind,
             )
 
 
+@pytest.mark.parametrize(("delta", "epsilon"), [(0, 25), (1e-5, 300)], ids=["Laplace", "Gaussian"])
+def test_steps_and_clip_follow_from_the_noisy_number_of_rows(delta, epsilon, monkeypatch):
+    """At an ε at which they depend on it: neighbours that are told the same number do the same steps."""
+    chance = np.random.default_rng(6)
+    for removed in range(0, ROWS, 3):
+        asked = epsilon * (1 + removed / 20)
+        moved(learn.LogisticRegression, monkeypatch, chance, removed=removed, delta=delta, epsilon=asked)
+
+
 def test_the_claims_are_not_idle(monkeypatch):
     """Some neighbour uses nearly all of what a release claims: a claim that is too small would show."""
     chance = np.random.default_rng(4)

@@ -1,8 +1,12 @@
 """Two fits share a stored model only if they compute the same."""
 
 import functools
+import logging
+import math
 import subprocess
 import sys
+import types
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +19,7 @@ from discreet.learn import privatize  # noqa: E402
 
 bce = torch.nn.functional.binary_cross_entropy_with_logits
 STRENGTH = 1.0
+losses = types.ModuleType("losses")
 
 
 class Scaled(torch.nn.Module):
@@ -104,6 +109,46 @@ def test_a_global_that_a_loss_names_is_part_of_it(monkeypatch):
     before = described(loss=by_global)
     monkeypatch.setitem(globals(), "STRENGTH", 5.0)
     assert described(loss=by_global) != before
+
+
+def by_module(outputs, targets):
+    return losses.scaled(outputs, targets).mean()
+
+
+@pytest.mark.parametrize("change", ["2 * STRENGTH * (o - t) ** 2", "STRENGTH * (o - t) ** 4"])
+def test_what_a_loss_calls_in_another_module_is_part_of_it(change, tmp_path, monkeypatch):
+    """As where a file of one's own is edited between two fits."""
+    file = tmp_path / "losses.py"
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # which two edits in a second would share
+
+    def edited(computed):
+        file.write_text(f"STRENGTH = 1.0\ndef scaled(o, t):\n    return {computed}\n")
+        spec = spec_from_file_location("losses", file)
+        made = module_from_spec(spec)
+        spec.loader.exec_module(made)
+        monkeypatch.setitem(globals(), "losses", made)
+
+    edited("STRENGTH * (o - t) ** 2")
+    before = described(loss=by_module)
+    assert described(loss=by_module) == before
+    losses.STRENGTH = 2.0
+    assert described(loss=by_module) != before
+    losses.STRENGTH, losses.itself = 1.0, losses
+    assert described(loss=by_module) == before
+    edited(change)
+    assert described(loss=by_module) != before
+
+
+def by_python(outputs, targets):
+    logging.getLogger("loss").debug("called")
+    return math.pi * bce(outputs, targets)
+
+
+def test_modules_of_python_go_by_their_names():
+    logging.getLogger("loss").addHandler(logging.NullHandler())
+    before = described(loss=by_python)
+    logging.getLogger("loss").addHandler(logging.NullHandler())
+    assert described(loss=by_python) == before
 
 
 def test_the_same_code_is_the_same_in_another_process():

@@ -9,6 +9,7 @@ import discreet.learn as learn
 from discreet.errors import InvalidInput
 from discreet.learn import search
 from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.noise.selection import Selection
 
 
 def table(rows=3000):
@@ -70,12 +71,64 @@ def test_a_person_is_in_one_part_only(monkeypatch):
         seen.append(set(groups))
         return honest(self, x, y, groups=groups)
 
+    judged = []
+    honest_scores = learn.LogisticRegression.row_scores
+
+    def noted_scores(self, x, y):
+        judged.append(x)
+        return honest_scores(self, x, y)
+
     monkeypatch.setattr(learn.LogisticRegression, "fit", noted)
+    monkeypatch.setattr(learn.LogisticRegression, "row_scores", noted_scores)
     monkeypatch.setattr(search, "_coins", lambda people: people % 5 == 0)
     x, y = table(2000)
     model = logistic(rows_per_person=4)
     learn.PrivateSearch(model, {"steps": [2, 3]}).fit(x, y, groups=people)
     assert seen == [{person for person in range(500) if person % 5}] * 2
+    assert len(judged) == 2
+    assert all(np.array_equal(rows, x[people % 5 == 0]) for rows in judged)
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6], ids=["Laplace", "Gaussian"])
+@pytest.mark.parametrize(("neighbours", "times"), [("add_remove", 1), ("replace_one", 2)])
+def test_the_selection_costs_what_a_fit_would_and_no_more(delta, neighbours, times, monkeypatch):
+    """Replacing a person can take three rows off one candidate's score and add three to another's."""
+    seen = []
+    honest = Selection.release
+
+    def noted(self, scores):
+        seen.append(self)
+        return honest(self, scores)
+
+    monkeypatch.setattr(Selection, "release", noted)
+    x, y = table(200)
+    model = logistic(delta=delta, neighbours=neighbours, rows_per_person=3)
+    total = learn.PrivateSearch(model, {"steps": [2, 3]}).fit(x, y).loss_
+    (mechanism,) = seen
+    loss = times * 3 * search.SCORE_ONE / mechanism.temperature
+    if delta == 0:
+        assert loss == total.epsilon == 3
+    else:
+        assert 0.999 * total.rho < loss**2 / 8 <= total.rho
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [learn.LinearRegression, learn.PoissonRegression, learn.LogisticRegression])
+def test_a_row_whose_prediction_overflows_does_not_show(kind, monkeypatch):
+    """∞ − ∞ in the score of one row would end the search, or warn, and tell that the row is there."""
+    x, y = table(200)
+    x[0] = 1.7e308, -1.7e308
+    honest = kind.learn
+
+    def steep(self, *rows):
+        honest(self, *rows)
+        self.coef_ = np.full_like(self.coef_, 5.0)
+
+    monkeypatch.setattr(kind, "learn", steep)
+    monkeypatch.setattr(search, "_coins", lambda people: people % 5 == 0)
+    target = {"classes": (0, 1)} if kind is learn.LogisticRegression else {"target_bounds": (0, 1)}
+    model = kind(epsilon=3, delta=1e-6, bounds=(-1, 1), **target)
+    assert learn.PrivateSearch(model, {"fit_intercept": [True, False]}).fit(x, y).loss_ is not None
 
 
 def test_scores_of_one_person_are_within_their_claim():

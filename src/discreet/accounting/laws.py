@@ -5,8 +5,10 @@ allows, whichever relation that sensitivity is for. ``renyi`` is its Rényi dive
 closed form and rounded up.
 
 The additive laws are for one number, or for a vector of which one coordinate moves; where several move
-and the law is not the continuous Gaussian, list one event a coordinate, or use `AnyPure`. Discrete Gaussian
-noise on vectors of integers is at most `GaussianNoise` with σ² less 5 (`sampled_steps` has the proof).
+and the law is not the continuous Gaussian, list one event a coordinate, or use `AnyPure`; but not on a
+sample, where one coin takes a person in with all coordinates, and events would toss one for each. Discrete
+Gaussian noise on vectors of integers is at most `GaussianNoise` with σ² less 5, on samples too
+(`sampled_steps` has the proof).
 """
 
 import math

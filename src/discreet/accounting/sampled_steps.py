@@ -31,7 +31,15 @@ from discreet.accounting.amplification import renyi_step_rho, sampling_rate
 from discreet.accounting.laws import GaussianNoise
 from discreet.accounting.schedule import Event, pld_epsilon
 from discreet.errors import InvalidInput, MissingExtra
-from discreet.model.exact import Number, exact_fraction, positive_delta, positive_epsilon, round_up, whole
+from discreet.model.exact import (
+    Number,
+    exact_fraction,
+    positive_delta,
+    positive_epsilon,
+    round_down,
+    round_up,
+    whole,
+)
 
 MOST_STEPS = 10**6
 SMOOTHING = 5
@@ -60,7 +68,7 @@ def largest_step_rho(
     def cost(sigma: float) -> float:
         events = [Event(law=GaussianNoise(sigma=round_up(sigma)), times=times, sampling_probability=gamma)]
         if before:
-            events.append(Event(law=GaussianNoise(sigma=round_up(math.sqrt(1 / (2 * before))))))
+            events.append(Event(law=GaussianNoise(sigma=round_down(math.sqrt(1 / (2 * before))))))
         spread = math.sqrt(times * (float(gamma) / sigma) ** 2 + 2 * float(before))
         try:
             return float(pld_epsilon(events, lost * _MARGIN, grid=_grid(at, times, sigma, spread)))

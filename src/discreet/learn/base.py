@@ -13,7 +13,7 @@ from discreet.accounting.amplification import sampling_rate
 from discreet.errors import InvalidInput
 from discreet.learn.account import Account, loss_of
 from discreet.learn.declared import Scaling, declared_classes, feature_scaling, truth
-from discreet.learn.encoding import Floats, People, person_weights
+from discreet.learn.encoding import Floats, People, between, person_weights
 from discreet.learn.fitting import FOR_MOMENTS, sampled_steps
 from discreet.learn.sampled import SampledAccount, numbered
 from discreet.model.neighbours import Neighbours
@@ -22,6 +22,7 @@ from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss
 Bounds: TypeAlias = list[tuple[float, float]]
 _LEARNT = ("coef_", "intercept_", "rows_", "n_iter_", "coef_error_")
 """The attributes of a fitted model that come from noisy sums; all others are declared."""
+_FARTHEST_MARGIN = 1e300
 
 
 class Learner(BaseEstimator):  # type: ignore[misc]
@@ -172,14 +173,19 @@ class PrivateModel(Learner):
         return margins
 
     def _row_margins(self, X: object) -> Floats:  # noqa: N803
-        """As `_margins`, by sums that are the same for a row wherever it stands."""
+        """As `_margins`, by sums that are the same for a row wherever it stands.
+
+        What overflows is brought back between ends: an error or a warning would tell that there is such a
+        row.
+        """
         x = validate_data(self, X, reset=False, dtype=np.float64)
         coefficients = np.atleast_2d(self.coef_)
         margins = np.zeros((len(x), len(coefficients)))
-        for feature in range(x.shape[1]):
-            margins += x[:, feature, None] * coefficients[:, feature]
-        margins += self.intercept_
-        return margins
+        with np.errstate(all="ignore"):
+            for feature in range(x.shape[1]):
+                margins += x[:, feature, None] * coefficients[:, feature]
+            margins += self.intercept_
+        return between(margins, _FARTHEST_MARGIN)
 
     def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
         """How well each row is predicted, from 0 to 1. Not private: `PrivateSearch` adds noise."""

@@ -5,7 +5,7 @@ own: a row's integers do not depend on which other rows there are, nor on where 
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,14 +93,29 @@ def person_weights(groups: NDArray[np.generic] | None, count: int, rows_per_pers
 
 
 def persons(groups: NDArray[np.generic]) -> NDArray[np.intp]:
-    """A number for each row, the same for rows of one person."""
-    try:
+    """A number for each row, the same for rows of one person; rows without an id are one person's."""
+    if groups.dtype != object:
         of_person: NDArray[np.intp] = np.unique(groups, return_inverse=True)[1]
+        return of_person
+    try:
+        return _told_apart(groups)
     except TypeError:
         raise InvalidInput(
             "The ids of people are of several kinds.", remedy="Give them all as numbers or all as texts."
         ) from None
-    return of_person
+
+
+def _told_apart(objects: NDArray[Any]) -> NDArray[np.intp]:
+    """Numbers of objects, by which of them are equal.
+
+    They are not sorted: beside NaN, which is neither less nor more than any other, equal ones would not come
+    to stand together, and a person be several.
+    """
+    ids = [None if each is None or each != each else each for each in objects]
+    if len({isinstance(each, str) for each in ids if each is not None}) > 1:
+        raise TypeError("texts and others")
+    numbers = {each: number for number, each in enumerate(dict.fromkeys(ids))}
+    return np.array([numbers[each] for each in ids], dtype=np.intp)
 
 
 def on_grid(x: Floats, shift: Floats, scale: Floats) -> Floats:

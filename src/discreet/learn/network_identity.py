@@ -2,12 +2,14 @@
 
 A stored model is given for the same text again. So everything is looked at that a computation can depend on:
 weights and buffers, which of them can change, attributes, hooks, and the code of functions with their
-defaults, closures and the globals that they name. Code of torch, numpy and Python itself goes by its name.
-Of what cannot be looked into the text differs each time, and then a fit is charged anew.
+defaults, closures and the globals that they name, in other modules too. Code of torch, numpy and Python
+itself goes by its name. Of what cannot be looked into the text differs each time, and then a fit is charged
+anew.
 """
 
 import functools
 import hashlib
+import sys
 import types
 import weakref
 from collections.abc import Mapping, Set
@@ -98,8 +100,15 @@ class _Walk:
         self._all("defaults", function.__defaults__, function.__kwdefaults__)
         self._all("closure", *(function.__closure__ or ()))
         self.add(function.__code__)
-        named = [name for name in _names(function.__code__) if name in function.__globals__]
-        self._all("globals", *(each for name in named for each in (name, function.__globals__[name])))
+        self._named(_names(function.__code__), function.__globals__)
+
+    def _named(self, names: list[str], space: Mapping[str, Any], *within: types.ModuleType) -> None:
+        """What the names stand for; and in a module that is one of them, what they stand for there."""
+        found = [(name, space[name]) for name in names if name in space]
+        self._all("globals", *(each for pair in found for each in pair))
+        for _, each in found:
+            if isinstance(each, types.ModuleType) and each not in within and not _is_of_python(each):
+                self._named(names, vars(each), *within, each)
 
     def _class(self, kind: type) -> None:
         self._say("class", kind.__module__, kind.__qualname__)
@@ -133,6 +142,12 @@ def _names(code: types.CodeType) -> list[str]:
 
 def _by_name(thing: Any) -> bool:
     return str(thing.__module__).partition(".")[0] in _BY_NAME
+
+
+def _is_of_python(module: types.ModuleType) -> bool:
+    """Or of torch and numpy."""
+    package = module.__name__.partition(".")[0]
+    return package in _BY_NAME or (package in sys.stdlib_module_names and package != "test")
 
 
 def _is_bookkeeping(name: str, value: Any) -> bool:

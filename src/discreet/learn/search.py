@@ -8,6 +8,9 @@ Privacy
     whole costs no more than the dearer part: given the coins this is parallel composition (McSherry 2009),
     and averaging over coins adds no Rényi divergence (van Erven & Harremoës, arXiv 1206.2459v2, Theorem 13:
     joint quasi-convexity). A person's scores add up to between 0 and rows_per_person, in whole numbers.
+    Rows of which nobody says whose they are have a coin each, and a person's B rows may be in both parts. As
+    all noise is for B of them, j in the fits and B − j in the scores cost the shares j/B and (B − j)/B of ε,
+    or their squares of ρ: no more than one together.
 """
 
 from collections.abc import Mapping, Sequence
