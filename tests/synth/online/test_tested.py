@@ -215,6 +215,12 @@ def test_a_question_that_the_run_is_too_coarse_for_is_not_tested():
     assert decided(online, tester, confidence=Fraction(999_999, 10**6)) is None
 
 
+def test_what_would_be_much_dearer_after_a_test_is_not_tested():
+    """At 50 % half of the misses cost twice as much, at 90 % a third more."""
+    assert decided(*ready(LAPLACE), confidence=Fraction(1, 2)) is None
+    assert decided(*ready(LAPLACE), confidence=Fraction(9, 10)) is not None
+
+
 def test_the_worst_case_is_within_what_may_be_paid():
     online, tester = ready(LAPLACE)
     test = decided(online, tester)
