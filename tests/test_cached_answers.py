@@ -268,6 +268,8 @@ def test_two_who_want_the_same_at_once_pay_once_and_hear_the_same(folder, monkey
     answer = ann.ask(OLD, within=WITHIN)
     assert answer.scalar() == asked[1].scalar()
     assert ann.budget().spent.rho == asked[1].charged.rho
+    owns = [each._caches["visits"]._known.tester._own for each in (ann, bob)]
+    assert [own.paid > 0 for own in owns] == [False, True]  # a draw that nobody paid for is forgotten
 
 
 def test_the_same_measurement_after_others_is_another_charge(folder):

@@ -1,6 +1,7 @@
 """Synthetic tables end to end: real files, a real engine, a real ledger."""
 
 from fractions import Fraction
+from math import log, sqrt
 
 import duckdb
 import pytest
@@ -13,6 +14,7 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.measurement import noise, part
+from discreet.synth.mwem.mwem import _Curator
 from discreet.synth.release.plan import SynthesisPlan
 from discreet.synth.synthetic import decode_measurements
 
@@ -318,6 +320,31 @@ def test_a_workload_is_answered_well(folder, delta):
     assert other != curator.plan_synthesis(
         "SELECT ward, age FROM visits", epsilon=100, workload=WORKLOAD[1:2]
     )
+
+
+@pytest.mark.parametrize("workload", ["questions", "marginals 1"])
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_questions_are_measured_as_closely_as_was_explained_or_closer(
+    folder, delta, neighbours, workload, monkeypatch
+):
+    declared = POLICY.format(epsilon=100.0, delta=delta).replace("add_remove", neighbours)
+    (folder / "clinic.toml").write_text(declared)
+    curator = curator_of(folder)
+    told = {"epsilon": 1, "workload": WORKLOAD[:2] if workload == "questions" else [workload]}
+    explained = curator.explain_synthesis("SELECT ward, age FROM visits", **told).question_error
+    plain, deviations = _Curator.measure, []
+
+    def noted(self, *given):
+        found = plain(self, *given)
+        deviations.append(found.variance**0.5)
+        return found
+
+    monkeypatch.setattr(_Curator, "measure", noted)
+    curator.synthesize("SELECT ward, age FROM visits", **told)
+    at_95 = 1.96 if delta != "0" else log(20) / sqrt(2)
+    assert explained == pytest.approx(at_95 * deviations[0])
+    assert max(deviations) == deviations[0]
 
 
 @pytest.mark.parametrize(

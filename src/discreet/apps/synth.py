@@ -195,8 +195,8 @@ def show_explanation(found: SynthesisExplanation, *, as_json: bool) -> None:
     console.print(f"{found.cells:,} different records are possible; {found.form}.")
     if found.questions:
         console.print(
-            f"{found.questions:,} questions; those that come out badly are measured, each to about"
-            f" ± {number_text(found.question_error, found.question_error)} rows at 95 %."
+            f"{found.questions:,} questions; those that come out badly are measured, each to"
+            f" ± {number_text(found.question_error, found.question_error)} rows at 95 %, or closer."
         )
         return
     table = Table(box=SIMPLE_HEAD)

@@ -152,6 +152,27 @@ def test_a_guess_that_is_too_far_off_hardly_ever_passes(pricing, unit):
         assert passed >= 10  # and it is not far too careful
 
 
+@pytest.mark.parametrize("percent", [80, 90, 95, 99])
+def test_what_passes_wrongly_in_a_whole_run_is_little_beside_what_is_paid_before_it(percent):
+    """All guesses are just too far off: Σ P(ρ)·(1/P(above | ρ) − 1) pass before one fails, exactly."""
+    confidence, within = Fraction(percent, 100), Fraction(1000)
+    online, tester = ready(LAPLACE, error=1000.0)
+    test = decided(online, tester, within=within, confidence=confidence)
+    one, two = float(test.mechanism.threshold_scale), float(test.mechanism.answer_scale)
+    secret = np.arange(-int(100 * one), int(100 * one) + 1)
+    chance = np.exp(-np.abs(secret) / one) * np.tanh(1 / (2 * one))
+    least = secret - (1001 - test.threshold)  # ν ≥ this is above
+    q = np.exp(-1 / two)
+    beyond = q ** np.where(least > 0, least, 1 - least) / (1 + q)
+    wrong = float(chance @ (1 / np.where(least > 0, beyond, 1 - beyond) - 1))
+    miss = 1 - float(confidence)
+    assert miss / 2 <= wrong <= 4 * miss / 2
+    step = online.decide(QUESTION, within=within, confidence=confidence)
+    paid = float(RENT * amount(test.run) / amount(step.loss))
+    assert paid > 25
+    assert (wrong + miss / 2 + paid * miss) / (wrong + 1 + paid) <= miss * (1 + 1 / 30)
+
+
 @BOTH
 def test_what_is_paid_after_a_test_holds_with_the_misses_that_are_left(pricing):
     online, tester = ready(pricing)
@@ -192,6 +213,12 @@ def test_a_question_that_the_run_is_too_coarse_for_is_not_tested():
     fine = decided(online, tester, within=Fraction(least + 1))
     assert fine.threshold == least + 1 - reach
     assert decided(online, tester, confidence=Fraction(999_999, 10**6)) is None
+
+
+def test_what_would_be_much_dearer_after_a_test_is_not_tested():
+    """At 50 % half of the misses cost twice as much, at 90 % a third more."""
+    assert decided(*ready(LAPLACE), confidence=Fraction(1, 2)) is None
+    assert decided(*ready(LAPLACE), confidence=Fraction(9, 10)) is not None
 
 
 def test_the_worst_case_is_within_what_may_be_paid():

@@ -10,11 +10,15 @@ Privacy
     sensitivity, up or down: not monotone. Questions that pass are free.
 
 Accuracy
-    An answer from the weights is off by more than `error` with probability at most 1 − confidence, for each
-    question by itself. An update where the weights were off by γ of all people or more lowers their
-    relative entropy to the data by γ²/4 at rate γ/2, and it begins at ln(records) at most. So there are at
-    most 4·ln(records)/γ² of these (Hardt, Rothblum, FOCS 2010; in this form Dwork, Roth 2014, section 4.2).
-    Larger rates need fewer updates in practice, and have no such bound.
+    The n-th question of a run is answered from weights that are off by more than `error` with probability at
+    most 1 − confidence. The tests of a run share its secret, and a run whose secret lets too much pass lives
+    longest. So of many questions, all off by just more than `error`, more can pass than of one: at a
+    confidence of 95 %, 13 in 100.
+
+    An update where the weights were off by γ of all people or more lowers their relative entropy to the data
+    by γ²/4 at rate γ/2, and it begins at ln(records) at most. So there are at most 4·ln(records)/γ² of these
+    (Hardt, Rothblum, FOCS 2010; in this form Dwork, Roth 2014, section 4.2). Larger rates need fewer updates
+    in practice, and have no such bound.
 
 A run's noisy threshold is secret and lives in memory alone: a process that ends pays for a new run. For a
 curator that must survive that, and for the price of many questions, see `online` and `tested`.

@@ -19,9 +19,14 @@ Privacy
 
 Accuracy
     A test that is off by t in the wrong direction with probability m lets no guess pass that is off by more
-    than Tᵢ + t, but with probability m. Half of the misses that the confidence allows are left to the test,
-    and half to what is paid if it fails; so the answer, whichever of the two it is, misses no more often
-    than was asked.
+    than Tᵢ + t, but with probability m, wherever it stands in a run. Half of the misses that the confidence
+    allows are left to the test, and half to what is paid if it fails; so the answer, whichever of the two it
+    is, misses no more often than was asked.
+
+    The tests of a run share its secret: where one lets a bad guess pass, others do, and a run that lets too
+    much pass lives longest. Were all its guesses off by just more than the error, up to 4m would pass before
+    one fails. A run follows about 30 questions that were paid for (below), so that the misses of a stream of
+    such runs are up to 1/30 more than was asked.
 
 Budget
     A run is started once questions that this process paid for, and whose guess would have passed by the

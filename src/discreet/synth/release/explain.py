@@ -14,7 +14,9 @@ from discreet.compile.explain import epsilon_of
 from discreet.model.policy import Dataset
 from discreet.model.privacy import PureLoss, amount_of
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth.mwem.price import FIRST_ROUNDS, price, variance
+from discreet.synth.mwem.mwem import ON_PEOPLE
+from discreet.synth.mwem.price import Pace, price, variance
+from discreet.synth.mwem.workload import Workload
 from discreet.synth.release.asked import workload_of
 from discreet.synth.release.plan import SynthesisPlan
 from discreet.synth.synthesis import Stage, stages_of
@@ -57,7 +59,7 @@ class SynthesisExplanation:
     questions: int = 0
     """Of a workload; then there are no stages."""
     question_error: float = 0.0
-    """Of a question that is measured in a round of usual length, at 95 % confidence, in rows."""
+    """Of one that is measured in the first round, at 95 % confidence, in rows; later ones have less."""
     sizes: tuple[int, ...] = SIZES
 
     @property
@@ -99,6 +101,7 @@ def explain_synthesis(plan: SynthesisPlan, dataset: Dataset) -> SynthesisExplana
     """Describe a plan."""
     domain, budget = plan.domain, budget_of(dataset)
     if plan.wanted:
+        workload = workload_of(plan.wanted, domain)
         return SynthesisExplanation(
             loss=plan.loss,
             epsilon=epsilon_of(plan.loss, dataset),
@@ -106,8 +109,8 @@ def explain_synthesis(plan: SynthesisPlan, dataset: Dataset) -> SynthesisExplana
             cells=domain.cells,
             form="each will have a weight",
             stages=(),
-            questions=workload_of(plan.wanted, domain).questions,
-            question_error=_reach(plan.loss) * _round_deviation(plan),
+            questions=workload.questions,
+            question_error=_reach(plan.loss) * _round_deviation(plan, workload),
         )
     stages = stages_of(domain, loss=plan.loss, sensitivity=plan.sensitivity, unit=plan.unit)
     small = domain.without(domain.optional).cells <= MOST_CELLS
@@ -131,11 +134,15 @@ def _explained(stage: Stage, reach: float) -> ExplainedStage:
     )
 
 
-def _round_deviation(plan: SynthesisPlan) -> float:
+def _round_deviation(plan: SynthesisPlan, workload: Workload) -> float:
+    """Of the noise of a question in the first round; in a whole table, if some are measured so."""
     currency = price(plan.loss)
-    each = currency.total / FIRST_ROUNDS * (1 - currency.selecting)
-    one = Sensitivity.scalar(plan.sensitivity.linf, plan.sensitivity.neighbours)
-    return sqrt(variance(currency.noise(each, one))) / plan.unit
+    pace = Pace(currency, currency.total * (1 - ON_PEOPLE), len(plan.attributes), None)
+    each = pace.take() * (1 - currency.selecting)
+    moved = plan.sensitivity
+    if not any(family.whole for family in workload.families):
+        moved = Sensitivity.scalar(moved.linf, moved.neighbours)
+    return sqrt(variance(currency.noise(each, moved))) / plan.unit
 
 
 def _reach(loss: Charge) -> float:
