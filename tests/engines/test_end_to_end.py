@@ -78,7 +78,7 @@ def test_on_postgres(run, tmp_path, in_postgres):
     drafted = run("init", in_postgres("visits"), "--person", "patient", "--out", "draft.toml")
     assert drafted.exit_code == 0, drafted.output
     assert "No row was read" in drafted.output
-    assert f'source = "{in_postgres("visits")}"' in (tmp_path / "draft.toml").read_text()
+    assert f'source = "{in_postgres("visits")}"\n' in (tmp_path / "draft.toml").read_text()
     (tmp_path / "discreet.toml").write_text(
         POLICY.format(visits=in_postgres("visits"), wards=in_postgres("wards"))
     )

@@ -48,6 +48,7 @@ def write_policy(data: str, *, person: str, out: Path) -> None:
 
 def draft(table: str, source: str, person: str, schema: dict[str, ValueType], *, guessed: bool) -> str:
     """The text of the policy."""
+    place = "    # relative to this file" if engine_of(source) == FILES else ""
     lines = [
         "# What analysts may learn from this data, and how much. Everything in this file is public.",
         "# All settings: docs/reference/policy.md. Check it with: discreet check",
@@ -62,7 +63,7 @@ def draft(table: str, source: str, person: str, schema: dict[str, ValueType], *,
         "# per_question = { epsilon = 0.1 }  # the most that any one question may cost",
         "",
         f"[tables.{_key(table)}]",
-        f"source = {_text(source)}    # relative to this file",
+        f"source = {_text(source)}{place}",
         f"person = {_text(person)}",
     ]
     if person != "row":
