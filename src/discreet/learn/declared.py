@@ -39,7 +39,8 @@ class Scaling:
 
     def apply(self, values: Floats) -> Floats:
         out = values - self.shift
-        out /= self.size
+        with np.errstate(over="ignore"):  # what is as far out as that is clamped too: no warning tells of it
+            out /= self.size
         return between(out, 1.0)
 
 
