@@ -67,6 +67,7 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         )
         self._keep(account, found.count, found.steps)
         self._set(found.coefficients, found.intercept, scaling)
+        self.__dict__.pop("coef_error_", None)  # of an earlier fit by sums of products
 
     def learn_from_products(self, exact: ProductSums, account: Account | None = None) -> None:
         """From the sums of products of rows (1, features, target), each scaled by its bounds."""
