@@ -44,6 +44,7 @@ FORBIDDEN = {
     "check_supervised_y_2d": NOISE,
     "check_regressors_int": NOISE,
     "check_regressor_data_not_an_array": NOISE,
+    "check_classifier_data_not_an_array": NOISE,
     "check_classifiers_classes": CLASSES,
     "check_classifiers_train": CLASSES,
     "check_decision_proba_consistency": CLASSES,
