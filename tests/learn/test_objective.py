@@ -212,7 +212,7 @@ def test_all_parts_of_the_budget_are_within_it(epsilon, delta, neighbours):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.05, 1e-6), (1, 1e-5), (30, 1e-12)])
 @pytest.mark.parametrize(("width", "rows"), SHAPES)
-@pytest.mark.parametrize("penalty", [0.0, 1e5])
+@pytest.mark.parametrize("penalty", [0.0, 1e5, 1e14])
 def test_the_minimum_and_its_rounding_are_as_near_as_the_last_noise_covers(
     epsilon, delta, width, rows, penalty
 ):
