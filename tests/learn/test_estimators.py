@@ -47,6 +47,7 @@ FORBIDDEN = {
     "check_supervised_y_2d": NOISE,
     "check_regressors_int": NOISE,
     "check_regressor_data_not_an_array": NOISE,
+    "check_classifier_data_not_an_array": NOISE,
     "check_classifiers_classes": CLASSES,
     "check_classifiers_train": CLASSES,
     "check_decision_proba_consistency": CLASSES,
@@ -190,12 +191,25 @@ def test_values_beyond_the_bounds_are_clamped(kind):
     assert np.isfinite(model.predict(x)).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_warning_tells_of_a_value_far_beyond_its_bounds(kind):
+    x, _, y = table(60)
+    x[3], settings = np.finfo(float).max, {"bounds": (0, 0.25)}
+    if not hasattr(some(kind), "classes"):
+        y, settings["target_bounds"] = x[:, 0], (0, 0.25)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        some(kind, **settings).fit(x, y)
+
+
 BAD = {
     "NaN in X": (lambda x, y: (np.where(x > 9, np.nan, x), y), {}),
     "infinity in X": (lambda x, y: (np.where(x > 9, np.inf, x), y), {}),
     "NaN in y": (lambda x, y: (x, np.where(y > 0, np.nan, y)), {}),
     "sparse": (lambda x, y: (sparse.csr_matrix(x), y), {}),
     "text in X": (lambda x, y: (np.where(x > 9, "seven", "8"), y), {}),
+    "complex numbers in X": (lambda x, y: (x + 0.777j, y), {}),
+    "complex numbers in y": (lambda x, y: (x, y + 0.777j), {}),
     "lengths": (lambda x, y: (x, y[:-1]), {}),
     "epsilon": (lambda x, y: (x, y), {"epsilon": 0}),
     "delta": (lambda x, y: (x, y), {"delta": 1}),
@@ -221,6 +235,7 @@ def test_bad_input_is_refused_without_a_value_from_the_data(kind, name):
     with pytest.raises((ValueError, TypeError)) as refused:
         some(kind, **settings).fit(*spoil(x, y.astype(float)))
     assert "seven" not in str(refused.value)
+    assert "777" not in str(refused.value)
 
 
 def test_declarations_of_the_target_are_checked():

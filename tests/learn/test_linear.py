@@ -46,6 +46,10 @@ def test_descent_has_no_intervals():
     )
     with pytest.raises(InvalidInput, match="statistics"):
         model.intervals(0.95)
+    model.set_params(solver="statistics").fit(x, y).intervals(0.95)
+    model.set_params(solver="descent").fit(x, y)
+    with pytest.raises(InvalidInput, match="no intervals"):
+        model.intervals(0.95)
 
 
 def products(x, y, deviation=0.0):

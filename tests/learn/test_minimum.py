@@ -166,3 +166,11 @@ def test_what_stands_for_a_logarithm_is_one():
     c = np.linspace(0.25, 1, 100)
     assert minimum._about_logarithm(c) == pytest.approx(np.log(c), abs=4e-3)
     assert minimum._about_logarithm(np.ones(1))[0] == 0
+
+
+def test_a_table_that_is_too_steep_is_refused(monkeypatch):
+    """Whatever the machine takes e^x for, no fit goes on with a loss that the proof is not about."""
+    honest = np.exp
+    monkeypatch.setattr(np, "exp", lambda x: honest(1.01 * x))
+    with pytest.raises(ArithmeticError):
+        minimum._logistic_table.__wrapped__()

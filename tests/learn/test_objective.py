@@ -13,7 +13,15 @@ from scipy.special import expit
 from discreet.accounting.objective import objective_delta
 from discreet.learn import objective
 from discreet.learn.encoding import ONE, People, on_grid
-from discreet.learn.minimum import FLAT, HALF_BITS, POINT_BITS, RIDGE_BITS, STEEPER, Perturbed
+from discreet.learn.minimum import (
+    FARTHEST_POINT,
+    FLAT,
+    HALF_BITS,
+    POINT_BITS,
+    RIDGE_BITS,
+    STEEPER,
+    Perturbed,
+)
 from discreet.learn.objective import (
     Budget,
     Plan,
@@ -212,7 +220,7 @@ def test_all_parts_of_the_budget_are_within_it(epsilon, delta, neighbours):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.05, 1e-6), (1, 1e-5), (30, 1e-12)])
 @pytest.mark.parametrize(("width", "rows"), SHAPES)
-@pytest.mark.parametrize("penalty", [0.0, 1e5])
+@pytest.mark.parametrize("penalty", [0.0, 1e5, 1e14])
 def test_the_minimum_and_its_rounding_are_as_near_as_the_last_noise_covers(
     epsilon, delta, width, rows, penalty
 ):
@@ -362,6 +370,7 @@ def test_a_whole_fit_minimises_what_the_plan_is_for(monkeypatch, intercept):
     grid = seen["DiscreteGaussian"][1]["sigma_squared"]
     assert grid - 9 == plan.variance * 4**plan.noise_bits
     assert seen["minimise"][0][1] <= 0.75 * 2.0**-plan.gradient_bits
+    assert problem["farthest"] * plan.longest <= FARTHEST_POINT * ONE * (1 + 1e-12)
 
 
 def test_there_are_never_more_rows_than_the_noisy_count_allows():

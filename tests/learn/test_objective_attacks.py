@@ -31,7 +31,7 @@ class Tape:
     """
 
     def __init__(self, monkeypatch):
-        self.outcomes, self.fits = [], []
+        self.outcomes, self.answers, self.fits = [], [], []
         release, laplace, minimum = DiscreteGaussian.release, DiscreteLaplace.release, objective.minimise
         perturbed = objective.perturbed_minimum
 
@@ -44,7 +44,9 @@ class Tape:
 
         def last(mechanism, exact, **options):
             self.fits[-1]["laplace"] = mechanism.scale
-            return laplace(mechanism, exact, **options)
+            if not self.answers:
+                self.answers.append(laplace(mechanism, exact, **options))
+            return self.answers[0].copy()
 
         def solved(problem, tolerance):
             point = minimum(problem, tolerance)
@@ -63,7 +65,8 @@ class Tape:
     def fit(self, model, x, y):
         self.fits.append({"gaussian": []})
         model.fit(x, y)
-        return self.fits[-1]
+        kept = {name: value for name, value in vars(model).items() if name.endswith("_")}
+        return self.fits[-1] | {"kept": kept}
 
 
 def people(rows=3000, spread=0.05):
@@ -135,6 +138,9 @@ def test_a_whole_fit_spends_no_more_than_it_says(monkeypatch, row, label, neighb
     given = model(neighbours=neighbours, **settings)
     without = tape.fit(given, x, y)
     with_one = tape.fit(given, np.vstack([x, EXTREME[row]]), np.append(y, label))
+    assert with_one["kept"].keys() == without["kept"].keys()
+    for name, value in with_one["kept"].items():  # nothing is kept that does not follow from the releases
+        assert np.array_equal(value, without["kept"][name]), name
     before, rho, middle = spent(with_one, without)
     epsilon, delta = EPSILON, DELTA
     if neighbours == "replace_one":

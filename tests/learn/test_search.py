@@ -148,6 +148,17 @@ def test_what_cannot_be_searched():
             learn.PrivateSearch(model, grid).fit(x, y)
 
 
+def test_what_is_only_judged_is_refused_without_a_value_as_well(monkeypatch):
+    x, y = table(50)
+    monkeypatch.setattr(search, "_coins", lambda people: people < 10)
+    regressor = learn.LinearRegression(epsilon=3, delta=1e-6, bounds=(-1, 1), target_bounds=(0, 1))
+    for model, spoilt in ((logistic(), x.astype(object)), (regressor, y.astype(object))):
+        spoilt[(7, 1)[: spoilt.ndim]] = "seven"
+        given = (spoilt, y) if spoilt.ndim == 2 else (x, spoilt)
+        with pytest.raises(InvalidInput, match="not numbers"):
+            learn.PrivateSearch(model, {"fit_intercept": [True, False]}).fit(*given)
+
+
 def least_squares(weights, x, y):
     return (x @ weights - y)[:, None] * x
 

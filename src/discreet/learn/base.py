@@ -165,11 +165,7 @@ class PrivateModel(Learner):
         check_is_fitted(self)
         if hasattr(X, "columns") and not hasattr(self, "feature_names_in_"):
             X = np.asarray(X)  # noqa: N806  it was fitted without names, which is not worth a warning
-        try:
-            x = validate_data(self, X, reset=False, dtype=np.float64)
-        except ValueError as wrong:
-            raise _without_values(wrong) from None
-        margins: Floats = x @ np.atleast_2d(self.coef_).T + self.intercept_
+        margins: Floats = self._features(X) @ np.atleast_2d(self.coef_).T + self.intercept_
         return margins
 
     def _row_margins(self, X: object) -> Floats:  # noqa: N803
@@ -178,14 +174,21 @@ class PrivateModel(Learner):
         What overflows is brought back between ends: an error or a warning would tell that there is such a
         row.
         """
-        x = validate_data(self, X, reset=False, dtype=np.float64)
-        coefficients = np.atleast_2d(self.coef_)
+        x, coefficients = self._features(X), np.atleast_2d(self.coef_)
         margins = np.zeros((len(x), len(coefficients)))
         with np.errstate(all="ignore"):
             for feature in range(x.shape[1]):
                 margins += x[:, feature, None] * coefficients[:, feature]
             margins += self.intercept_
         return between(margins, _FARTHEST_MARGIN)
+
+    def _features(self, X: object) -> Floats:  # noqa: N803
+        """Of rows to be predicted, as they were when it was fitted."""
+        try:
+            x: Floats = validate_data(self, X, reset=False, dtype=np.float64)
+        except ValueError as wrong:
+            raise _without_values(wrong) from None
+        return x
 
     def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
         """How well each row is predicted, from 0 to 1. Not private: `PrivateSearch` adds noise."""
@@ -214,7 +217,7 @@ def in_own_units(coefficients: Floats, intercept: Floats, scaling: Scaling) -> t
     return own, intercept - scaling.shift @ own
 
 
-def finite_targets(y: NDArray[Any]) -> Floats:
+def finite_targets(y: object) -> Floats:
     try:
         targets: Floats = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     except ValueError as wrong:
@@ -232,7 +235,11 @@ def relation(name: object) -> Neighbours:
 
 
 def _without_values(wrong: ValueError) -> ValueError:
-    """scikit-learn's words speak of shapes and kinds; numpy's on a text that is no number quote it."""
+    """scikit-learn's words speak of shapes and kinds, but on complex numbers quote them; so do numpy's on
+    a text that is no number.
+    """
+    if "Complex data" in str(wrong):
+        return InvalidInput("Complex data not supported.", remedy="Give real numbers.")
     if "could not convert" in str(wrong):
         return InvalidInput("Some values are not numbers.", remedy="Encode texts as numbers first.")
     return wrong

@@ -92,8 +92,8 @@ class LogisticRegression(_Classifier):
         solver="descent" adds it to each step: zCDP; with `batch`, each step sees each person with that
         probability and has noise for that: `loss_` is then pure, or one (ε, δ). solver="objective" adds noise
         once, to what is minimised: one (ε, δ), for two classes, one row a person, and an epsilon of at most
-        30. "auto" takes the latter where it can be: from what is declared, never from the data. With a
-        curator, whose budget is of another kind, that is descent.
+        30, or 60 for replace_one. "auto" takes the latter where it can be: from what is declared, never from
+        the data. With a curator, whose budget is of another kind, that is descent.
 
     Accuracy
         Errors come from the noise, from clipping, and from stopping early or a ridge; all shrink as epsilon

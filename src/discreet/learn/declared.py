@@ -38,8 +38,9 @@ class Scaling:
         return cls(shift=shift, size=size, marks=(low == 0) & (high == 1))
 
     def apply(self, values: Floats) -> Floats:
-        out = values - self.shift
-        out /= self.size
+        with np.errstate(over="ignore"):  # what is as far out as that is clamped too: no warning tells of it
+            out = values - self.shift
+            out /= self.size
         return between(out, 1.0)
 
 

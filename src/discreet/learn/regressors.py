@@ -45,7 +45,9 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
     def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
         scaling, account = self._scaling(x.shape[1]), self._account(people)
         middle, half = self._target()
-        scaled, targets = scaling.apply(x), between((y - middle) / half, 1.0)
+        scaled = scaling.apply(x)
+        with np.errstate(over="ignore"):
+            targets = between((y - middle) / half, 1.0)
         if solver_of(self.solver, x.shape[1], self.batch) == "statistics":
             values = np.hstack([np.ones((len(x), 1)), scaled, targets[:, None]])
             rows = people.rows(on_grid(values, np.zeros(1), np.ones(1)))
@@ -65,6 +67,7 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         )
         self._keep(account, found.count, found.steps)
         self._set(found.coefficients, found.intercept, scaling)
+        self.__dict__.pop("coef_error_", None)  # of an earlier fit by sums of products
 
     def learn_from_products(self, exact: ProductSums, account: Account | None = None) -> None:
         """From the sums of products of rows (1, features, target), each scaled by its bounds."""
@@ -277,9 +280,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
 def _closeness(predicted: Floats, y: object, bounds: object) -> Floats:
     """1 − the squared error in units of the declared range, and at least 0."""
     low, high = target_range(bounds)
-    error = (np.clip(predicted, low, high) - np.clip(np.asarray(y, dtype=np.float64), low, high)) / (
-        high - low
-    )
+    error = (np.clip(predicted, low, high) - np.clip(finite_targets(y), low, high)) / (high - low)
     return 1 - error * error
 
 
