@@ -56,13 +56,15 @@ bounds = [0, 100000]
 """
 
 
-def statements(engine: Engine, source: str, folder: Path) -> Mapping[str, tuple[str, ...]]:
+def statements(
+    engine: Engine, source: str, folder: Path, *, keys: int = KEYS
+) -> Mapping[str, tuple[str, ...]]:
     """The plain count of people, and the person-level sum and count by both ways of weighing."""
     plain = f"SELECT key, count(DISTINCT person) AS n FROM {engine.relations['t']} GROUP BY key"
     found: dict[str, tuple[str, ...]] = {"plain": (plain,)}
     for name, delta in (("ℓ₁", "0"), ("ℓ₂", "1e-6")):
         policy = folder / "bench.toml"
-        policy.write_text(POLICY.format(delta=delta, source=source, last=KEYS - 1))
+        policy.write_text(POLICY.format(delta=delta, source=source, last=keys - 1))
         dataset = complete_with_schema(read_policy(policy), {"t": engine.schema("t")})
         query = resolve(parse_sql(SUM_AND_COUNT), dataset, lambda *_: None)
         request = Request(price=ByEpsilon(epsilon=1), confidence=0.95)
@@ -72,16 +74,21 @@ def statements(engine: Engine, source: str, folder: Path) -> Mapping[str, tuple[
     return found
 
 
-def compared(name: str, source: str, folder: Path) -> list[Figure]:
+def seconds(source: str, folder: Path, *, keys: int, rounds: int) -> Mapping[str, float]:
+    """The best time of each statement."""
     policy = folder / "bench.toml"
-    policy.write_text(POLICY.format(delta="0", source=source, last=KEYS - 1))
+    policy.write_text(POLICY.format(delta="0", source=source, last=keys - 1))
     engine = open_engine(read_policy(policy).sources, folder)
     try:
-        asked = statements(engine, source, folder)
+        asked = statements(engine, source, folder, keys=keys)
         calls = {each: lambda sqls=sqls: engine.run_each(sqls) for each, sqls in asked.items()}
-        best = best_of_rounds(ROUNDS[name], calls, clock=perf_counter)
+        return best_of_rounds(rounds, calls, clock=perf_counter)
     finally:
         engine.close()
+
+
+def compared(name: str, source: str, folder: Path) -> list[Figure]:
+    best = seconds(source, folder, keys=KEYS, rounds=ROUNDS[name])
     rows = [[each, f"{best[each]:.2f}", f"{best[each] / best['plain']:.2f}×"] for each in best]
     show(
         f"{name}, {ROWS[name]:,} rows, {KEYS:,} keys: seconds, best of {ROUNDS[name]}",

@@ -268,7 +268,7 @@ def test_two_who_want_the_same_at_once_pay_once_and_hear_the_same(folder, monkey
     answer = ann.ask(OLD, within=WITHIN)
     assert answer.scalar() == asked[1].scalar()
     assert ann.budget().spent.rho == asked[1].charged.rho
-    owns = [each._caches["visits"]._known.tester._own for each in (ann, bob)]
+    owns = [each._cached.caches["visits"]._known.tester._own for each in (ann, bob)]
     assert [own.paid > 0 for own in owns] == [False, True]  # a draw that nobody paid for is forgotten
 
 
@@ -276,8 +276,8 @@ def test_the_same_measurement_after_others_is_another_charge(folder):
     """Under the key of the first it would be charged once, and read once, for two."""
     curator = curator_of(folder)
     curator.ask(OLD, within=WITHIN)
-    cache = curator._caches["visits"]
-    _, asked = curator._asked_of_cache(curator.plan(OLD, within=WITHIN / 2))
+    cache = curator._cached.caches["visits"]
+    _, asked = curator._cached.asked(curator.plan(OLD, within=WITHIN / 2))
     assert cache._key(asked.step) == asked.key
     curator.ask("SELECT count(*) FROM visits WHERE age > 5", within=WITHIN)
     cache._catch_up()
@@ -342,7 +342,7 @@ def test_readings_are_stored_as_they_are(folder):
     curator.ask(OLD, within=WITHIN)
     entry = [entry for entry in curator._ledger.entries("clinic") if entry.key.startswith("cache:")][-1]
     _, stored = curator._ledger.stored_answer("clinic", entry.key)
-    domain = curator._caches["visits"].table.domain
+    domain = curator._cached.caches["visits"].table.domain
     assert encode_readings(decode_readings(stored, domain)) == stored
 
 

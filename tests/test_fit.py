@@ -366,7 +366,7 @@ def test_the_sums_of_the_database_are_those_of_the_rows(folder, delta, table):
 
 def exact(curator, data):
     statement = data.statement(curator._engine.relations, DUCKDB)
-    return curator._exact([statement])
+    return curator._data.exact([statement])
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"], ids=["squares", "sizes"])

@@ -67,7 +67,7 @@ def curator_of(folder, analyst="ann"):
 
 def guesses_of(curator):
     curator.explain(OLD, within=WITHIN)  # looks at the ledger
-    return curator._caches["visits"]._known.tester
+    return curator._cached.caches["visits"]._known.tester
 
 
 def ready(curator):
@@ -139,7 +139,7 @@ def test_a_guess_that_passes_costs_its_run_and_the_next_costs_nothing(tmp_path, 
 
 def always(curator, sql, *, passes=True, within=WITHIN, **more):
     """Ask with a test whose outcome is certain: what is compared is moved far below, or above."""
-    tester = curator._caches["visits"]._known.tester
+    tester = curator._cached.caches["visits"]._known.tester
     honest, seen = tester.passes, []
 
     def sure(test, exact):
@@ -188,7 +188,7 @@ def test_the_exact_count_is_what_is_compared(folder):
             seen.append(exact) or honest(test, exact)
         )
         curator.ask(sql, within=WITHIN)
-        unit = curator._caches["visits"]._known.online.pricing.unit
+        unit = curator._cached.caches["visits"]._known.online.pricing.unit
         assert seen == [count * unit]
 
 
@@ -230,7 +230,7 @@ def test_the_run_is_charged_before_data_is_read_and_what_passed_is_stored_before
                 name,
                 lambda *args, name=name, plain=plain, **named: calls.append(name) or plain(*args, **named),
             )
-    cache = curator._caches["visits"]
+    cache = curator._cached.caches["visits"]
     cache._ledger = curator._ledger
     always(curator, OLD)
     assert calls == ["charge", "store_answer", "run_each", "charge", "store_answer"]
@@ -269,7 +269,7 @@ def test_two_processes_have_a_run_each_and_each_is_charged(folder):
 def test_two_processes_that_start_at_once_do_not_share_a_charge(folder):
     """Both charge under one key; the one that claims it second charges another."""
     ann, bob = ready(curator_of(folder)), ready(curator_of(folder, analyst="bob"))
-    ledger = ann._caches["visits"]._ledger
+    ledger = ann._cached.caches["visits"]._ledger
     plain, met = ledger.charge, []
 
     def in_between(*args, **named):
@@ -288,7 +288,7 @@ def test_two_processes_that_start_at_once_do_not_share_a_charge(folder):
 
 def test_a_run_that_was_charged_and_not_claimed_is_claimed_by_the_next(folder):
     curator = ready(curator_of(folder))
-    ledger = curator._caches["visits"]._ledger
+    ledger = curator._cached.caches["visits"]._ledger
 
     def dies(*_, **__):
         raise LedgerClosed("The disk is full.", remedy="Make room.")
@@ -398,7 +398,7 @@ def test_threads_share_one_run(folder):
 def outcomes(curator, questions, guess, guesses, within):
     """Of one run through `curator.ask`, on a version of its own: which of the questions failed."""
     version = curator._ledger.refresh("clinic")
-    cache = curator._caches["visits"]
+    cache = curator._cached.caches["visits"]
     last = max(e.number for e in curator._ledger.entries("clinic", after=cache._known.seen))
     cache._known = _Known(cache.table, version=version)
     cache._known.seen = last  # so that not all is read again, every time
@@ -425,7 +425,7 @@ def test_the_law_of_what_is_answered_is_that_of_sparse_vector(tmp_path, guesses)
     questions = [f"SELECT count(*) FROM visits WHERE age = {age}" for age in (1, 2)]
     ready(curator)
     guesses["guess"] = 16.0
-    test = curator._asked_of_cache(curator.plan(questions[0], within=40))[1].step
+    test = curator._cached.asked(curator.plan(questions[0], within=40))[1].step
     assert isinstance(test, TryGuess)
     law = transcript_law(test.mechanism, [34 - test.threshold] * 2)
     drawn = [outcomes(curator, questions, 16.0, guesses, 40) for _ in range(120)]
@@ -438,7 +438,7 @@ def test_neighbours_are_not_told_apart_by_more_than_is_charged(tmp_path, guesses
     """One person more or less in what is asked about: tests that pass and that fail, at 10⁻⁶."""
     sides = [ready(curator_of(small(tmp_path / str(rows), rows))) for rows in (501, 502)]
     question = ["SELECT count(*) FROM visits WHERE age = 1"]
-    step = sides[0]._asked_of_cache(sides[0].plan(question[0], within=40))[1].step
+    step = sides[0]._cached.asked(sides[0].plan(question[0], within=40))[1].step
     found = audit_mechanism(
         lambda side: outcomes(sides[side], question, 18.0, guesses, 40),
         0,

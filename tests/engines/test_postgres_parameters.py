@@ -7,11 +7,11 @@ import duckdb
 import psycopg
 import pytest
 
-from discreet import curator
 from discreet.compile.dialects import DIALECTS
 from discreet.compile.emit_sql import emit_public_keys, emit_sql
 from discreet.compile.parameters import MOST_PARAMETERS, Parameters
 from discreet.compile.quoting import build_literal, text_sql
+from discreet.curator.curator import _key
 from discreet.engines import postgres_statement
 from discreet.engines.opening import open_engine
 from discreet.errors import EngineFailed, QueryRefused
@@ -172,7 +172,7 @@ def test_a_statement_is_the_same_for_every_text_and_the_question_is_not(engines)
     )
     assert (one.sql, one.slices) == (other.sql, other.slices)
     assert (one.parameters, other.parameters) == (("a",), ("b",))
-    assert curator._key(first) != curator._key(second)
+    assert _key(first) != _key(second)
 
 
 def test_more_keys_than_there_can_be_parameters(engines):

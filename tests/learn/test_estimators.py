@@ -246,6 +246,11 @@ def test_declarations_of_the_target_are_checked():
     for bounds in (None, (0, 0), (0, np.inf), ((0, 1), (0, 1))):
         with pytest.raises(InvalidInput):
             some(learn.LinearRegression, target_bounds=bounds).fit(x, y)
+    with pytest.raises(InvalidInput, match="target are not declared") as undeclared:
+        some(learn.LinearRegression, target_bounds=None).fit(x, y)
+    assert "target_bounds=(low, high)" in undeclared.value.remedy
+    with pytest.raises(InvalidInput, match="features are not declared"):
+        some(learn.LinearRegression, bounds=None).fit(x, y)
     with pytest.raises(InvalidInput, match="Counts start at 0"):
         some(learn.PoissonRegression, target_bounds=(1, 2)).fit(x, y)
     with pytest.raises(InvalidInput, match="solver"):

@@ -46,6 +46,12 @@ class Scaling:
 
 def feature_scaling(bounds: object, width: int, names: Sequence[str] | None) -> Scaling:
     """From one pair for all features, a pair for each, or pairs by name."""
+    if bounds is None:
+        raise InvalidInput(
+            "The bounds of the features are not declared.",
+            remedy="Give them from what you know, not from the data: bounds=(0, 100) for all features, or by"
+            ' name, bounds={"age": (18, 97)}.',
+        )
     if isinstance(bounds, Mapping):
         if names is None or set(bounds) != set(names):
             raise InvalidInput(
@@ -65,6 +71,11 @@ def feature_scaling(bounds: object, width: int, names: Sequence[str] | None) -> 
 
 
 def target_range(bounds: object, *, least: float | None = None) -> tuple[float, float]:
+    if bounds is None:
+        raise InvalidInput(
+            "The bounds of the target are not declared.",
+            remedy="Give them from what you know, not from the data: target_bounds=(low, high).",
+        )
     pairs = _pairs(bounds)
     if pairs.shape != (2,):
         raise InvalidInput("A target has one pair of bounds.", remedy="Give target_bounds=(low, high).")

@@ -1,17 +1,15 @@
-"""The curator: the path of one question, readable top to bottom.
+"""The path of one question, readable top to bottom.
 
 parse_sql → resolve → bound → calibrate      what will be run, and its price; `explain` stops here
-engine.prepare                               the engine accepts the SQL; no row is read
-ledger.charge                                durable, or refused
-engine.run                                   exact integers, never shown
-release                                      noise, then free post-processing
-ledger.store_answer                          kept before it is shown: asking again is free
+engine.prepare → ledger.charge → engine.run → release → ledger.store_answer      `charged`
+
+Synthetic tables and models take the same path; counts within an error may be answered by a cache (`cached`).
 """
 
 import hashlib
 import json
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from importlib import import_module
 from types import ModuleType
@@ -31,10 +29,8 @@ from discreet.compile.calibrate import (
     charge_of,
     check_cap,
 )
-from discreet.compile.counts import plain_count
 from discreet.compile.dialects import DIALECTS
-from discreet.compile.emit_sql import emit_public_keys, emit_sql
-from discreet.compile.exact import Results
+from discreet.compile.emit_sql import emit_public_keys
 from discreet.compile.explain import Explanation, explain
 from discreet.compile.frame import Frame
 from discreet.compile.parse_sql import parse_sql
@@ -42,7 +38,8 @@ from discreet.compile.release import release
 from discreet.compile.resolve import resolve
 from discreet.compile.rows import resolve_rows
 from discreet.compile.scope import nearest
-from discreet.compile.statement import Planned, Statement
+from discreet.curator.cached import CachedAnswers
+from discreet.curator.charged import ChargedData
 from discreet.engines.engine import Engine
 from discreet.engines.running import Watch
 from discreet.errors import InvalidInput, MissingExtra
@@ -51,12 +48,7 @@ from discreet.model.exact import Number, positive_epsilon, positive_rho
 from discreet.model.policy import Dataset, KeyValue, PersonColumn, PrivateTable, ValueType
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.query import Query
-from discreet.model.receipt import Receipt
 from discreet.model.request import ByEpsilon, ByRho, request_of
-from discreet.synth.online.cache import Asked, Cache, encode_readings
-from discreet.synth.online.cached import CachedTable
-from discreet.synth.online.online import Buy, Pay
-from discreet.synth.online.tested import TryGuess
 from discreet.synth.release.asked import wanted_of
 from discreet.synth.release.attributes import Bins, attributes_of
 from discreet.synth.release.explain import SynthesisExplanation, explain_synthesis
@@ -79,12 +71,11 @@ class Curator:
     def __init__(self, dataset: Dataset, engine: Engine, ledger: Ledger, *, analyst: str) -> None:
         self.dataset = dataset
         self.analyst = analyst
-        self.watch: Watch | None = None
-        """Told how much of a question is done, and 1 at its end. For the owner: time may tell of the data."""
         self._engine = engine
         self._dialect = DIALECTS[engine.dialect]
         self._ledger = ledger
-        self._caches: dict[str, Cache] = {}
+        self._data = ChargedData(dataset=dataset, engine=engine, ledger=ledger, analyst=analyst)
+        self._cached = CachedAnswers(self._data, self._keys_of_public_table)
         self._public_keys: dict[tuple[str, str], tuple[KeyValue, ...] | None] = {}
         ledger.open_account(
             Account(
@@ -119,11 +110,15 @@ class Curator:
     ) -> Answer:
         """The private answer. The same question at the same price is charged once."""
         plan = self.plan(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
-        asked = self._asked_of_cache(plan)
-        if asked is not None:
-            return self._ask_cache(sql, plan, *asked)
-        receipt, stored, repeated = self._released(
-            sql, _key(plan), plan.loss, self._emit(plan), lambda exact: release(plan, exact).encode()
+        cached = self._cached.answer(sql, plan)
+        if cached is not None:
+            return cached
+        receipt, stored, repeated = self._data.released(
+            sql,
+            _key(plan),
+            plan.loss,
+            lambda: self._data.emit(plan),
+            lambda exact: release(plan, exact).encode(),
         )
         return Answer(
             released=Released.decode(stored),
@@ -144,14 +139,10 @@ class Curator:
     ) -> Explanation:
         """Price and error, from the policy and the text alone. Reads no data and costs nothing."""
         plan = self.plan(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
-        emit_sql(plan, self._engine.relations, self._dialect)  # refuses what this engine cannot do
+        self._data.emit(plan)  # refuses what this engine cannot do
         balance = self.budget()
         found = explain(plan, self.dataset, budget=balance.account.budget, left=balance.left)
-        cached = self._asked_of_cache(plan)
-        if cached is None:
-            return found
-        cache, asked = cached
-        return cache.explained(found, asked.step, balance)
+        return self._cached.explained(found, plan, balance)
 
     def plan_synthesis(
         self,
@@ -180,7 +171,7 @@ class Curator:
     ) -> SynthesisExplanation:
         """Price and error of a synthetic table, from the policy alone. Costs nothing."""
         plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
-        emit_sql(plan, self._engine.relations, self._dialect)  # refuses what this engine cannot do
+        self._data.emit(plan)  # refuses what this engine cannot do
         return explain_synthesis(plan, self.dataset)
 
     def synthesize(
@@ -199,8 +190,8 @@ class Curator:
         columns are to be right; or, if a `workload` is given, its questions (`synth.release.asked`).
         """
         plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
-        receipt, stored, repeated = self._released(
-            sql, _key(plan), plan.loss, self._emit(plan), plan.released
+        receipt, stored, repeated = self._data.released(
+            sql, _key(plan), plan.loss, lambda: self._data.emit(plan), plan.released
         )
         return SyntheticTable(
             plan=plan,
@@ -222,11 +213,11 @@ class Curator:
                 "This synthetic table was made under another policy.", remedy="Make one under this policy."
             )
         loss = self._price_of_rows(epsilon, rho)
-        _, stored, _ = self._released(
+        _, stored, _ = self._data.released(
             f"How good is the synthetic table of receipt {table.receipt.number}?",
             hashlib.sha256(repr(("check", loss)).encode() + table.encoded).hexdigest(),
             loss,
-            self._emit(table.plan),
+            lambda: self._data.emit(table.plan),
             lambda exact: encode_measurements(table.plan.measured_again(exact, table.learnt, loss)),
         )
         return table.plan.quality(table.learnt, decode_measurements(stored))
@@ -258,7 +249,7 @@ class Curator:
         value that is not declared, are left out.
         """
         plan = self.plan_fit(model, sql, epsilon=epsilon, rho=rho)
-        receipt, stored, repeated = self._released(
+        receipt, stored, repeated = self._data.released(
             f"A {type(model).__name__} of: {sql}",
             _key(plan),
             plan.loss,
@@ -269,6 +260,15 @@ class Curator:
             plan.columns, plan.fitted(stored), receipt=receipt, left=self.budget().left, repeated=repeated
         )
         return fitted
+
+    @property
+    def watch(self) -> Watch | None:
+        """Told how much of a question is done, and 1 at its end. For the owner: time may tell of the data."""
+        return self._data.watch
+
+    @watch.setter
+    def watch(self, watch: Watch | None) -> None:
+        self._data.watch = watch
 
     def close(self) -> None:
         """Let go of the data and the ledger; what was charged is durable already."""
@@ -293,67 +293,6 @@ class Curator:
     def _resolved(self, sql: str) -> Query:
         return resolve(parse_sql(sql), self.dataset, self._keys_of_public_table)
 
-    def _asked_of_cache(self, plan: Plan) -> tuple[Cache, Asked] | None:
-        """A counting question about cached columns, asked within an error; None for all others."""
-        count = plain_count(plan.bounded.query)
-        table = None if count is None else self.dataset.tables[count.table]
-        if count is None or not isinstance(table, PrivateTable) or not table.cached:
-            return None
-        if table.name not in self._caches:
-            cached = CachedTable.of(table, self.dataset, self._keys_of_public_table)
-            self._caches[table.name] = Cache(cached, self._ledger)
-        cache = self._caches[table.name]
-        asked = cache.ask(count, plan.request, analyst=self.analyst, direct=plan.loss)
-        return None if asked is None else (cache, asked)
-
-    def _ask_cache(self, sql: str, plan: Plan, cache: Cache, asked: Asked) -> Answer:
-        paid: list[Receipt] = []
-        if isinstance(asked.step, TryGuess):
-            asked = self._tested(sql, plan, cache, asked, paid)
-        if isinstance(asked.step, Pay | Buy):
-            paid.append(self._paid(sql, cache, asked, asked.step))
-        last, released = cache.answer(asked)
-        return Answer(
-            released=released,
-            charged=cache.charged(paid) if paid else last.charged,
-            left=self.budget().left,
-            receipt=paid[-1] if paid else last,
-            repeated=False,
-            cached=not paid,
-        )
-
-    def _tested(self, sql: str, plan: Plan, cache: Cache, asked: Asked, paid: list[Receipt]) -> Asked:
-        """What a question takes after its test. A run that it starts is among what is paid."""
-        with cache.testing:
-            now = self._asked_of_cache(plan)  # the run that was under way may be over
-            if now is None:
-                return asked.failed()
-            asked = now[1]
-            if not isinstance(asked.step, TryGuess):
-                return asked
-            check_cap(asked.step.loss, self.dataset)
-            narrowed = cache.table.narrowed(asked.step)
-            statements = emit_sql(narrowed, self._engine.relations, self._dialect)
-            self._prepare(statements)
-            paid += cache.begin(asked.step, question=sql, analyst=self.analyst)
-            exact = narrowed.exact(asked.step, asked.question, self._exact(statements))
-            return cache.test(asked, exact, question=sql, analyst=self.analyst)
-
-    def _paid(self, sql: str, cache: Cache, asked: Asked, step: Pay | Buy) -> Receipt:
-        """The reading that a question takes, charged, read, noised and kept."""
-        check_cap(step.loss, self.dataset)
-        narrowed = cache.table.narrowed(step)
-        statements = emit_sql(narrowed, self._engine.relations, self._dialect)
-        self._prepare(statements)
-        receipt = self._ledger.charge(
-            self.dataset.name, analyst=self.analyst, question=sql, key=asked.key, loss=step.loss
-        )
-        readings = narrowed.measured(step, self._exact(statements))
-        encoded = encode_readings(readings)
-        if self._ledger.store_answer(receipt, encoded) == encoded:
-            cache.paid(asked, readings)  # and not what another process stored first
-        return receipt
-
     def _price_of_rows(self, epsilon: Number | None, rho: Number | None) -> Charge:
         """What is paid for something that is learnt from rows, all of it in noise and nothing in δ."""
         if (epsilon is None) == (rho is None):
@@ -364,55 +303,6 @@ class Curator:
         loss = charge_of(price, self.dataset)
         check_cap(loss, self.dataset)
         return loss if isinstance(loss, PureLoss) else ConcentratedLoss(rho=loss.rho, delta=Fraction(0))
-
-    def _released(
-        self,
-        question: str,
-        key: str,
-        loss: Charge,
-        emitted: Callable[[], tuple[Statement, ...]],
-        noised: Callable[[Results], bytes],
-    ) -> tuple[Receipt, bytes, bool]:
-        """What was released for the key, and whether before: else it is charged, read, noised and kept."""
-        stored = self._ledger.stored_answer(self.dataset.name, key)
-        if stored is not None:
-            return *stored, True
-        statements = emitted()
-        self._prepare(statements)
-        receipt = self._ledger.charge(
-            self.dataset.name, analyst=self.analyst, question=question, key=key, loss=loss
-        )
-        return receipt, self._ledger.store_answer(receipt, noised(self._exact(statements))), False
-
-    def _emit(self, plan: Planned) -> Callable[[], tuple[Statement, ...]]:
-        return lambda: emit_sql(plan, self._engine.relations, self._dialect)
-
-    def _prepare(self, statements: Sequence[Statement]) -> None:
-        """Have the engine accept what will be run. No row is read."""
-        for statement in statements:
-            for sql in statement.runs:
-                self._engine.prepare(sql, parameters=statement.parameters)
-
-    def _exact(self, statements: Sequence[Statement]) -> Results:
-        """Exact numbers, to be handed to what adds noise and to nothing else."""
-        try:
-            return [
-                (each, rows.reveal())
-                for i, each in enumerate(statements)
-                for rows in self._engine.run_each(
-                    each.runs, self._progress(i, len(statements)), parameters=each.parameters
-                )
-            ]
-        finally:
-            if self.watch is not None:
-                self.watch(1.0)
-
-    def _progress(self, statement: int, statements: int) -> Watch | None:
-        """Of all statements together, where each is taken to be as long as the others."""
-        watch = self.watch
-        if watch is None:
-            return None
-        return lambda share: watch(None if share is None else (statement + share) / statements)
 
     def _keys_of_public_table(self, table: str, column: str) -> tuple[KeyValue, ...] | None:
         """The values of a column that anybody may see; None if they are too many, or no keys."""

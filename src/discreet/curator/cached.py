@@ -1,0 +1,98 @@
+"""Counting questions that are asked within an error, answered together with all that was paid before."""
+
+from dataclasses import dataclass, field
+
+from discreet.answers.answer import Answer
+from discreet.compile.calibrate import Plan, check_cap
+from discreet.compile.counts import plain_count
+from discreet.compile.explain import Explanation
+from discreet.compile.scope import PublicKeys
+from discreet.curator.charged import ChargedData
+from discreet.ledger.ledger import Balance
+from discreet.model.policy import PrivateTable
+from discreet.model.receipt import Receipt
+from discreet.synth.online.cache import Asked, Cache, encode_readings
+from discreet.synth.online.cached import CachedTable
+from discreet.synth.online.online import Buy, Pay
+from discreet.synth.online.tested import TryGuess
+
+
+@dataclass(slots=True)
+class CachedAnswers:
+    """The caches of all tables with `answers = "cached"`, by name."""
+
+    data: ChargedData
+    public_keys: PublicKeys
+    caches: dict[str, Cache] = field(default_factory=dict)
+
+    def explained(self, found: Explanation, plan: Plan, balance: Balance) -> Explanation:
+        """As found, or which way the cache will go."""
+        cached = self.asked(plan)
+        if cached is None:
+            return found
+        cache, asked = cached
+        return cache.explained(found, asked.step, balance)
+
+    def answer(self, sql: str, plan: Plan) -> Answer | None:
+        """None for what no cache answers."""
+        found = self.asked(plan)
+        if found is None:
+            return None
+        cache, asked = found
+        paid: list[Receipt] = []
+        if isinstance(asked.step, TryGuess):
+            asked = self._tested(sql, plan, cache, asked, paid)
+        if isinstance(asked.step, Pay | Buy):
+            paid.append(self._paid(sql, cache, asked, asked.step))
+        last, released = cache.answer(asked)
+        return Answer(
+            released=released,
+            charged=cache.charged(paid) if paid else last.charged,
+            left=self.data.ledger.balance(self.data.dataset.name).left,
+            receipt=paid[-1] if paid else last,
+            repeated=False,
+            cached=not paid,
+        )
+
+    def asked(self, plan: Plan) -> tuple[Cache, Asked] | None:
+        """A counting question about cached columns, asked within an error; None for all others."""
+        count = plain_count(plan.bounded.query)
+        table = None if count is None else self.data.dataset.tables[count.table]
+        if count is None or not isinstance(table, PrivateTable) or not table.cached:
+            return None
+        if table.name not in self.caches:
+            cached = CachedTable.of(table, self.data.dataset, self.public_keys)
+            self.caches[table.name] = Cache(cached, self.data.ledger)
+        cache = self.caches[table.name]
+        asked = cache.ask(count, plan.request, analyst=self.data.analyst, direct=plan.loss)
+        return None if asked is None else (cache, asked)
+
+    def _tested(self, sql: str, plan: Plan, cache: Cache, asked: Asked, paid: list[Receipt]) -> Asked:
+        """What a question takes after its test. A run that it starts is among what is paid."""
+        with cache.testing:
+            now = self.asked(plan)  # the run that was under way may be over
+            if now is None:
+                return asked.failed()
+            asked = now[1]
+            if not isinstance(asked.step, TryGuess):
+                return asked
+            check_cap(asked.step.loss, self.data.dataset)
+            narrowed = cache.table.narrowed(asked.step)
+            statements = self.data.emit(narrowed)
+            self.data.prepare(statements)
+            paid += cache.begin(asked.step, question=sql, analyst=self.data.analyst)
+            exact = narrowed.exact(asked.step, asked.question, self.data.exact(statements))
+            return cache.test(asked, exact, question=sql, analyst=self.data.analyst)
+
+    def _paid(self, sql: str, cache: Cache, asked: Asked, step: Pay | Buy) -> Receipt:
+        """The reading that a question takes, charged, read, noised and kept."""
+        check_cap(step.loss, self.data.dataset)
+        narrowed = cache.table.narrowed(step)
+        statements = self.data.emit(narrowed)
+        self.data.prepare(statements)
+        receipt = self.data.charge(sql, asked.key, step.loss)
+        readings = narrowed.measured(step, self.data.exact(statements))
+        encoded = encode_readings(readings)
+        if self.data.ledger.store_answer(receipt, encoded) == encoded:
+            cache.paid(asked, readings)  # and not what another process stored first
+        return receipt
