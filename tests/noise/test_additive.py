@@ -14,6 +14,7 @@ from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.entropy import ScriptedEntropy
 from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.integers import add_noise, as_integers
 from discreet.noise.laplace import DiscreteLaplace
 from tests.bad_values import BAD_COUNTS, BAD_QUANTITIES
 
@@ -113,6 +114,14 @@ def test_values_beyond_64_bits_stay_exact(mechanism):
     assert all(abs(x - y) < 10**6 for x, y in zip(released, big, strict=True))
     unsigned = mechanism.release(np.array([2**64 - 1], dtype=np.uint64))
     assert abs(int(unsigned[0]) - 2**64) < 10**6
+
+
+def test_any_noise_is_added_exactly_to_python_integers():
+    noise = [-(2**62), -(2**31), -1, 0, 1, 257, 2**30, 2**62 - 1]
+    for value in (0, -5, 2**40, -(2**62), 2**63, 10**30):
+        exact = as_integers([value] * len(noise))
+        assert add_noise(exact, np.array(noise)).tolist() == [value + each for each in noise]
+        assert add_noise(exact, np.array(noise, dtype=object)).tolist() == [value + each for each in noise]
 
 
 def test_the_ends_of_64_bits_saturate_instead_of_wrapping():

@@ -9,6 +9,11 @@ from discreet.errors import InvalidInput
 from discreet.noise.sampling import Integers
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+_SHIFT = 2**62
+"""Python makes and adds a large integer some ns slower than a small one. So this is added to noise while that
+has 64 bits, of which it needs 62 and its sign: the Python integers that follow are of one length, and time
+does not tell them apart.
+"""
 
 Exact = TypeVar("Exact", int, Integers)
 
@@ -57,7 +62,10 @@ def add_noise(exact: Integers, noise: Integers) -> Integers:
     flat = exact.reshape(-1)  # on a single number numpy would be slower for some values than for others
     total: Integers
     if flat.dtype == object:
-        total = flat + noise.astype(object)
+        if noise.dtype == object:
+            return (flat + noise).reshape(exact.shape)
+        noise += _SHIFT
+        total = (flat - _SHIFT) + noise.astype(object)
         return total.reshape(exact.shape)
     if noise.dtype == object:
         total = np.clip(flat.astype(object) + noise, _LOWEST, _HIGHEST)
