@@ -65,14 +65,13 @@ class SynthesisExplanation:
     @property
     def warning(self) -> str:
         """What to do if this price buys little; empty if it buys something."""
-        if not self.stages:
+        drowned = [each for each in self.stages[:2] if each.shares[SIZES.index(100_000)] >= 1]
+        if not drowned:
             return ""
-        last = self.stages[min(1, len(self.stages) - 1)]
-        if last.shares[SIZES.index(100_000)] < 1:
-            return ""
+        tables = "even tables of one column" if drowned[0].order == 1 else "tables of 2 columns"
         return (
-            f"At this price the noise drowns tables of {last.order} columns unless there are far more than"
-            " 100,000 rows. Pay more, take fewer columns, or fewer bins."
+            f"At this price the noise drowns {tables} unless there are far more than 100,000 rows. Pay more,"
+            " take fewer columns, or fewer bins."
         )
 
     def to_dict(self) -> dict[str, object]:
