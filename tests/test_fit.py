@@ -309,10 +309,22 @@ def test_explaining_says_price_features_and_noise_and_costs_nothing(folder):
     assert found.outlook(found.rows_needed).noise == pytest.approx(0.1, rel=0.01)
     assert found.outlook(10).hopeless
     assert "LinearRegression of “cost” by 4 features" in str(found)
+    assert "(ε = " in str(found)
     assert json.dumps(found.to_dict())
     more = curator.explain_fit(learn.LogisticRegression(), CLASSES, epsilon=0.1)
     assert more.form == "Rows stay with the curator"
     assert curator.budget().spent.rho == 0
+
+
+def test_a_classifier_has_a_column_for_each_class(folder):
+    model = curator_of(folder).fit(learn.LogisticRegression(), "SELECT age, ward FROM visits", epsilon=100)
+    head, classes, intercept, age, _ = str(model).splitlines()
+    assert head == "LogisticRegression of 1 feature"
+    assert classes.split() == ["east", "north", "south"]
+    assert len(intercept.split()) == len(age.split()) == 4
+    long = ["a", "orthopaedics", "physiotherapy"]
+    model[-1].classes_ = np.array(long)
+    assert str(model).splitlines()[1].split() == [name[:11] for name in long]
 
 
 def test_a_model_shows_its_coefficients_and_reads_tables_of_every_kind(folder):

@@ -29,6 +29,10 @@ def number_text(value: float, error: float) -> str:
     return f"{rounded:,.{max(places, 0)}f}".replace("-", "−")
 
 
+def counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
 def _without_error(value: float) -> str:
     text = f"{value:,}" if isinstance(value, int) and abs(value) < _PLAIN_BELOW else f"{value:,.6g}"
     return text.replace("-", "−")

@@ -91,7 +91,7 @@ def _find(curator: Curator, column: str) -> tuple[PrivateTable, str]:
             remedy=f"Say which: {found[0].name}.{name}.",
         )
     table = (found or places)[0]
-    known = nearest(name, table.columns, f"column of “{table.name}”")
+    known = nearest(name, table.columns, "column", table.name)
     if not known.type.numeric:
         raise QueryRefused(
             f"“{known.name}” is {known.type.value}, which has no bounds.", remedy="Name a column of numbers."

@@ -47,7 +47,7 @@ class Scope:
         qualifier = node.args.get("table")
         if qualifier is not None:
             source = nearest(qualifier.name, {source.name: source for source in self.sources}, "table")
-            return nearest(node.name, source.columns, f"column of “{source.name}”")
+            return nearest(node.name, source.columns, "column", source.name)
         found = [source.name for source in self.sources if _has(source, node.name)]
         if len(found) > 1:
             raise QueryRefused(
@@ -56,7 +56,8 @@ class Scope:
             )
         places = [source for source in self.sources if source.name in found] or self.sources
         known = {name: column for source in places for name, column in source.columns.items()}
-        return nearest(node.name, known, _place(self.sources))
+        place = self.sources[0].name if len(self.sources) == 1 else None
+        return nearest(node.name, known, "column", place)
 
     def is_person(self, expression: Expression) -> bool:
         return isinstance(expression, Field) and expression.name in self.persons
@@ -155,7 +156,7 @@ def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
 Named = TypeVar("Named")
 
 
-def nearest(name: str, known: Mapping[str, Named], what: str) -> Named:
+def nearest(name: str, known: Mapping[str, Named], what: str, place: str | None = None) -> Named:
     """By name, whatever its case; or a refusal with the nearest name."""
     if name in known:
         return known[name]
@@ -164,7 +165,8 @@ def nearest(name: str, known: Mapping[str, Named], what: str) -> Named:
         return known[folded[0]]
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"Did you mean “{close[0]}”?" if close else f"There are: {', '.join(sorted(known)[:20])}."
-    raise QueryRefused(f"There is no {what} “{name[:60]}”.", remedy=hint)
+    where = f" in “{place}”" if place else ""
+    raise QueryRefused(f"There is no {what} “{name[:60]}”{where}.", remedy=hint)
 
 
 def _has(source: Source, name: str) -> bool:
@@ -172,7 +174,3 @@ def _has(source: Source, name: str) -> bool:
     if folded in {merged.casefold() for merged in source.merged}:
         return False
     return any(column.casefold() == folded for column in source.columns)
-
-
-def _place(sources: list[Source]) -> str:
-    return f"column of “{sources[0].name}”" if len(sources) == 1 else "column"

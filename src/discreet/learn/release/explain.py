@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import ceil
 
-from discreet.answers.wording import charge_text
+from discreet.answers.wording import charge_text, counted
 from discreet.compile.calibrate import Charge, budget_of
 from discreet.compile.explain import epsilon_of
 from discreet.learn.account import Account
@@ -11,7 +11,7 @@ from discreet.learn.outlooks import Outlook, noise_beside
 from discreet.learn.release.plan import FitPlan
 from discreet.learn.release.rows import Summed
 from discreet.model.policy import Dataset
-from discreet.model.privacy import amount_of
+from discreet.model.privacy import PureLoss, amount_of
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _GOOD = 0.1
@@ -56,9 +56,10 @@ class FitExplanation:
         }
 
     def __str__(self) -> str:
+        as_epsilon = "" if isinstance(self.loss, PureLoss) else f" (ε = {self.epsilon:.3g})"
         lines = [
-            f"{self.model} of “{self.target}” by {len(self.features)} features.",
-            f"It costs {charge_text(self.loss)} (ε = {self.epsilon:.3g}), {self.share:.2%} of the budget.",
+            f"{self.model} of “{self.target}” by {counted(len(self.features), 'feature')}.",
+            f"It costs {charge_text(self.loss)}{as_epsilon}, {self.share:.2%} of the budget.",
             f"{self.form}.",
             "How large the noise is beside what there is to learn, by the number of rows:",
             *(f"{size:>11,}  {self.outlook(size).noise:.2%}" for size in SIZES),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 
-from discreet.answers.wording import charge_text, number_text
+from discreet.answers.wording import charge_text, counted, number_text
 from discreet.errors import InvalidInput
 from discreet.learn.encoding import Floats
 from discreet.learn.release.columns import Choice, Column
@@ -115,7 +115,7 @@ class FittedModel(Pipeline):  # type: ignore[misc]
 
     def __str__(self) -> str:
         linear = hasattr(self[-1], "coef_")
-        head = f"{type(self[-1]).__name__} of {len(self.features)} features"
+        head = f"{type(self[-1]).__name__} of {counted(len(self.features), 'feature')}"
         lines = [head, *(_coefficients(self[-1], self.features) if linear else ()), self.price()]
         return "\n".join(lines)
 
@@ -126,7 +126,7 @@ def _coefficients(model: Any, features: tuple[str, ...]) -> list[str]:
     width = max(map(len, (*features, "intercept")))
     heads = []
     if len(values) > 1:
-        heads.append(" " * width + "".join(f"{each!s:>12.12}" for each in model.classes_))
+        heads.append(" " * width + "".join(f" {each!s:>11.11}" for each in model.classes_))
     errors = None
     if hasattr(model, "coef_error_"):
         low, high = model.intervals(_CONFIDENCE).T

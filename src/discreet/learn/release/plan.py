@@ -185,7 +185,7 @@ def _check_settings(model: Learner) -> None:
     for name in _FROM_POLICY:
         if plain(getattr(model, name)) != defaults[name]:
             raise InvalidInput(
-                f"The model has a {name} of its own.",
+                f"The model comes with its own {name}.",
                 remedy=f"Leave {name} out: the policy says whose privacy it is, and epsilon= or rho= of fit"
                 " what may be spent.",
             )
