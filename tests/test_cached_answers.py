@@ -6,6 +6,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from discreet.apps.explain_view import show_explanation
 from discreet.apps.session import open_curator
 from discreet.errors import BudgetExceeded, EngineFailed, PolicyError
 from discreet.model.privacy import ConcentratedLoss, PureLoss
@@ -151,11 +152,14 @@ def test_other_questions_are_asked_as_ever(folder, sql, price):
         "SELECT count(*) FROM visits WHERE floor(age / 5) = 1",
     ],
 )
-def test_counting_questions_in_any_words_are_for_the_cache(folder, sql):
+def test_counting_questions_in_any_words_are_for_the_cache(folder, capsys, sql):
     curator = curator_of(folder)
     assert "paid by itself" in curator.explain(sql, within=WITHIN).way
     curator.ask(sql, within=WITHIN)
-    assert "free" in curator.explain(sql, within=WITHIN).way
+    free = curator.explain(sql, within=WITHIN)
+    assert "free" in free.way
+    show_explanation(free, "table")
+    assert "0.0% of the budget. Nothing has been spent." in capsys.readouterr().out
     assert curator.ask(sql, within=WITHIN).cached
 
 

@@ -27,9 +27,9 @@ def show_explanation(found: Explanation, output: str) -> None:
         f"Costs [bold]{charge_text(found.loss)}[/]"
         + (f" and δ = {float(delta):.2g}" if delta else "")
         + (f" (ε = {found.epsilon:.4g})" if isinstance(found.loss, ConcentratedLoss) else "")
-        + f", {found.share:.1%} of the budget;"
-        + ("" if found.questions_left is None else f" {found.questions_left:,} such questions are left.")
-        + " Nothing has been spent."
+        + f", {found.share:.1%} of the budget"
+        + ("" if found.questions_left is None else f"; {found.questions_left:,} such questions are left")
+        + ". Nothing has been spent."
     )
     if found.way:
         console.print(escape(found.way))
