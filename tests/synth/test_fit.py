@@ -9,7 +9,7 @@ from discreet.synth import fit as fit_module
 from discreet.synth import records as records_module
 from discreet.synth.cells import Cells
 from discreet.synth.domain import Domain
-from discreet.synth.fit import _step, _sweep, best_change, fit
+from discreet.synth.fit import _sweep, best_change, fit, step
 from discreet.synth.measurement import Measurement
 from discreet.synth.records import Sample, Term, proportional, shares
 
@@ -51,7 +51,7 @@ def test_after_its_step_a_marginal_has_the_exponents_of_the_minimum():
     term = Term(measurement.marginal)
     for _ in range(200):
         held = shares(records, term.marginal)
-        factors = _step(term, held, measurement.counts, PEOPLE, 0.5 * measurement.variance, records.farthest)
+        factors = step(term, held, measurement.counts, PEOPLE, 0.5 * measurement.variance, records.farthest)
         records.move(term.marginal, factors, term.marginal)
     off = measurement.counts - shares(records, term.marginal) * PEOPLE
     residual = off / (0.5 * measurement.variance) - term.exponents
@@ -133,14 +133,14 @@ def test_every_step_knows_what_the_records_hold(monkeypatch, listed, even):
         swept.append(state.records)
         return _sweep(state, *arguments)
 
-    def step(term, held, *arguments):
+    def watched(term, held, *arguments):
         steps.append(term)
         np.testing.assert_allclose(held, shares(swept[-1], term.marginal), atol=1e-12)
         assert held.sum() == pytest.approx(1, abs=1e-12)
-        return _step(term, held, *arguments)
+        return step(term, held, *arguments)
 
     monkeypatch.setattr(fit_module, "_sweep", sweep)
-    monkeypatch.setattr(fit_module, "_step", step)
+    monkeypatch.setattr(fit_module, "step", watched)
     monkeypatch.setattr(records_module, "EVEN", even)
     fit(records, news, PEOPLE, random=chance)
     assert len(steps) >= 2 * len(news)

@@ -159,7 +159,7 @@ def _sweep(
     squares = cells = 0.0
     following = [*state.terms[1:], *state.terms[:1]]
     for term, then, counts, variance in zip(state.terms, following, state.counts, variances, strict=True):
-        factors = _step(term, held, counts, people, loose * variance, state.records.farthest)
+        factors = step(term, held, counts, people, loose * variance, state.records.farthest)
         off = held * people - counts
         squares += float(off @ off) / variance
         cells += len(counts)
@@ -168,8 +168,8 @@ def _sweep(
     return squares / max(1.0, cells)
 
 
-def _step(
-    term: Term, held: Floats, measured: Floats, people: float, variance: float, farthest: float
+def step(
+    term: Term, held: Floats, measured: Floats, people: float, variance: float, farthest: float = np.inf
 ) -> Floats:
     """Moves one marginal to its best exponents, all others as they are; by which factors weights follow.
 

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.synth.cells import Cells
 from discreet.synth.domain import Domain, Marginal
 from discreet.synth.explicit import Halves
-from discreet.synth.fit import best_change, fit
+from discreet.synth.fit import fit, step
 from discreet.synth.measurement import Measurement, combined
 from discreet.synth.records import Floats, Term
 
@@ -84,10 +84,8 @@ class Fitting(Learner):
         """The shares of the following table, from those of this one."""
         loose = min(measurement.variance, self.people) / _CLOSER
         likely = np.clip(measurement.counts, -self.people, 2 * self.people)  # what is beyond is noise
-        change = best_change(shares * self.people, term.exponents, likely, loose)
-        change[shares <= 0] = 0
-        term.exponents += change
-        return self._multiply(term.marginal, shares, change, following)
+        factors = step(term, shares, likely, self.people, loose)
+        return self.cells.move(term.marginal, factors, following)
 
     def finish(self) -> Cells:
         """Fitted once more from the start, until the measurements are met as well as their noise allows."""

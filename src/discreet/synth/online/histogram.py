@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.synth.domain import Codes, Domain, Marginal
 from discreet.synth.explicit import Halves, scale, table
-from discreet.synth.fit import best_change
+from discreet.synth.fit import step
 from discreet.synth.online.levels import bins, radices
 from discreet.synth.online.question import Question
 from discreet.synth.online.readings import Pricing, Reading
@@ -113,11 +113,7 @@ class Histogram:
         likely = np.clip(counts, -people, 2 * people)  # what is beyond is noise
         closer = _CLOSER_QUESTION if isinstance(term.marginal, Halves) else _CLOSER
         loose = min(fitted.variance, people) / closer
-        change = best_change(shares * people, term.exponents, likely, loose)
-        change[shares <= 0] = 0
-        term.exponents += change
-        factors = np.exp(np.minimum(change - change[shares > 0].max(), 0))
-        scale(weights, self._domain, term.marginal, factors / float(shares @ factors))
+        scale(weights, self._domain, term.marginal, step(term, shares, likely, people, loose))
 
 
 def _codes(size: int, level: int) -> Codes:
