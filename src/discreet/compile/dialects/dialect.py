@@ -247,7 +247,9 @@ class Dialect(ABC):
 
     @abstractmethod
     def days_after(self, day: str, days: str) -> str:
-        """A date and few days, which stay within what the engine can count."""
+        """A date and few days. Where that leaves the years 1 to 9999, or one is NULL, it may be any day that
+        is not in them.
+        """
 
     # Statements
 
