@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 import discreet
 from discreet.apps.cli import main
-from discreet.errors import PolicyError, QueryRefused
+from discreet.engines.running import failed
+from discreet.errors import EngineFailed, PolicyError, QueryRefused
 
 POLICY = """
 [dataset]
@@ -100,6 +101,24 @@ def test_what_postgres_cannot_do_is_refused_by_explain_too(tmp_path, in_postgres
             with pytest.raises(QueryRefused, match="remainder"):
                 call("SELECT sum(cost % 2.5) FROM visits", epsilon=1)
         assert curator.budget().spent.rho == 0
+
+
+@pytest.mark.xdist_group("postgres")
+def test_public_keys_that_could_not_be_read_are_read_again(tmp_path, in_postgres, monkeypatch):
+    """Or else groups that are public would be named by noisy counts from then on, and some left out."""
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(POLICY.format(visits=in_postgres("visits"), wards=in_postgres("wards")))
+
+    def lost(*_, **__):
+        raise failed()
+
+    with discreet.open(policy) as curator:
+        with monkeypatch.context() as patched:
+            patched.setattr(curator._engine, "run", lost)
+            with pytest.raises(EngineFailed):
+                curator.ask(BY_REGION, epsilon=20)
+        assert curator.budget().spent.rho == 0
+        check_answer(curator.ask(BY_REGION, epsilon=20).rows())
 
 
 @pytest.mark.xdist_group("spark")
