@@ -11,6 +11,7 @@ import discreet
 from discreet.apps.cli import main
 from discreet.engines.running import failed
 from discreet.errors import EngineFailed, PolicyError, QueryRefused
+from tests.engines.databases import execute
 
 POLICY = """
 [dataset]
@@ -137,6 +138,70 @@ def test_on_spark_in_a_session_that_is_handed_in(tmp_path, spark):
     assert all(share is None or 0 <= share <= 1 for share in shares)
     with pytest.raises(PolicyError, match="session"):
         discreet.open(policy)
+
+
+WIDE = """
+[dataset]
+name = "wide"
+neighbours = "add_remove"
+budget = {{ epsilon = 200, delta = 1e-6 }}
+
+[tables.visits]
+source = "{visits}"
+person = "patient"
+max_rows = 1
+"""
+WIDE_ROWS = "SELECT CASE WHEN i % 2 = 0 THEN i ELSE 12345678901234567890123 + i END AS patient"
+USED_AS_A_NUMBER = [
+    ("SELECT count(*) AS n FROM visits WHERE patient >= 0", 100),
+    ("SELECT count(*) AS n FROM visits WHERE patient % 2 = 0", 100),
+    ("SELECT count(*) AS n FROM visits WHERE patient IS NULL", 100),
+    (
+        "SELECT count(*) AS n FROM (SELECT patient FROM visits GROUP BY patient) AS p WHERE patient + 1 > 0",
+        100,
+    ),
+    ("SELECT count(DISTINCT patient) AS n FROM visits", 200),
+]
+
+
+def check_wide_ids(curator):
+    """A question must not fail by an id beyond 64 bits. 20 off are 40 scales of noise, below 10⁻¹⁵."""
+    for question, expected in USED_AS_A_NUMBER:
+        ((answered,),) = (row.values() for row in curator.ask(question, epsilon=20).rows())
+        assert answered == pytest.approx(expected, abs=20)
+
+
+@pytest.mark.xdist_group("postgres")
+def test_b5_wide_ids_as_numbers_on_postgres(tmp_path, in_postgres, postgres_server):
+    execute(
+        postgres_server.url,
+        "CREATE TABLE hospital.wide (patient numeric(30))",
+        f"INSERT INTO hospital.wide {WIDE_ROWS} FROM generate_series(0, 199) AS r(i)",
+    )
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(WIDE.format(visits=in_postgres("wide")))
+    with discreet.open(policy) as curator:
+        check_wide_ids(curator)
+
+
+@pytest.mark.xdist_group("spark")
+def test_b5_wide_ids_as_numbers_on_spark(tmp_path, spark):
+    wide = WIDE_ROWS.replace("END", "END::DECIMAL(38, 0)")
+    duckdb.sql(f"COPY ({wide} FROM range(200) AS r(i)) TO '{tmp_path}/wide.parquet'")
+    spark.read.parquet(f"{tmp_path}/wide.parquet").createOrReplaceTempView("wide_visits")
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(WIDE.format(visits="spark://session#wide_visits"))
+    with discreet.open(policy, spark=spark) as curator:
+        check_wide_ids(curator)
+
+
+def test_b5_wide_ids_as_numbers_in_files(tmp_path):
+    wide = WIDE_ROWS.replace("END", "END::DECIMAL(38, 0)")
+    duckdb.sql(f"COPY ({wide} FROM range(200) AS r(i)) TO '{tmp_path}/wide.parquet'")
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(WIDE.format(visits="wide.parquet"))
+    with discreet.open(policy) as curator:
+        check_wide_ids(curator)
 
 
 def test_one_policy_has_one_engine(tmp_path):

@@ -97,6 +97,9 @@ class _Postgres(Dialect):
         """OFFSET keeps the planner from writing the value out again where its name stands."""
         return f"(SELECT {body} FROM (SELECT {sql} AS {name} OFFSET 0) AS {name}_of)"
 
+    def id_as_integer(self, column: str) -> str:
+        return _narrowed(column)
+
     def arithmetic(self, symbol: str, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:
         if symbol != "*" and result.known and x.interval.known and y.interval.known:
             return f"({x.sql} {symbol} {y.sql})"
