@@ -122,6 +122,15 @@ def no_permission(name: str) -> PolicyError:
     return _cannot_open(name, "may not be read by this role.", _RIGHTS)
 
 
+def no_permission_behind(database: str) -> PolicyError:
+    """This role may read what the policy names; something that a view reads may not be."""
+    return _cannot_open(
+        database,
+        "does not let a view of this policy read what it is made of.",
+        "Give its owner the right to read that; nothing was spent by this call.",
+    )
+
+
 def changed(name: str) -> PolicyError:
     return PolicyError(
         f"The table {name} was dropped, re-created, altered or closed to this role since it was opened.",
