@@ -105,6 +105,31 @@ def test_what_postgres_cannot_do_is_refused_by_explain_too(tmp_path, in_postgres
 
 
 @pytest.mark.xdist_group("postgres")
+def test_postgres_accepts_every_slice_before_the_charge(tmp_path, in_postgres, monkeypatch):
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(POLICY.format(visits=in_postgres("visits"), wards=in_postgres("wards")))
+    with discreet.open(policy) as curator:
+        engine, prepared, ran = curator._engine, [], []
+        prepare, run_each = engine.prepare, engine.run_each
+
+        def preparing(sql, **bound):
+            assert curator.budget().spent.rho == 0
+            prepared.append((sql, bound))
+            prepare(sql, **bound)
+
+        def running(sqls, *watch, **bound):
+            ran.extend((sql, bound) for sql in sqls)
+            return run_each(sqls, *watch, **bound)
+
+        curator.plan(BY_REGION, epsilon=1)  # the keys of the public table, which need no charge
+        monkeypatch.setattr(engine, "prepare", preparing)
+        monkeypatch.setattr(engine, "run_each", running)
+        curator.ask(BY_REGION, epsilon=1)
+    assert len(ran) > 1
+    assert prepared == ran
+
+
+@pytest.mark.xdist_group("postgres")
 def test_public_keys_that_could_not_be_read_are_read_again(tmp_path, in_postgres, monkeypatch):
     """Or else groups that are public would be named by noisy counts from then on, and some left out."""
     policy = tmp_path / "discreet.toml"
