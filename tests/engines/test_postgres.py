@@ -254,7 +254,7 @@ def test_a_view_whose_owner_may_no_longer_read_is_told(open_postgres, postgres_s
     )
     engine = open_postgres({"t": source(f"{postgres_server.url_of('clinic', role=READER)}#behind")})
     changes(f"REVOKE SELECT ON secrets FROM {READER}")
-    with pytest.raises(PolicyError, match="read what it is made of") as caught:
+    with pytest.raises(PolicyError, match="what a view of it is made of") as caught:
         engine.prepare(f"SELECT count(*) AS n FROM {engine.relations['t']}")
     everything_in(caught.value)
     changes("DROP VIEW behind")

@@ -123,11 +123,11 @@ def no_permission(name: str) -> PolicyError:
 
 
 def no_permission_behind(database: str) -> PolicyError:
-    """This role may read what the policy names; something that a view reads may not be."""
+    """The catalogue lets this role read what the policy names; yet the server does not."""
     return _cannot_open(
         database,
-        "does not let a view of this policy read what it is made of.",
-        "Give its owner the right to read that; nothing was spent by this call.",
+        "does not let this role read a table of this policy, or what a view of it is made of.",
+        "Look at the rights of the view's owner, and at row-level security; nothing was spent by this call.",
     )
 
 
