@@ -1,5 +1,6 @@
 """Answers that serve for others, end to end: real files, a real engine, a real ledger."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import duckdb
@@ -8,7 +9,7 @@ import pytest
 
 from discreet.apps.explain_view import show_explanation
 from discreet.apps.session import open_curator
-from discreet.errors import BudgetExceeded, EngineFailed, PolicyError
+from discreet.errors import BudgetExceeded, EngineFailed, PolicyError, QueryRefused
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.synth.online.cache import Cache, decode_readings, encode_readings
 from discreet.synth.online.online import Online
@@ -325,6 +326,19 @@ def test_what_is_within_the_cap_without_a_cache_is_so_with_one(tmp_path):
     policy = policy.replace("max_rows = 2", "unique = true").replace("[tables.visits]", capped, 1)
     (tmp_path / "clinic.toml").write_text(policy)
     assert curator_of(tmp_path).ask(OLD, within=10).charged.epsilon < 0.3
+
+
+def test_a_step_of_the_cache_above_the_cap_is_refused_before_it_is_charged(folder):
+    """The cache chooses none; whatever it chose, the cap would hold."""
+    policy = POLICY.format(epsilon=100, delta=0, columns='["ward", "age"]')
+    capped = "[dataset.per_question]\nepsilon = 0.12\n\n[tables.visits]"
+    (folder / "clinic.toml").write_text(policy.replace("[tables.visits]", capped, 1))
+    curator = curator_of(folder)
+    cache, asked = curator._cached.asked(curator.plan(OLD, within=WITHIN))
+    dearer = replace(asked.step, loss=PureLoss(epsilon=0.13))
+    with pytest.raises(QueryRefused, match="at most"):
+        curator._cached._paid(OLD, cache, asked, dearer)
+    assert curator.budget().spent == PureLoss(epsilon=0)
 
 
 @pytest.mark.parametrize("cap", ["per_question", "per_analyst"])

@@ -9,7 +9,9 @@ from click.testing import CliRunner
 
 import discreet
 from discreet.apps.cli import main
-from discreet.errors import PolicyError, QueryRefused
+from discreet.engines.running import failed
+from discreet.errors import EngineFailed, PolicyError, QueryRefused
+from tests.engines.databases import execute
 
 POLICY = """
 [dataset]
@@ -102,6 +104,49 @@ def test_what_postgres_cannot_do_is_refused_by_explain_too(tmp_path, in_postgres
         assert curator.budget().spent.rho == 0
 
 
+@pytest.mark.xdist_group("postgres")
+def test_postgres_accepts_every_slice_before_the_charge(tmp_path, in_postgres, monkeypatch):
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(POLICY.format(visits=in_postgres("visits"), wards=in_postgres("wards")))
+    with discreet.open(policy) as curator:
+        engine, prepared, ran = curator._engine, [], []
+        prepare, run_each = engine.prepare, engine.run_each
+
+        def preparing(sql, **bound):
+            assert curator.budget().spent.rho == 0
+            prepared.append((sql, bound))
+            prepare(sql, **bound)
+
+        def running(sqls, *watch, **bound):
+            ran.extend((sql, bound) for sql in sqls)
+            return run_each(sqls, *watch, **bound)
+
+        curator.plan(BY_REGION, epsilon=1)  # the keys of the public table, which need no charge
+        monkeypatch.setattr(engine, "prepare", preparing)
+        monkeypatch.setattr(engine, "run_each", running)
+        curator.ask(BY_REGION, epsilon=1)
+    assert len(ran) > 1
+    assert prepared == ran
+
+
+@pytest.mark.xdist_group("postgres")
+def test_public_keys_that_could_not_be_read_are_read_again(tmp_path, in_postgres, monkeypatch):
+    """Or else groups that are public would be named by noisy counts from then on, and some left out."""
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(POLICY.format(visits=in_postgres("visits"), wards=in_postgres("wards")))
+
+    def lost(*_, **__):
+        raise failed()
+
+    with discreet.open(policy) as curator:
+        with monkeypatch.context() as patched:
+            patched.setattr(curator._engine, "run", lost)
+            with pytest.raises(EngineFailed):
+                curator.ask(BY_REGION, epsilon=20)
+        assert curator.budget().spent.rho == 0
+        check_answer(curator.ask(BY_REGION, epsilon=20).rows())
+
+
 @pytest.mark.xdist_group("spark")
 def test_on_spark_in_a_session_that_is_handed_in(tmp_path, spark):
     duckdb.sql(f"COPY ({ROWS}) TO '{tmp_path}/visits.parquet'")
@@ -118,6 +163,70 @@ def test_on_spark_in_a_session_that_is_handed_in(tmp_path, spark):
     assert all(share is None or 0 <= share <= 1 for share in shares)
     with pytest.raises(PolicyError, match="session"):
         discreet.open(policy)
+
+
+WIDE = """
+[dataset]
+name = "wide"
+neighbours = "add_remove"
+budget = {{ epsilon = 200, delta = 1e-6 }}
+
+[tables.visits]
+source = "{visits}"
+person = "patient"
+max_rows = 1
+"""
+WIDE_ROWS = "SELECT CASE WHEN i % 2 = 0 THEN i ELSE 12345678901234567890123 + i END AS patient"
+USED_AS_A_NUMBER = [
+    ("SELECT count(*) AS n FROM visits WHERE patient >= 0", 100),
+    ("SELECT count(*) AS n FROM visits WHERE patient % 2 = 0", 100),
+    ("SELECT count(*) AS n FROM visits WHERE patient IS NULL", 100),
+    (
+        "SELECT count(*) AS n FROM (SELECT patient FROM visits GROUP BY patient) AS p WHERE patient + 1 > 0",
+        100,
+    ),
+    ("SELECT count(DISTINCT patient) AS n FROM visits", 200),
+]
+
+
+def check_wide_ids(curator):
+    """A question must not fail by an id beyond 64 bits. 20 off are 40 scales of noise, below 10⁻¹⁵."""
+    for question, expected in USED_AS_A_NUMBER:
+        ((answered,),) = (row.values() for row in curator.ask(question, epsilon=20).rows())
+        assert answered == pytest.approx(expected, abs=20)
+
+
+@pytest.mark.xdist_group("postgres")
+def test_b5_wide_ids_as_numbers_on_postgres(tmp_path, in_postgres, postgres_server):
+    execute(
+        postgres_server.url,
+        "CREATE TABLE hospital.wide (patient numeric(30))",
+        f"INSERT INTO hospital.wide {WIDE_ROWS} FROM generate_series(0, 199) AS r(i)",
+    )
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(WIDE.format(visits=in_postgres("wide")))
+    with discreet.open(policy) as curator:
+        check_wide_ids(curator)
+
+
+@pytest.mark.xdist_group("spark")
+def test_b5_wide_ids_as_numbers_on_spark(tmp_path, spark):
+    wide = WIDE_ROWS.replace("END", "END::DECIMAL(38, 0)")
+    duckdb.sql(f"COPY ({wide} FROM range(200) AS r(i)) TO '{tmp_path}/wide.parquet'")
+    spark.read.parquet(f"{tmp_path}/wide.parquet").createOrReplaceTempView("wide_visits")
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(WIDE.format(visits="spark://session#wide_visits"))
+    with discreet.open(policy, spark=spark) as curator:
+        check_wide_ids(curator)
+
+
+def test_b5_wide_ids_as_numbers_in_files(tmp_path):
+    wide = WIDE_ROWS.replace("END", "END::DECIMAL(38, 0)")
+    duckdb.sql(f"COPY ({wide} FROM range(200) AS r(i)) TO '{tmp_path}/wide.parquet'")
+    policy = tmp_path / "discreet.toml"
+    policy.write_text(WIDE.format(visits="wide.parquet"))
+    with discreet.open(policy) as curator:
+        check_wide_ids(curator)
 
 
 def test_one_policy_has_one_engine(tmp_path):

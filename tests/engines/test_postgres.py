@@ -245,6 +245,21 @@ def test_a_table_that_changed_is_noticed_before_anything_is_charged(
     assert "Open the policy again" in caught.value.remedy
 
 
+def test_a_view_whose_owner_may_no_longer_read_is_told(open_postgres, postgres_server, changes):
+    changes(
+        "DROP VIEW IF EXISTS behind",
+        f"GRANT SELECT ON secrets TO {READER}",
+        "CREATE VIEW behind AS SELECT a FROM secrets",
+        f"ALTER VIEW behind OWNER TO {READER}",
+    )
+    engine = open_postgres({"t": source(f"{postgres_server.url_of('clinic', role=READER)}#behind")})
+    changes(f"REVOKE SELECT ON secrets FROM {READER}")
+    with pytest.raises(PolicyError, match="what a view of it is made of") as caught:
+        engine.prepare(f"SELECT count(*) AS n FROM {engine.relations['t']}")
+    everything_in(caught.value)
+    changes("DROP VIEW behind")
+
+
 # Results
 
 

@@ -57,10 +57,19 @@ def test_slices_are_about_as_large_as_each_other(engine):
     assert abs(first - second) < 1000
 
 
-def test_all_see_the_data_of_one_moment(engine, changes):
+def test_all_see_the_data_of_one_moment(engine, changes, monkeypatch):
+    """That of the first: a row that comes before the others begin is seen by none."""
     changes(
         "DROP TABLE IF EXISTS moments", "CREATE TABLE moments (x int)", "GRANT SELECT ON moments TO PUBLIC"
     )
+    named = postgres_session._snapshot
+
+    def inserting(connection):
+        name = named(connection)
+        changes("INSERT INTO moments VALUES (0)")
+        return name
+
+    monkeypatch.setattr(postgres_session, "_snapshot", inserting)
     with engine._sessions.transactions(3) as connections:
         assert len(connections) == 3
         changes("INSERT INTO moments VALUES (1)")

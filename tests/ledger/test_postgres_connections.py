@@ -107,8 +107,9 @@ def test_a_server_that_does_not_answer_is_told(place):
 def test_a_database_or_role_that_is_not_there_is_told(place):
     nowhere = place.address.replace("/postgres#", "/nowhere#")
     assert "a database that is not there" in refused(place, address=nowhere)
-    nobody = place.address.replace("postgres@", "nobody@")
-    assert "does not know this role" in refused(place, address=nobody)
+    for role in ("nobody", "timeout", "password"):
+        nobody = place.address.replace("postgres@", f"{role}@")
+        assert "does not know this role" in refused(place, address=nobody)
 
 
 def test_a_password_that_is_wrong_or_missing_is_told_and_never_shown(place, monkeypatch):

@@ -21,7 +21,7 @@ from discreet.compile.definition import (
     unified,
 )
 from discreet.compile.dialects.dialect import Operand, Scope
-from discreet.compile.intervals import Interval, outward
+from discreet.compile.intervals import Interval, or_zero, outward
 from discreet.model.expression import Expression, Literal
 from discreet.model.policy import ValueType
 
@@ -72,7 +72,7 @@ def _operator(symbol: str, name: str, rule: Callable[[Interval, Interval], Inter
     usage = f"x {symbol} y"
 
     def range_rule(operands: Sequence[Operand]) -> Interval:
-        exact = rule(operands[0].interval, operands[1].interval)
+        exact = rule(*(or_zero(each.interval) for each in operands))
         return exact if operands[0].integer else outward(exact)
 
     integers = _exact_integers(symbol, range_rule)
@@ -111,7 +111,7 @@ def _absolute(operands: Sequence[Operand], scope: Scope) -> str:
 
 
 def _divide_range(operands: Sequence[Operand]) -> Interval:
-    return outward(intervals.divide(operands[0].interval, operands[1].interval))
+    return outward(intervals.divide(*(or_zero(each.interval) for each in operands)))
 
 
 def _divide(operands: Sequence[Operand], scope: Scope) -> str:
@@ -200,7 +200,7 @@ def _check_power(arguments: Arguments) -> tuple[Arguments, ValueType]:
 
 
 def _power_range(operands: Sequence[Operand]) -> Interval:
-    return intervals.power(operands[0].interval, _exponent(operands[1].expression))
+    return or_zero(intervals.power(operands[0].interval, _exponent(operands[1].expression)))
 
 
 def _power(operands: Sequence[Operand], scope: Scope) -> str:
@@ -211,7 +211,7 @@ def _power(operands: Sequence[Operand], scope: Scope) -> str:
         factor = Operand(sql=value, interval=base.interval, expression=base.expression)
         result = factor
         for i in range(2, exponent + 1):
-            span = intervals.power(base.interval, i)
+            span = or_zero(intervals.power(base.interval, i))
             sql = scope.dialect.arithmetic("*", result, factor, span, scope)
             result = Operand(sql=sql, interval=span, expression=operands[0].expression)
         return result.sql
@@ -245,7 +245,7 @@ def _guarded(name: str, rule: Callable[[Interval], Interval], condition: str) ->
 
 
 def _exp_range(operands: Sequence[Operand]) -> Interval:
-    return intervals.exponential(operands[0].interval)
+    return or_zero(intervals.exponential(operands[0].interval))
 
 
 def _exp(operands: Sequence[Operand], scope: Scope) -> str:

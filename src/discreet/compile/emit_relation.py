@@ -9,7 +9,7 @@ from fractions import Fraction
 from discreet.compile.dialects.dialect import Dialect
 from discreet.compile.functions import emit, emit_steps
 from discreet.model.expression import Expression, Field, fields_of
-from discreet.model.policy import PersonColumn, ValueType
+from discreet.model.policy import Column, Person, PersonColumn, ValueType
 from discreet.model.query import (
     Branch,
     Filter,
@@ -112,15 +112,24 @@ class _Writer:
             who = self._name(person.name)
         else:
             who = self._dialect.row_ids() if self._persons else "NULL"
-        columns = self._columns(scan.alias, scan.table.columns)
+        columns = self._columns(scan.alias, scan.table.columns, person)
         return f"SELECT {', '.join([f'{who} AS p', *columns])} FROM {self._tables[scan.table.name]}"
 
-    def _columns(self, alias: str, columns: Iterable[str]) -> list[str]:
+    def _columns(self, alias: str, columns: Mapping[str, Column], person: Person | None = None) -> list[str]:
         return [
-            f"{self._name(name)} AS {self._name(f'{alias}.{name}')}"
-            for name in columns
+            f"{self._value(column, person)} AS {self._name(f'{alias}.{name}')}"
+            for name, column in columns.items()
             if f"{alias}.{name}" in self._used
         ]
+
+    def _value(self, column: Column, person: Person | None) -> str:
+        if person == PersonColumn(name=column.name):
+            return self._id(self._name(column.name), column.type)
+        return self._name(column.name)
+
+    def _id(self, who: str, kind: ValueType) -> str:
+        """An id as a value to compute with; as p, which tells people apart, it stays as wide as it is."""
+        return self._dialect.id_as_integer(who) if kind is ValueType.INTEGER else who
 
     def _lookup(self, lookup: Lookup) -> str:
         columns = self._columns(lookup.alias, lookup.table.columns)
@@ -160,7 +169,7 @@ class _Writer:
             f"{self._aggregate(value, f'a{i}')} AS {self._name(value.field.name)}"
             for i, value in enumerate(relation.values)
         ]
-        person = f"p AS {self._name(relation.person.name)}"
+        person = f"{self._id('p', relation.person.type)} AS {self._name(relation.person.name)}"
         return (
             f"SELECT {', '.join(['p', person, *names, *values])} FROM ({rows}) AS h"
             f" GROUP BY {', '.join(['p', *names])}"

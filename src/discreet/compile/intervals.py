@@ -3,6 +3,7 @@
 Two facts make the ends safe. Integers are computed exactly. Doubles are correctly rounded, and rounding
 never swaps two numbers, so that an exact end that is rounded outward to the next double bounds every result.
 ln, log10 and exp are not correctly rounded by any C library: their ends move out by a few doubles more.
+And what is tiny may be computed with as 0 (`or_zero`): a divisor or logarithm that relied on it would raise.
 """
 
 import math
@@ -14,6 +15,8 @@ from typing import TypeAlias
 LARGEST_DOUBLE = Fraction(1.7976931348623157e308)
 LARGEST_INTEGER = 2**63 - 1
 SMALLEST_INTEGER = -(2**63)
+SMALLEST_FACTOR = Fraction(1, 10**149)
+"""Dialects compute with 0 in place of numbers below it only: PostgreSQL's below 10⁻¹⁵⁰, or e⁻³⁴⁵ of exp."""
 
 _LIBRARY_ERROR_DOUBLES = 4
 """glibc, musl and the BSDs document errors below 2 units in the last place; 4 leaves room."""
@@ -107,6 +110,15 @@ def hull(intervals: Iterable[Interval]) -> Interval:
     if not ends:
         return point(0)
     return interval(min(low for low, _ in ends), max(high for _, high in ends))
+
+
+def or_zero(value: Interval) -> Interval:
+    """With 0, if a value in it is so small that a dialect may compute with 0 instead."""
+    low, high = value.ends
+    return interval(
+        Fraction(0) if 0 < low < SMALLEST_FACTOR else low,
+        Fraction(0) if -SMALLEST_FACTOR < high < 0 else high,
+    )
 
 
 def add(left: Interval, right: Interval) -> Interval:

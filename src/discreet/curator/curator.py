@@ -308,14 +308,15 @@ class Curator:
         """The values of a column that anybody may see; None if they are too many, or no keys."""
         if (table, column) not in self._public_keys:
             kind = self.dataset.tables[table].columns[column].type
-            self._public_keys[table, column] = None
+            keys: tuple[KeyValue, ...] | None = None
             if kind is not ValueType.NUMBER:
                 sql = emit_public_keys(
                     self._engine.relations[table], column, kind, _MOST_PUBLIC_KEYS, self._dialect
                 )
                 values = np.ma.asarray(self._engine.run(sql).reveal()["v"]).tolist()
                 if len(values) <= _MOST_PUBLIC_KEYS:
-                    self._public_keys[table, column] = tuple(values)
+                    keys = tuple(values)
+            self._public_keys[table, column] = keys  # not before they were read: a failure is not remembered
         return self._public_keys[table, column]
 
 

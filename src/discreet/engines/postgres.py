@@ -17,7 +17,7 @@ from discreet.engines.engine import Rows
 from discreet.engines.fitting import fitting_type
 from discreet.engines.postgres_address import PostgresAddress, read_address
 from discreet.engines.postgres_catalogue import RelationInCatalogue, look_up, readable
-from discreet.engines.postgres_errors import changed, locked, lost
+from discreet.engines.postgres_errors import changed, locked, lost, no_permission_behind
 from discreet.engines.postgres_session import Sessions
 from discreet.engines.postgres_statement import Bound, fetch, plan, volatile_functions
 from discreet.engines.postgres_types import quoted, reading
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN_CANCELS = 0.5
 _LOCK_NOT_AVAILABLE = "55P03"
+_NO_PRIVILEGE = "42501"
 
 
 class PostgresEngine:
@@ -89,6 +90,8 @@ class PostgresEngine:
             raise lost(self._database)
         if state == _LOCK_NOT_AVAILABLE:
             raise locked(self._database)
+        if state == _NO_PRIVILEGE:
+            raise no_permission_behind(self._database)
         if state is not None:
             raise QueryRefused(
                 "The database does not accept this question. No data was read and nothing was spent.",

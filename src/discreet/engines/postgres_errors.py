@@ -122,6 +122,15 @@ def no_permission(name: str) -> PolicyError:
     return _cannot_open(name, "may not be read by this role.", _RIGHTS)
 
 
+def no_permission_behind(database: str) -> PolicyError:
+    """The catalogue lets this role read what the policy names; yet the server does not."""
+    return _cannot_open(
+        database,
+        "does not let this role read a table of this policy, or what a view of it is made of.",
+        "Look at the rights of the view's owner, and at row-level security; nothing was spent by this call.",
+    )
+
+
 def changed(name: str) -> PolicyError:
     return PolicyError(
         f"The table {name} was dropped, re-created, altered or closed to this role since it was opened.",

@@ -79,11 +79,12 @@ _REFUSALS = (
     ),
 )
 """A connection that fails has no code, only words; in another language they are told as one."""
+_NAMES = re.compile(r"""".*?"|'.*?'""")
 
 
 def refused(address: PostgresAddress, error: "psycopg.Error") -> LedgerClosed:
-    """Why there is no connection."""
-    words = str(error).casefold()
+    """Why there is no connection. Names are not looked at: a host may be called “timeout”."""
+    words = _NAMES.sub("", str(error)).casefold()
     for pattern, (problem, remedy) in _REFUSALS:
         if re.search(pattern, words):
             return _closed(address, problem, remedy)

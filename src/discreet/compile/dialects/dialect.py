@@ -147,6 +147,10 @@ class Dialect(ABC):
         """A column of a relation, which has this type already where the engine's views see to it."""
         return f"CAST({column} AS {self.types[kind]})"
 
+    def id_as_integer(self, column: str) -> str:
+        """An id to compute with: NULL if it is wider than 64 bits. Unchanged if `read` sees to that."""
+        return column
+
     # Numbers
 
     def is_finite(self, value: str) -> str:
@@ -247,7 +251,9 @@ class Dialect(ABC):
 
     @abstractmethod
     def days_after(self, day: str, days: str) -> str:
-        """A date and few days, which stay within what the engine can count."""
+        """A date and few days. Where that leaves the years 1 to 9999, or one is NULL, it may be any day that
+        is not in them.
+        """
 
     # Statements
 

@@ -97,13 +97,16 @@ class _Postgres(Dialect):
         """OFFSET keeps the planner from writing the value out again where its name stands."""
         return f"(SELECT {body} FROM (SELECT {sql} AS {name} OFFSET 0) AS {name}_of)"
 
+    def id_as_integer(self, column: str) -> str:
+        return _narrowed(column)
+
     def arithmetic(self, symbol: str, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:
         if symbol != "*" and result.known and x.interval.known and y.interval.known:
             return f"({x.sql} {symbol} {y.sql})"
         return f"({_moderate(x, scope)} {symbol} {_moderate(y, scope)})"
 
     def quotient(self, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:
-        if _whole_number(y) and y.interval.excludes_zero():
+        if _whole_number(y) and y.interval.excludes_zero() and y.interval.within(_LARGE):
             divisor = y.sql
         else:
             smallest = self.double(_SMALL)
@@ -220,7 +223,11 @@ class _Postgres(Dialect):
         return f"CAST(CAST({end} AS date) - CAST({start} AS date) AS bigint)"
 
     def days_after(self, day: str, days: str) -> str:
-        return f"({day} + CAST({days} AS integer))"
+        """Its calendar begins in 4713 BC, and a day before that raises. So all days before the year 1 are the
+        last one of them; and so is NULL, which greatest() skips.
+        """
+        first = "DATE '0001-01-01'"
+        return f"({first} + greatest({day} - {first} + CAST({days} AS integer), -1))"
 
     def weight_of_row(self, whole: int) -> str:
         return "w"

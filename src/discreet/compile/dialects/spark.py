@@ -59,6 +59,9 @@ class _Spark(Dialect):
         """As they are: the engine reads every text in the binary collation."""
         return sql
 
+    def id_as_integer(self, column: str) -> str:
+        return f"try_cast({column} AS BIGINT)"
+
     def checked_integers(self, symbol: str, left: str, right: str, scope: Scope) -> str:
         return f"{_CHECKED[symbol]}({left}, {right})"
 
