@@ -14,11 +14,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from discreet.compile.dialects import DIALECTS
+from discreet.compile.emit_sql import emit_sql
 from discreet.compile.functions import FUNCTIONS, build_call, emit, emit_steps, range_of
 from discreet.compile.parameters import Parameters
 from discreet.errors import QueryRefused
 from discreet.model.expression import Field
 from discreet.model.policy import ValueType
+from tests.compile.clinic import clinic, planned
 from tests.compile.generate import expressions
 from tests.compile.nasty import FIELDS, build_literal
 from tests.engines.expressions import DuckDBRows, functions, moderate, of_kind, parts, same
@@ -284,3 +286,12 @@ def test_a_dialect_that_means_something_else_is_caught(mutation, rows_of, duckdb
     except Exception as raised:
         found = raised
     assert found != expected
+
+
+def test_texts_are_cut_before_they_are_joined():
+    """A gigabyte of text would make PostgreSQL fail, on some rows only."""
+    plan = planned("SELECT count(*) FROM visits WHERE note || ward || note = 'x'", clinic())
+    (statement,) = emit_sql(plan, {"visits": "visits"}, DIALECTS["postgres"])
+    joined = re.findall(r"(\S+) \|\| (\w+)\(", statement.sql)
+    assert len(joined) == 2
+    assert all(before == "4096)" and after == "left" for before, after in joined)
