@@ -8,6 +8,7 @@ from discreet.compile.dialects import DIALECTS
 from discreet.compile.functions import emit
 from discreet.compile.parameters import Parameters
 from discreet.engines.postgres_statement import executed
+from discreet.engines.spark_session import ClassicSession
 from discreet.model.expression import Call
 from discreet.model.policy import ValueType
 from tests.compile import nasty
@@ -69,8 +70,8 @@ class SparkRows:
     def __init__(self, session, folder):
         file = str(folder / "canonical.parquet")
         nasty.connection().execute(f"COPY ({CANONICAL}) TO '{file}'")
-        session.read.parquet(file).createOrReplaceTempView("canonical")
-        self._session = session
+        self._session = ClassicSession(session.newSession()).frames
+        self._session.read.parquet(file).createOrReplaceTempView("canonical")
 
     def run(self, expressions):
         selected = ", ".join(f"{emit(each, DIALECTS['spark'])} AS c{i}" for i, each in enumerate(expressions))

@@ -244,6 +244,28 @@ def test_b5_no_row_makes_a_question_fail(name, expression, rows_of, duckdb_rows)
     assert len(rows_of(name).run([expression])) == len(duckdb_rows.run([expression])) > 0
 
 
+def beyond(symbol, value):
+    """Of the largest integers it is missing."""
+    return build_call(symbol, (FIELDS["i"], build_literal(value)))
+
+
+BEYOND = {
+    "a sum, and 0": build_call("+", (beyond("+", 3), build_literal(0))),
+    "a sum, and back": build_call("-", (beyond("+", 3), FIELDS["i"])),
+    "a product, and 0": build_call("*", (beyond("*", 3), build_literal(0))),
+    "a product, and 1": build_call("*", (build_literal(1), beyond("*", 3))),
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("expression", BEYOND.values(), ids=BEYOND)
+def test_b5_what_is_beyond_64_bits_stays_missing(name, expression, rows_of, duckdb_rows):
+    """Optimisers take terms of a sum together: then it would be there after all, or fail."""
+    found = rows_of(name).run([expression])
+    assert found == duckdb_rows.run([expression])
+    assert any(value is None for (value,) in found)
+
+
 MUTATIONS = {
     "half to even": ("rounded", lambda _, sql, scope: f"round({sql})", build_call("round", (NUMBER,))),
     "days from the end": (
