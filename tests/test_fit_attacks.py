@@ -79,7 +79,7 @@ def test_bounds_and_classes_may_be_arrays(tmp_path):
     curator = curator_of(tmp_path)
     model = learn.LinearRegression(bounds=np.array([(18, 100), (-1, 10)]), target_bounds=np.array([0, 10]))
     assert curator.fit(model, "SELECT age, dose, cost FROM visits", epsilon=1).features == ("age", "dose")
-    with pytest.raises(InvalidInput, match="epsilon of its own"):
+    with pytest.raises(InvalidInput, match="its own epsilon"):
         curator.fit(learn.Ridge(epsilon=np.array([1, 2])), "SELECT age, cost FROM visits", epsilon=1)
 
 

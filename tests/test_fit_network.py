@@ -84,7 +84,7 @@ def test_where_there_is_nobody_nothing_shows(folder):
 @pytest.mark.parametrize(
     ("settings", "sql", "words"),
     [
-        ({"epsilon": 1}, SQL, "epsilon of its own"),
+        ({"epsilon": 1}, SQL, "its own epsilon"),
         ({"batch": 0.1}, SQL, "samples"),
         ({"steps": 0}, SQL, "steps"),
         ({}, SQL.replace("dose / 10 AS dose, ", ""), "made-up row"),
