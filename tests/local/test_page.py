@@ -320,6 +320,8 @@ def test_a_memory_that_is_full_once_answers_are_given_sends_nothing(visitor):
     set_up(page)
     answer(page)
     page.evaluate(f"() => {{ {FULL_STORAGE} }}")
+    page.locator("#answer-bus").fill("43")
+    assert "full" in problem(page)  # which is told, and not only thrown
     page.get_by_role("button", name="Send").click()
     assert "full" in problem(page)
     assert visitor.sent == []

@@ -27,7 +27,7 @@ async function start() {
   survey = await openSurvey(await surveyFile(), key);
   document.title = byId("title").textContent = `Survey: ${survey.name}`;
   byId("key").textContent = key;
-  fields = survey.questions.map((question) => field(question, show));
+  fields = survey.questions.map((question) => field(question, () => show().catch(refused)));
   byId("questions").replaceChildren(...fields.map(({ fieldset }) => fieldset));
   const loss = survey.questions.reduce((sum, { epsilon }) => sum + Number(epsilon), 0);
   byId("limit").value = Math.max(0.1, Math.round(20 * loss) / 10);
