@@ -58,6 +58,11 @@ class Database(ABC):
     def name(self) -> str:
         """What errors call it; holds no secret."""
 
+    @property
+    def asked(self) -> Path:
+        """A folder for the questions that are being asked on this machine."""
+        return self._lock.with_name(self._lock.name.removesuffix(".lock") + ".asking")
+
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """A transaction that nobody shares. Commit it, or it is rolled back."""

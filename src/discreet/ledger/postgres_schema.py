@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[dict[str, Any]]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MARK = f"discreet ledger {SCHEMA_VERSION}"
 """The comment on the table of entries, by which a ledger is known."""
 
-DIGEST = "f44f2183dcfffe979f3438f21fe15fa22a820fc081709add3b44bb57906f203e"
-"""SHA-256 of what `described` finds in a fresh schema; PostgreSQL 15, 16 and 18 were seen to agree on it."""
+DIGEST = "397be0b356443b7bf40d4c002932f5734276c833da15490be7c9a0f723ae3168"
+"""SHA-256 of what `described` finds in a fresh schema; PostgreSQL 15 was seen to give it."""
 
 
 def _texts(*columns: str) -> str:
@@ -53,9 +53,7 @@ CREATE TABLE entries (
     UNIQUE (digest)
 );
 CREATE INDEX entries_of_dataset ON entries (dataset, number);
-CREATE UNIQUE INDEX charged_once ON entries (dataset, version, key) WHERE kind = 'charged';
 CREATE UNIQUE INDEX answered_once ON entries (dataset, version, key) WHERE kind = 'answered';
-CREATE INDEX entries_of_kind ON entries (dataset, kind, number) WHERE kind IN ('written off', 'lost');
 CREATE TABLE accounts (
     {_texts("dataset", "fingerprint", "currency")},
     version bigint NOT NULL CHECK (version >= 1),
@@ -78,6 +76,18 @@ CREATE TABLE answers (
 );
 COMMENT ON TABLE entries IS '{MARK}';
 """
+
+_SINCE_2 = """
+CREATE INDEX entries_of_key ON entries (dataset, version, key, number);
+CREATE INDEX written_off ON entries (dataset, number) WHERE kind = 'written off';
+CREATE INDEX lost ON entries (dataset, number) WHERE kind = 'lost';
+"""
+
+UPGRADES = {
+    "discreet ledger 1": "DROP INDEX charged_once; DROP INDEX entries_of_kind;"
+    f" {_SINCE_2} COMMENT ON TABLE entries IS 'discreet ledger 2';"
+}
+"""From the mark of each older version to the next: a key may be charged again since 2."""
 
 _FUNCTIONS = """
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -126,7 +136,7 @@ _TRIGGERS = [
     ),
 ]
 
-DEFINITION = _TABLES + _FUNCTIONS + "".join(_TRIGGERS)
+DEFINITION = _TABLES + _SINCE_2 + _FUNCTIONS + "".join(_TRIGGERS)
 
 _DESCRIPTION = """
 WITH home AS (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s),

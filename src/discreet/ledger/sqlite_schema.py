@@ -13,7 +13,7 @@ from discreet.ledger.chain import RESTORE
 from discreet.ledger.units import LARGEST
 
 APPLICATION_ID = 0x64697363  # "disc"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def _units(*columns: str) -> str:
@@ -48,10 +48,7 @@ CREATE TABLE entries (
     digest TEXT NOT NULL UNIQUE
 );
 CREATE INDEX entries_of_dataset ON entries (dataset, number);
-CREATE UNIQUE INDEX charged_once ON entries (dataset, version, key) WHERE kind = 'charged';
 CREATE UNIQUE INDEX answered_once ON entries (dataset, version, key) WHERE kind = 'answered';
-CREATE INDEX entries_of_kind ON entries (dataset, kind, number)
-    WHERE kind IN ('written off', 'lost');
 CREATE TABLE accounts (
     dataset TEXT PRIMARY KEY,
     fingerprint TEXT NOT NULL UNIQUE,
@@ -72,6 +69,15 @@ CREATE TABLE answers (
     answer BLOB NOT NULL
 );
 """
+
+_SINCE_2 = """
+CREATE INDEX entries_of_key ON entries (dataset, version, key, number);
+CREATE INDEX written_off ON entries (dataset, number) WHERE kind = 'written off';
+CREATE INDEX lost ON entries (dataset, number) WHERE kind = 'lost';
+"""
+
+UPGRADES = {1: f"DROP INDEX charged_once; DROP INDEX entries_of_kind; {_SINCE_2} PRAGMA user_version = 2;"}
+"""From each older version to the next: a key may be charged again since 2."""
 
 _TRIGGERS = [
     _refuse(
@@ -100,7 +106,7 @@ _TRIGGERS = [
     ),
 ]
 
-SCHEMA = _TABLES + "".join(_TRIGGERS)
+SCHEMA = _TABLES + _SINCE_2 + "".join(_TRIGGERS)
 
 
 def check_schema(connection: sqlite3.Connection) -> None:
