@@ -4,8 +4,6 @@ It is a question like any other, paid from the same budget. With a probability o
 over all bins, a bin without any row stands out too. Values that few people have are cut off.
 """
 
-import json
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,6 +12,7 @@ from rich.console import Console
 
 from discreet.answers.answer import Answer
 from discreet.apps.budget_view import loss_json
+from discreet.apps.written import write_json
 from discreet.compile.scope import nearest
 from discreet.curator import Curator
 from discreet.errors import QueryRefused
@@ -61,7 +60,7 @@ def show_bounds(found: LearntBounds, output: str) -> None:
             "charged": loss_json(found.answer.charged),
             "left": loss_json(found.answer.left),
         }
-        sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
+        write_json(told)
         return
     console = Console(highlight=False, markup=False)
     if found.ends is None:

@@ -1,7 +1,5 @@
 """What collected reports say: tables with bars, JSON, or a drawing."""
 
-import json
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -15,6 +13,7 @@ from rich.table import Table
 from discreet.apps.bars import axis_of, bar
 from discreet.apps.local_plot import estimates_as_svg
 from discreet.apps.survey_view import console, open_survey
+from discreet.apps.written import write_json
 from discreet.errors import InvalidInput
 from discreet.local.at_rest import tally_file
 from discreet.local.collector.counts import Counts, check_survey, merge, read_counts
@@ -54,7 +53,7 @@ def show_estimates(
             survey, counts.tallies, minimum=minimum, confidence=confidence, every_option=True
         )
         content = {"survey": survey.name, "epoch": survey.epoch, "questions": found, "rejected": rejected}
-        sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
+        write_json(content)
         return
     _show(survey, counts, enough, minimum)
     if rejected:
