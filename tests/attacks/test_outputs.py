@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+from pathlib import Path
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 
@@ -90,6 +92,38 @@ def test_item9_json_keeps_what_was_asked(evil_clinic):
     told = json.loads(run("ask", question, "--epsilon", "1", "--format", "json", *policy).output)
     assert told["columns"] == [ESCAPES]
     assert list(told["rows"][0]) == [ESCAPES]
+
+
+def test_item9_nor_are_the_columns_of_a_file_that_somebody_sent(tmp_path, monkeypatch):
+    """The owner looks at it by init, check and bounds; the policy that init writes is shown too."""
+    monkeypatch.chdir(tmp_path)
+    wards = quoted("w" + ESCAPES, chr(34))
+    duckdb.sql(
+        f"COPY (SELECT range AS patient, 1 AS {wards}, [1] AS {quoted('l' + ESCAPES, chr(34))} FROM range(9))"
+        " TO 'sent.parquet'"
+    )
+    assert obeyed(run("init", "sent.parquet", "--person", "patient").output) == set()
+    assert obeyed(Path("discreet.toml").read_text()) == set()
+    policy = Path("discreet.toml").read_text().partition("[tables.sent.columns")[0]
+    Path("discreet.toml").write_text(policy)
+    checked = run("check")
+    assert checked.exit_code == 0
+    assert obeyed(checked.output) == set()
+    for output in FORMATS[:2]:
+        found = run("bounds", f"sent.w{ESCAPES}", "--epsilon", "0.1", "--format", output)
+        assert obeyed(found.output) == set()
+
+
+def test_item9_nor_are_the_options_of_a_survey_that_somebody_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = json.dumps(["no", f"yes{ESCAPES}"]).replace("\\u2028", "")
+    Path("survey.toml").write_text(
+        'name = "health"\nepoch = 1\nexpires = 2099-01-01\n[questions.smokes]\ntext = "Do you smoke?"\n'
+        f"options = {told}\nepsilon = 1\n"
+    )
+    made = run("local", "new", "survey.toml")
+    assert made.exit_code == 0
+    assert obeyed(made.output) == set()
 
 
 @pytest.mark.parametrize("formula", FORMULAS)

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from rich.markup import escape
-
 from discreet.apps.survey_view import console, open_survey
+from discreet.apps.written import shown
 from discreet.local.collector.counts import write_counts
 from discreet.local.collector.judging import last_day_on_earth
 from discreet.local.collector.service import Settings, application, load_server
@@ -24,8 +23,8 @@ def collect(
     with Collector(folder, survey, cap=cap) as collector, listening(host, port) as sock:
         with until_interrupted():
             address = f"http://{f'[{host}]' if ':' in host else host}:{sock.getsockname()[1]}/"
-            view.print(f"Collecting [bold]{survey.name}[/] (epoch {survey.epoch}) at {escape(address)}")
-            view.print(f"  in {escape(str(folder))}, until {survey.expires}. Ctrl-C stops.", soft_wrap=True)
+            view.print(f"Collecting [bold]{shown(survey.name)}[/] (epoch {survey.epoch}) at {shown(address)}")
+            view.print(f"  in {shown(str(folder))}, until {survey.expires}. Ctrl-C stops.", soft_wrap=True)
             view.print(
                 f"  At most {room.connections:,} connections at once: “ulimit -n” sets it.", soft_wrap=True
             )
@@ -44,9 +43,9 @@ def export_counts(folder: Path, output: Path) -> None:
         question.name: question.mechanism.reports_in(tally)
         for question, tally in zip(survey.questions, counts.tallies, strict=True)
     }
-    console().print(f"Wrote {escape(str(output))}. {_listed('Reports', reports)}")
+    console().print(f"Wrote {shown(str(output))}. {_listed('Reports', reports)}")
 
 
 def _listed(what: str, counts: Mapping[str, int]) -> str:
-    some = ", ".join(f"{escape(name)} {count:,}" for name, count in counts.items())
+    some = ", ".join(f"{shown(name)} {count:,}" for name, count in counts.items())
     return f"{what}: {some or 'none'}."

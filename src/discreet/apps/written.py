@@ -9,13 +9,21 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
 
+from rich.markup import escape
+
 from discreet.answers.columns import Column, plain_cells
+from discreet.answers.wording import visible_text
 
 _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """By a terminal: controls, line ends, and what turns the direction of writing around."""
 _BEGINS_FORMULA = tuple("=+-@＝＋－＠")
 _NEEDS_QUOTES = re.compile('[",;|]')
 """Also what parts cells elsewhere: where the comma is in numbers, spreadsheets part cells by semicolons."""
+
+
+def shown(text: str) -> str:
+    """Others' words for rich: no markup, and nothing that a terminal obeys."""
+    return escape(visible_text(text))
 
 
 def write_json(value: object, *, indent: int | None = None) -> None:
