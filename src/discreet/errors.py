@@ -20,9 +20,17 @@ class DiscreetError(Exception):
     """What happened, and what to do about it."""
 
     def __init__(self, problem: str, *, remedy: str) -> None:
-        super().__init__(f"{problem} {remedy}")
-        self.problem = problem
-        self.remedy = remedy
+        self.problem = _visible(problem)
+        self.remedy = _visible(remedy)
+        super().__init__(f"{self.problem} {self.remedy}")
+
+
+def _visible(text: str) -> str:
+    """Without characters that a terminal would obey: errors quote what was asked, and are shown anywhere."""
+    return "".join(
+        sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
+        for sign in text
+    )
 
 
 class InvalidInput(DiscreetError, ValueError):

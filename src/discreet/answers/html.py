@@ -71,7 +71,7 @@ def html_table(answer: "Answer") -> str:
         f'<div class="discreet-answer"><style>{_STYLE}</style>'
         f'<table class="discreet"><thead><tr>{titles}</tr></thead>'
         f"<tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
-        f"{''.join(f'<p>{escape(line)}</p>' for line in below)}</div>"
+        f"{''.join(f'<p>{escape(key_text(line))}</p>' for line in below)}</div>"
     )
 
 

@@ -61,12 +61,17 @@ def key_text(value: Cell) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return "".join(map(_visible, value)) or '""'
+            return visible_text(value) or '""'
         case float():
             return f"{value:.15g}"
         case datetime():
             return value.isoformat(" ")
     return str(value)
+
+
+def visible_text(text: str) -> str:
+    """On one line, and without characters that a terminal would obey."""
+    return "".join(map(_visible, text))
 
 
 def _visible(character: str) -> str:

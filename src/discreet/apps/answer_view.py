@@ -1,12 +1,9 @@
 """Answers on the terminal, as JSON and as CSV."""
 
-import csv
-import io
 import json
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
@@ -14,10 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.answers.answer import Answer
-from discreet.answers.columns import Cell, Column, plain_cells
+from discreet.answers.columns import Cell
 from discreet.answers.released import Released
 from discreet.answers.wording import key_text, measure_text
 from discreet.apps.bars import Axis, axis_of, bar
+from discreet.apps.written import csv_text, escaped_json, iso_cells
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 
 _MOST_ROWS = 200
@@ -29,7 +27,7 @@ _GAP = 2  # between columns: the table's own line, and padding
 def show_answer(answer: Answer, output: str) -> None:
     match output:
         case "json":
-            sys.stdout.writelines(json_pieces(answer))
+            sys.stdout.writelines(map(escaped_json, json_pieces(answer)))
             sys.stdout.write("\n")
         case "csv":
             sys.stdout.write(answer_csv(answer.released))
@@ -45,7 +43,7 @@ def answer_json(answer: Answer) -> dict[str, object]:
         zip(_finite(released.low[name].tolist()), _finite(released.high[name].tolist()), strict=True)
         for name in measured
     ]
-    values = [_iso_cells(released.values[name]) for name in released.columns]
+    values = [iso_cells(released.values[name]) for name in released.columns]
     raw = [_finite(released.raw[name].tolist()) for name in measured]
     return answer_facts(answer) | {
         "rows": _objects(released.columns, values, len(answer)),
@@ -80,7 +78,7 @@ def json_pieces(answer: Answer) -> Iterator[str]:
     """The text of `answer_json`, without an object for each row: a million of them take long."""
     released = answer.released
     measured = released.measured
-    values = [_json_cells(_iso_cells(released.values[name])) for name in released.columns]
+    values = [_json_cells(iso_cells(released.values[name])) for name in released.columns]
     reaches = [_json_pairs(released.low[name].tolist(), released.high[name].tolist()) for name in measured]
     raw = [_json_cells(_finite(released.raw[name].tolist())) for name in measured]
     rows = {"rows": (released.columns, values), "intervals": (measured, reaches), "raw": (measured, raw)}
@@ -103,12 +101,7 @@ def charge_json(loss: PureLoss | ConcentratedLoss, *, free: bool = False) -> dic
 
 def answer_csv(released: Released) -> str:
     """Each measure with its interval in two more columns; what is missing is empty."""
-    flat = released.flat()
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(flat)
-    writer.writerows(zip(*map(_iso_cells, flat.values()), strict=True))
-    return text.getvalue()
+    return csv_text(released.flat())
 
 
 def show_table(answer: Answer, console: Console) -> None:
@@ -140,7 +133,7 @@ def show_table(answer: Answer, console: Console) -> None:
         console.print(f"… and {len(released) - _MOST_ROWS:,} rows more; --format csv shows all.")
     console.print(answer.summary(), markup=False, highlight=False)
     for note in released.notes:
-        console.print(note, style="dim", markup=False, highlight=False)
+        console.print(key_text(note), style="dim", markup=False, highlight=False)
 
 
 def _texts(released: Released, name: str, head: list[tuple[Cell, float, float]]) -> list[Text]:
@@ -183,13 +176,6 @@ def _axes(
 def _numbers(cell: tuple[Cell, float, float]) -> tuple[float, float, float]:
     value, low, high = cell
     return (float(value) if isinstance(value, int | float) else math.nan), low, high
-
-
-def _iso_cells(column: Column) -> Sequence[object]:
-    cells = plain_cells(column)
-    if column.dtype.kind != "M":
-        return cells
-    return [cell.isoformat() if isinstance(cell, date) else cell for cell in cells]
 
 
 def _finite(numbers: list[float]) -> list[float | None]:

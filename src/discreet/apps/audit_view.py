@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
 from discreet.answers.wording import MISSING
+from discreet.apps.written import write_json
 from discreet.audit.own import OwnAudit, audit_mechanism
 from discreet.audit.report import Check, Finding, planned_checks
 from discreet.errors import InvalidInput
@@ -31,7 +31,7 @@ def audit_ours(*, thorough: bool, only: str, output: str) -> bool:
     failed = [finding for finding in findings if not finding.holds]
     if output == "json":
         rows = [asdict(finding) for finding in findings]
-        click.echo(json.dumps({"holds": not failed, "findings": rows}, ensure_ascii=False, indent=2))
+        write_json({"holds": not failed, "findings": rows}, indent=2)
     else:
         _show_tables(findings)
     return not failed
@@ -55,7 +55,7 @@ def audit_yours(
         )
     if output == "json":
         row = {"holds": found.holds, **asdict(found)}
-        click.echo(json.dumps(row, default=float, ensure_ascii=False, indent=2))
+        write_json(row, indent=2)
     else:
         _show_own(target, found)
     return found.holds

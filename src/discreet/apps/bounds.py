@@ -4,8 +4,6 @@ It is a question like any other, paid from the same budget. With a probability o
 over all bins, a bin without any row stands out too. Values that few people have are cut off.
 """
 
-import json
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,7 +11,9 @@ import numpy as np
 from rich.console import Console
 
 from discreet.answers.answer import Answer
+from discreet.answers.wording import visible_text
 from discreet.apps.budget_view import loss_json
+from discreet.apps.written import write_json
 from discreet.compile.scope import nearest
 from discreet.curator import Curator
 from discreet.errors import QueryRefused
@@ -61,18 +61,18 @@ def show_bounds(found: LearntBounds, output: str) -> None:
             "charged": loss_json(found.answer.charged),
             "left": loss_json(found.answer.left),
         }
-        sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
+        write_json(told)
         return
-    console = Console(highlight=False, markup=False)
+    console, name = Console(highlight=False, markup=False), visible_text(found.column)
     if found.ends is None:
         console.print(
-            f"No values of {found.column} stand out from the noise. Ask at a larger epsilon, or declare"
+            f"No values of {name} stand out from the noise. Ask at a larger epsilon, or declare"
             f" bounds from what you know of the column. {found.answer.price()}"
         )
         return
     low, high = map(_shown, found.ends)
-    console.print(f"Nearly all values of {found.column} lie in {low} … {high}. In the policy:\n")
-    console.print(f"[tables.{found.table}.columns.{found.column}]\nbounds = [{low}, {high}]\n")
+    console.print(f"Nearly all values of {name} lie in {low} … {high}. In the policy:\n")
+    console.print(f"[tables.{found.table}.columns.{name}]\nbounds = [{low}, {high}]\n")
     console.print(
         f"The ends are powers of two: make them round numbers if you know better ones. {found.answer.price()}"
     )

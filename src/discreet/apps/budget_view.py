@@ -1,7 +1,5 @@
 """Where a budget stands: what was spent over time and by whom, what is left, and how long it will last."""
 
-import json
-import sys
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
@@ -18,6 +16,7 @@ from discreet.apps.burn_down import amount_of, forecast, spent_by
 from discreet.apps.config import read_policy
 from discreet.apps.ledgers import open_ledger, place_of
 from discreet.apps.plot import steps
+from discreet.apps.written import write_json
 from discreet.compile.calibrate import analyst_cap_of, budget_of
 from discreet.errors import InvalidInput
 from discreet.ledger.ledger import Account, Balance, Entry, Kind
@@ -70,7 +69,7 @@ def show_budget(policy: Path, output: str) -> None:
     found = standing_of(policy)
     now = datetime.now(UTC)
     if output == "json":
-        sys.stdout.write(json.dumps(budget_json(found, now), ensure_ascii=False) + "\n")
+        write_json(budget_json(found, now))
         return
     draw_budget(Console(highlight=False), found, now)
 

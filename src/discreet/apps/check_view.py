@@ -6,10 +6,10 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as View
 
 from discreet.apps.config import read_policy
+from discreet.apps.written import shown
 from discreet.compile.grouping import MOST_INTEGER_KEYS
 from discreet.engines.opening import open_engine
 from discreet.model.declaration import complete_with_schema
@@ -34,11 +34,11 @@ def check_policy(path: Path) -> None:
         console.print(_view(table, private_keys=dataset.delta > 0))
         if left_out[table.name]:
             console.print(
-                f"  Left out, as their types are of no use here: {escape(', '.join(left_out[table.name]))}"
+                f"  Left out, as their types are of no use here: {shown(', '.join(left_out[table.name]))}"
             )
     for warning in warnings(dataset):
-        console.print(f"[yellow]![/] {escape(warning)}")
-    console.print(f"[green]✓[/] {escape(path.name)} fits its sources. No row was read and nothing was spent.")
+        console.print(f"[yellow]![/] {shown(warning)}")
+    console.print(f"[green]✓[/] {shown(path.name)} fits its sources. No row was read and nothing was spent.")
 
 
 def warnings(dataset: Dataset) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _show_dataset(console: Console, dataset: Dataset) -> None:
         else "one person replaced by another"
     )
     console.print(
-        f"[bold]{escape(dataset.name)}[/]: ε = {short(dataset.epsilon)}, δ = {short(dataset.delta)} for ever,"
+        f"[bold]{shown(dataset.name)}[/]: ε = {short(dataset.epsilon)}, δ = {short(dataset.delta)} for ever,"
     )
     console.print(f"  by {relation}; at most ε = {short(dataset.analyst_epsilon)} an analyst,", end=" ")
     console.print(f"ε = {short(dataset.question_epsilon)} a question.")
@@ -89,22 +89,22 @@ def _view(table: Table, *, private_keys: bool) -> View:
         view.add_column(heading, overflow="fold")
     for column in table.columns.values():
         view.add_row(
-            escape(column.name),
+            shown(column.name),
             column.type.value,
-            escape(_declared(column)),
+            shown(_declared(column)),
             _asked(table, column, private_keys),
         )
     return view
 
 
 def _title(table: Table) -> str:
-    name = f"[bold]{escape(table.name)}[/] from {escape(table.source)}"
+    name = f"[bold]{shown(table.name)}[/] from {shown(table.source)}"
     if not isinstance(table, PrivateTable):
         return f"{name}: public"
     if not isinstance(table.person, PersonColumn):
         return f"{name}: every row is a person"
     rows = "one row each" if table.unique else f"max_rows {table.max_rows}, max_groups {table.max_groups}"
-    return f"{name}: a person is {escape(table.person.name)}, {rows}"
+    return f"{name}: a person is {shown(table.person.name)}, {rows}"
 
 
 def _declared(column: Column) -> str:

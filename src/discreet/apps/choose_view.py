@@ -1,6 +1,5 @@
 """What an ε means for a person, and which ε to choose: on the terminal, as JSON, and as a drawing."""
 
-import json
 import math
 import sys
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from discreet.accounting.meaning import (
     probability,
 )
 from discreet.apps.plot import Curve, braille, svg
+from discreet.apps.written import write_json
 from discreet.errors import InvalidInput
 from discreet.model.exact import decimal_context, positive_count, positive_delta, short, within
 from discreet.model.privacy import ApproximateLoss, PureLoss
@@ -69,7 +69,7 @@ def choose(wish: Wish, *, plot: Path | None, output: str) -> None:
     if plot is not None:
         _write(plot, svg(_curves(found), title=_title(found), across="suspicion before", up="at most after"))
     if output == "json":
-        sys.stdout.write(json.dumps(_as_json(found), ensure_ascii=False) + "\n")
+        write_json(_as_json(found))
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
     _show(console, wish, found)

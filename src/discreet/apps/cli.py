@@ -4,6 +4,7 @@ import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +13,7 @@ from discreet.apps.cli_local import local
 from discreet.apps.cli_owner import budget, data, ledger
 from discreet.apps.cli_synth import synth
 from discreet.apps.options import policy_option, table_or_json
+from discreet.apps.output import written_or_told
 from discreet.errors import (
     BudgetExceeded,
     CollectorClosed,
@@ -26,6 +28,10 @@ EXIT_FAILED, EXIT_REFUSED, EXIT_OVER_BUDGET = 1, 2, 3
 
 class _RefusingGroup(click.Group):
     """Turns our own errors into one clear line and an exit code, never a traceback."""
+
+    def main(self, *args: Any, **settings: Any) -> Any:
+        with written_or_told():
+            return super().main(*args, **settings)
 
     def invoke(self, ctx: click.Context) -> object:
         for stream in (sys.stdout, sys.stderr):

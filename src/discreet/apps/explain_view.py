@@ -1,8 +1,6 @@
 """Explanations on the terminal and as JSON."""
 
-import json
 import math
-import sys
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -11,6 +9,7 @@ from rich.table import Table
 
 from discreet.answers.wording import charge_text, confidence_text, key_text, number_text
 from discreet.apps.budget_view import loss_json
+from discreet.apps.written import write_json
 from discreet.compile.explain import ErrorStatement, Explanation, PrivateGroups
 from discreet.model.privacy import ConcentratedLoss
 
@@ -19,7 +18,7 @@ _SUFFIX = {"value": "", "total": " / rows", "rank": " rows in rank"}
 
 def show_explanation(found: Explanation, output: str) -> None:
     if output == "json":
-        sys.stdout.write(json.dumps(explanation_json(found), ensure_ascii=False) + "\n")
+        write_json(explanation_json(found))
         return
     console = Console(highlight=False, emoji=False)
     delta = getattr(found.loss, "delta", 0)
@@ -32,7 +31,7 @@ def show_explanation(found: Explanation, output: str) -> None:
         + ". Nothing has been spent."
     )
     if found.way:
-        console.print(escape(found.way))
+        console.print(escape(key_text(found.way)))
     if found.errors:
         console.print(_errors(found))
     if found.private_groups is not None:
@@ -45,7 +44,7 @@ def show_explanation(found: Explanation, output: str) -> None:
     for text in found.alternatives:
         console.print(f"[green]→[/] {escape(key_text(text))}")
     for note in found.notes:
-        console.print(f"[dim]{escape(note)}[/]")
+        console.print(f"[dim]{escape(key_text(note))}[/]")
 
 
 def _errors(found: Explanation) -> Table:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from discreet.answers.wording import visible_text
 from discreet.engines.opening import FILES, engine_of, schema_of
 from discreet.errors import PolicyError
 from discreet.model.declaration import nearest
@@ -42,7 +43,7 @@ def write_policy(data: str, *, person: str, out: Path) -> None:
     )
     click.echo("Left for you to declare:")
     for line in _left(person, schema, guessed=guessed):
-        click.echo(f"  - {line}")
+        click.echo(f"  - {visible_text(line)}")
     click.echo("Then run: discreet check" + ("" if out.name == "discreet.toml" else f" --policy {out}"))
 
 
@@ -125,4 +126,6 @@ def _key(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """As TOML: what cannot be printed is escaped, beyond U+FFFF in its own way."""
+    escaped = json.dumps(value, ensure_ascii=False)
+    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in escaped)

@@ -7,9 +7,8 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.markup import escape
-
 from discreet.apps.survey_view import console, open_survey
+from discreet.apps.written import shown
 from discreet.errors import CollectorClosed, InvalidInput
 from discreet.local.batch import read_batch
 from discreet.local.client import Client, enrol
@@ -45,11 +44,11 @@ def answer_survey(
     view = console()
     for place, reports in read_batch(batch, survey).reports.items():
         sent = " ".join(report.tobytes().hex() for report in reports)
-        view.print(f"  {escape(survey.questions[place].name)}: what leaves this device is [bold]{sent}[/]")
+        view.print(f"  {shown(survey.questions[place].name)}: what leaves this device is [bold]{sent}[/]")
     view.print(f"  This device has given away ε = {short(client.spent)} so far.")
     if output is not None:
         _keep(batch, output)
-        view.print(f"Wrote the batch to {escape(str(output))}.")
+        view.print(f"Wrote the batch to {shown(str(output))}.")
     if to is not None:
         receipt = send(batch, to)
         again = ", which had it already" if receipt.get("repeated") else ""

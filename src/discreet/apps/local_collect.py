@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from rich.markup import escape
-
 from discreet.apps.survey_view import console, open_survey
+from discreet.apps.written import shown
 from discreet.local.collector.counts import write_counts
 from discreet.local.collector.judging import last_day_on_earth
 from discreet.local.collector.service import Settings, application, load_server
-from discreet.local.collector.serving import listening, serve, until_interrupted
+from discreet.local.collector.serving import listening, room_for_connections, serve, until_interrupted
 from discreet.local.collector.store import Collector, counts_of_folder
 from discreet.model.exact import positive_count
 
@@ -20,15 +19,18 @@ def collect(
     load_server()
     positive_count(settings.minimum, "minimum")
     survey, signed = open_survey(path, key)
-    view = console()
+    view, room = console(), room_for_connections()
     with Collector(folder, survey, cap=cap) as collector, listening(host, port) as sock:
         with until_interrupted():
             address = f"http://{f'[{host}]' if ':' in host else host}:{sock.getsockname()[1]}/"
-            view.print(f"Collecting [bold]{survey.name}[/] (epoch {survey.epoch}) at {escape(address)}")
-            view.print(f"  in {escape(str(folder))}, until {survey.expires}. Ctrl-C stops.", soft_wrap=True)
+            view.print(f"Collecting [bold]{shown(survey.name)}[/] (epoch {survey.epoch}) at {shown(address)}")
+            view.print(f"  in {shown(str(folder))}, until {survey.expires}. Ctrl-C stops.", soft_wrap=True)
+            view.print(
+                f"  At most {room.connections:,} connections at once: “ulimit -n” sets it.", soft_wrap=True
+            )
             if survey.expires < last_day_on_earth():
                 view.print("[yellow]![/] The survey has ended: all reports are refused.")
-            serve(application(collector, signed, settings), sock)
+            serve(application(collector, signed, settings), sock, room=room)
         found, rejected = collector.reports(), collector.rejected()
     view.print(f"\nStopped. {_listed('Reports', found)}")
     view.print(_listed("Rejected", {reason.value: count for reason, count in rejected.items()}))
@@ -41,9 +43,9 @@ def export_counts(folder: Path, output: Path) -> None:
         question.name: question.mechanism.reports_in(tally)
         for question, tally in zip(survey.questions, counts.tallies, strict=True)
     }
-    console().print(f"Wrote {escape(str(output))}. {_listed('Reports', reports)}")
+    console().print(f"Wrote {shown(str(output))}. {_listed('Reports', reports)}")
 
 
 def _listed(what: str, counts: Mapping[str, int]) -> str:
-    some = ", ".join(f"{escape(name)} {count:,}" for name, count in counts.items())
+    some = ", ".join(f"{shown(name)} {count:,}" for name, count in counts.items())
     return f"{what}: {some or 'none'}."

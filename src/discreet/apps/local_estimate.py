@@ -1,7 +1,5 @@
 """What collected reports say: tables with bars, JSON, or a drawing."""
 
-import json
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -9,12 +7,12 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from discreet.apps.bars import axis_of, bar
 from discreet.apps.local_plot import estimates_as_svg
 from discreet.apps.survey_view import console, open_survey
+from discreet.apps.written import shown, write_json
 from discreet.errors import InvalidInput
 from discreet.local.at_rest import tally_file
 from discreet.local.collector.counts import Counts, check_survey, merge, read_counts
@@ -54,7 +52,7 @@ def show_estimates(
             survey, counts.tallies, minimum=minimum, confidence=confidence, every_option=True
         )
         content = {"survey": survey.name, "epoch": survey.epoch, "questions": found, "rejected": rejected}
-        sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
+        write_json(content)
         return
     _show(survey, counts, enough, minimum)
     if rejected:
@@ -94,7 +92,7 @@ def _show(survey: Survey, counts: Counts, found: Mapping[str, Estimate], minimum
     view.print(f"Survey [bold]{survey.name}[/], epoch {survey.epoch}")
     for question, tally in zip(survey.questions, counts.tallies, strict=True):
         reports = question.mechanism.reports_in(tally)
-        view.print(f"\n[bold]{escape(question.name)}[/]  {escape(question.text)}  ({reports:,} reports)")
+        view.print(f"\n[bold]{shown(question.name)}[/]  {shown(question.text)}  ({reports:,} reports)")
         estimated = found.get(question.name)
         if estimated is None:
             view.print(f"  Too few for an estimate: {minimum:,} are needed.")
@@ -116,24 +114,26 @@ def _show(survey: Survey, counts: Counts, found: Mapping[str, Estimate], minimum
 
 
 def _show_shares(view: Console, found: Shares) -> None:
-    shown = largest_options(found)
-    cells = [_cell(found, option) for option in shown]
+    largest = largest_options(found)
+    cells = [_cell(found, option) for option in largest]
     axis = axis_of(cells, _BAR)
     table = Table(box=SIMPLE_HEAD)
     for column in ("option", "share", "±", "distribution", ""):
         table.add_column(column, justify="right" if column in ("share", "±", "distribution") else "left")
-    for option, cell in zip(shown, cells, strict=True):
+    for option, cell in zip(largest, cells, strict=True):
         table.add_row(
-            escape(option_name(found.question, option)),
+            shown(option_name(found.question, option)),
             f"{100 * found.shares[option]:.2f} %",
             f"{100 * found.errors[option]:.2f}",
             f"{100 * found.distribution[option]:.2f} %",
             "" if axis is None else bar(axis, *cell),
         )
     view.print(table)
-    if len(shown) < len(found.shares):
-        others = len(found.shares) - len(shown)
-        view.print(f"  Those that came out largest; {others:,} others are not shown. As they were picked for")
+    if len(largest) < len(found.shares):
+        others = len(found.shares) - len(largest)
+        view.print(
+            f"  Those that came out largest; {others:,} others are not largest. As they were picked for"
+        )
         view.print("  being large, most are smaller than they look.")
 
 

@@ -1,6 +1,7 @@
 """From a policy file to a curator: the policy is read, its sources opened and locked, its ledger found."""
 
 import getpass
+import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from discreet.apps.ledgers import open_ledger, place_of
 from discreet.apps.waiting import Bar
 from discreet.curator import Curator
 from discreet.engines.opening import open_engine
+from discreet.errors import InvalidInput
 from discreet.model.declaration import complete_with_schema
 
 if TYPE_CHECKING:
@@ -35,7 +37,18 @@ def open_curator(
         dataset = complete_with_schema(declared, {name: engine.schema(name) for name in declared.sources})
         ledger = open_ledger(place_of(path, declared.ledger))
         opened.callback(ledger.close)
-        curator = Curator(dataset, engine, ledger, analyst=analyst or getpass.getuser())
+        curator = Curator(dataset, engine, ledger, analyst=analyst or system_user())
         curator.watch = Bar() if progress else None
         opened.pop_all()
     return curator
+
+
+def system_user() -> str:
+    """The name of whoever runs this process. In a container that may be a number without a name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        pass
+    if not hasattr(os, "getuid"):
+        raise InvalidInput("The system's user has no name.", remedy="Say who asks: --as NAME.")
+    return f"uid {os.getuid()}"

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from discreet.apps.config_survey import read_survey_toml, template
+from discreet.apps.written import shown
 from discreet.errors import InvalidInput
 from discreet.local.signing import key_in, open_signed, sign
 from discreet.local.survey import LONGEST_TEXT, OneOf, Question, Survey, read_survey
@@ -49,10 +49,10 @@ def make_survey(source: Path, *, output: Path, key_file: Path) -> None:
     view = console()
     show(view, survey)
     if made:
-        view.print(f"Made the key {escape(str(key_file))}: keep it secret, and keep it.")
-    view.print(f"Wrote {escape(str(output))}, for devices and collectors. Its public key:\n")
+        view.print(f"Made the key {shown(str(key_file))}: keep it secret, and keep it.")
+    view.print(f"Wrote {shown(str(output))}, for devices and collectors. Its public key:\n")
     view.print(f"  [bold]{key_in(signed)}[/]\n", soft_wrap=True)
-    view.print(f"Next: discreet local collect {escape(str(output))} --key … --folder reports")
+    view.print(f"Next: discreet local collect {shown(str(output))} --key … --folder reports")
 
 
 def open_survey(path: Path, key: str) -> tuple[Survey, str]:
@@ -87,11 +87,11 @@ def show_survey(path: Path, key: str | None) -> None:
         "[yellow]![/] Whoever wrote this file says it is signed by the key below. To check, give it as"
     )
     view.print("  --key, but from somebody you trust.\n")
-    view.print(f"  {escape(claimed)}", soft_wrap=True)
+    view.print(f"  {shown(claimed)}", soft_wrap=True)
 
 
 def show(view: Console, survey: Survey) -> None:
-    view.print(f"Survey [bold]{survey.name}[/], epoch {survey.epoch}, until {survey.expires}\n")
+    view.print(f"Survey [bold]{shown(survey.name)}[/], epoch {survey.epoch}, until {survey.expires}\n")
     table = Table(box=SIMPLE_HEAD)
     for column in ("question", "answers", "ε", "mechanism", "bytes"):
         table.add_column(column, justify="right" if column in ("ε", "bytes") else "left")
@@ -99,8 +99,8 @@ def show(view: Console, survey: Survey) -> None:
         table.add_column(f"± at {people:,}", justify="right")
     for question in survey.questions:
         table.add_row(
-            escape(question.name),
-            escape(_answers(question)),
+            shown(question.name),
+            shown(_answers(question)),
             short(question.epsilon),
             question.mechanism.name,
             str(question.mechanism.size),

@@ -15,6 +15,7 @@ from rich.table import Table
 from discreet.answers.wording import charge_text, number_text
 from discreet.apps.answer_view import charge_json
 from discreet.apps.session import open_curator
+from discreet.apps.written import write_json
 from discreet.compile.calibrate import Charge
 from discreet.compile.rows import select_of
 from discreet.curator import Curator
@@ -171,7 +172,7 @@ def _show(made: SyntheticTable, request: SynthRequest, left: Charge, *, as_json:
             "left": charge_json(left),
             "receipt": {"number": made.receipt.number, "repeated": made.repeated},
         }
-        sys.stdout.write(json.dumps(facts, ensure_ascii=False) + "\n")
+        write_json(facts)
         return
     console = Console(highlight=False, emoji=False)
     console.print(f"{request.rows or len(made):,} rows of nobody are in {request.output}.", markup=False)
@@ -184,7 +185,7 @@ def _show(made: SyntheticTable, request: SynthRequest, left: Charge, *, as_json:
 
 def show_explanation(found: SynthesisExplanation, *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
+        write_json(found.to_dict())
         return
     console = Console(highlight=False, emoji=False)
     console.print(

@@ -5,6 +5,7 @@ second one: only the sources can be read, nothing can be written or set, a state
 word of the database's own errors is passed on.
 """
 
+import os
 import shutil
 import tempfile
 import threading
@@ -25,7 +26,7 @@ from discreet.engines.duckdb_types import (
 )
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fits, misfit
-from discreet.engines.running import Watch, bind_nothing, run_to_end, silently
+from discreet.engines.running import Watch, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
 from discreet.errors import PolicyError, QueryRefused
 from discreet.model.declaration import Source
@@ -66,7 +67,8 @@ class DuckDBEngine:
         self._located = {name: locate(source.location, base_dir) for name, source in sources.items()}
         self._cursors = threading.Lock()
         spill = tempfile.mkdtemp(prefix="discreet-")
-        self._remove_spill = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        self._process = os.getpid()
+        self._remove_spill = weakref.finalize(self, _remove, spill, self._process)
         self._connection = _connect(spill, memory_limit=memory_limit, threads=threads)
         databases = self._attach()
         self._allow_only_sources()
@@ -88,6 +90,7 @@ class DuckDBEngine:
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         bind_nothing(parameters)
+        check_process(self._process)
         self._check_unchanged()
         accepted = silently(lambda: self._accepts(sql))
         if not accepted:
@@ -100,6 +103,7 @@ class DuckDBEngine:
         self, sql: str, watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
     ) -> Secret[Rows]:
         bind_nothing(parameters)
+        check_process(self._process)
         watched = watch is not None and self._watching.acquire(blocking=False)
         try:
             cursor = self._watched if watched else self._cursor()
@@ -119,6 +123,9 @@ class DuckDBEngine:
         return [self.run(sql, watch, parameters=parameters) for sql in sqls]  # each takes all cores already
 
     def close(self) -> None:
+        """In a process that was forked nothing is: DuckDB would wait for threads that are not there."""
+        if os.getpid() != self._process:
+            return
         self._connection.close()
         self._remove_spill()
 
@@ -250,6 +257,12 @@ def guess_types(location: str, base_dir: Path) -> tuple[dict[str, ValueType], bo
     schema = engine.schema("data")
     engine.close()
     return schema, locate(location, base_dir).format is Format.CSV
+
+
+def _remove(spill: str, process: int) -> None:
+    """By the process that made it; one that was forked ends before its parent does."""
+    if os.getpid() == process:
+        shutil.rmtree(spill, ignore_errors=True)
 
 
 def _connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:

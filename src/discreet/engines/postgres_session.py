@@ -73,16 +73,24 @@ class Sessions:
             "transaction_read_only": "on",
             "transaction_isolation": "repeatable read",
         }
+        self._closed = False
+        self._begin_process()
+
+    def _begin_process(self) -> None:
+        """Nothing of a parent's is used after a fork: its connections are its own, and its locks may be held
+        by threads that did not come along.
+        """
         self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._lock = threading.Lock()
         self._idle: list[Connection] = []
         self._process = os.getpid()
         weakref.finalize(self, _close_all, self._idle, self._process)
-        self._lock = threading.Lock()
-        self._closed = False
 
     @contextmanager
     def transaction(self) -> Iterator["Connection"]:
         """A connection for this thread alone, inside of a transaction. PolicyError if there is none."""
+        if os.getpid() != self._process:
+            self._begin_process()
         with self._places:
             connection = self._begun()
             try:
@@ -106,6 +114,8 @@ class Sessions:
             yield connections
 
     def close(self) -> None:
+        if os.getpid() != self._process:
+            self._begin_process()
         with self._lock:
             self._closed = True
             _close_all(self._idle, self._process)
@@ -123,9 +133,6 @@ class Sessions:
 
     def _waiting(self) -> "Connection | None":
         with self._lock:
-            if os.getpid() != self._process:  # after a fork they are those of the parent
-                self._idle.clear()
-                self._process = os.getpid()
             return self._idle.pop() if self._idle else None
 
     def _try_to_begin(self, connection: "Connection", snapshot: str | None) -> bool | None:

@@ -1,10 +1,11 @@
 """How every engine runs a statement: silent about errors, stopped by Ctrl-C, and with a sign of life."""
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
-from discreet.errors import EngineFailed
+from discreet.errors import EngineFailed, PolicyError
 from discreet.model.expression import Parameter
 
 T = TypeVar("T")
@@ -38,6 +39,21 @@ def bind_nothing(parameters: Sequence[Parameter]) -> None:
     """For engines whose dialect writes all constants into the SQL: others are not dropped unseen."""
     if parameters:
         raise TypeError("this engine binds no parameters")
+
+
+def check_process(opened_by: int) -> None:
+    """Refuses a process that was forked from the one that opened a database, before anything is charged.
+
+    Its threads do not come along, and a statement would wait for them for ever; its connections do, and two
+    processes would read from one.
+    """
+    if os.getpid() != opened_by:
+        raise PolicyError(
+            "This process was forked from the one that opened the data, and the database did not come along."
+            " Nothing was spent.",
+            remedy="Open the policy in this process. If it uses Spark, start the process by “spawn”, not by"
+            " “fork”.",
+        )
 
 
 def run_to_end(

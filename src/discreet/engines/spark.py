@@ -4,6 +4,7 @@ The wall is the compiler, which writes every statement itself; here stands a sec
 be a query, in a Spark of this process only over the sources, and no word of Spark's own errors is passed on.
 """
 
+import os
 import threading
 import uuid
 import weakref
@@ -15,7 +16,7 @@ from typing import Any
 
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fitting_type
-from discreet.engines.running import Watch, bind_nothing, run_to_end, silently
+from discreet.engines.running import Watch, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.spark_quiet import Trouble, attempt, load_pyspark, quiet
 from discreet.engines.spark_session import Session, child_of, local_session, server_session
 from discreet.engines.spark_sources import Home, SparkSource, check_same_columns, find, quoted
@@ -55,7 +56,8 @@ class SparkEngine:
             if each.local:
                 check_same_columns(each.local)
         self._session = _open(place, session)
-        self._close = weakref.finalize(self, self._session.close)
+        self._process = os.getpid()
+        self._close = weakref.finalize(self, _close, self._session, self._process)
         prefix = f"discreet_{uuid.uuid4().hex[:12]}"
         self._tables: dict[str, _Opened] = {}
         try:
@@ -79,6 +81,7 @@ class SparkEngine:
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         bind_nothing(parameters)
+        check_process(self._process)
         self._check_unchanged()
         if attempt(lambda: self._plan(sql)) is not True:
             raise QueryRefused(
@@ -90,6 +93,7 @@ class SparkEngine:
         self, sql: str, watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
     ) -> Secret[Rows]:
         bind_nothing(parameters)
+        check_process(self._process)
         tag = f"discreet-{uuid.uuid4()}"
         ended = threading.Event()
 
@@ -217,6 +221,12 @@ def _one_place(sources: Mapping[str, SparkSource], session: Any) -> SparkSource:
             remedy="Hand one in from Python; elsewhere, name files or a server.",
         )
     return place
+
+
+def _close(session: Session, process: int) -> None:
+    """By the process that opened it; one that was forked would stop the Spark of its parent."""
+    if os.getpid() == process:
+        session.close()
 
 
 def _open(place: SparkSource, session: Any) -> Session:

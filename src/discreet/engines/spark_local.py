@@ -1,14 +1,14 @@
 """Spark started by us: on this machine, silent, and gone with the last engine that needs it."""
 
+import os
 import shutil
 import subprocess
 import tempfile
 import threading
-from os import environ
 from pathlib import Path
 from typing import Any
 
-from discreet.engines.running import silently
+from discreet.engines.running import check_process, silently
 from discreet.engines.spark_quiet import quiet
 from discreet.errors import PolicyError
 
@@ -35,6 +35,7 @@ class LocalSpark:
     def __init__(self) -> None:
         self._lock = threading.RLock()  # an engine that nobody closed may be collected amid all this
         self._users = 0
+        self._process = os.getpid()
         self._context: Any = None
         self._gateway: Any = None
         self._folder = ""
@@ -44,9 +45,12 @@ class LocalSpark:
         from pyspark.sql import SparkSession
 
         with self._lock:
+            if self._users:
+                check_process(self._process)
             self._users += 1
             try:
                 if self._users == 1:
+                    self._process = os.getpid()
                     self._start()
                 opened = silently(lambda: SparkSession(self._context).newSession())
                 if opened is None:
@@ -73,7 +77,7 @@ class LocalSpark:
                 "This process has a Spark session already, and there can be only one.",
                 remedy="Hand it in, with sources such as spark://session#visits, or stop it first.",
             )
-        java = Path(environ["JAVA_HOME"], "bin", "java") if environ.get("JAVA_HOME") else "java"
+        java = Path(os.environ["JAVA_HOME"], "bin", "java") if os.environ.get("JAVA_HOME") else "java"
         if shutil.which(java) is None:
             raise PolicyError(
                 "Spark needs Java, and there is none.",

@@ -14,12 +14,20 @@ Privacy
     Assumed: the order in which a kernel of torch adds depends on shapes, not on values; and what the network
     computes depends on its weights, its buffers and the row, not on what it was called with before.
 
+    Made-up rows cannot show everything: what an operation does with many rows together may depend on their
+    values. `one_row_at_a_time` rests on no trial. Each row is computed in a call that no other row is in,
+    by a fresh copy of the network, from the same state of torch's generator; so its gradient is a function
+    of weights and row, whatever the operations do. It takes many times as long.
+    Assumed: a kernel of torch gives the same for the same input on one machine, and the code keeps nothing
+    outside of the network.
+
     A row on which the network fails (an index beyond an embedding) has the gradient zero, as has one whose
     gradient is not finite (`own`): an error would tell that there is such a row.
 """
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,7 +52,13 @@ class RowGradients:
     """
 
     def __init__(
-        self, network: Any, loss: Callable[[Any, Any], Any], x: NDArray[Any], y: NDArray[Any]
+        self,
+        network: Any,
+        loss: Callable[[Any, Any], Any],
+        x: NDArray[Any],
+        y: NDArray[Any],
+        *,
+        one_row_at_a_time: bool = False,
     ) -> None:
         self._network = copy.deepcopy(network)
         self._loss = loss
@@ -54,8 +68,10 @@ class RowGradients:
         self.start: Floats = torch.cat(flat).numpy()
         float_kind = next(iter(weights.values())).dtype
         self._kinds = [float_kind if each.dtype.kind == "f" else torch.int64 for each in (x, y)]
-        self._each = vmap(grad(self._loss_of_row), in_dims=(None, 0, 0))
-        self._block = self._largest_block(x.shape[1:], y.shape[1:])
+        together = partial(self._loss_of_row, self._network)
+        self._each = self._alone if one_row_at_a_time else vmap(grad(together), in_dims=(None, 0, 0))
+        most = 1 if one_row_at_a_time else block_rows(self.start.size)
+        self._block = self._largest_block(most, x.shape[1:], y.shape[1:])
 
     def __call__(self, weights: Floats, x: NDArray[Any], y: NDArray[Any]) -> Floats:
         """A row of gradients for each row."""
@@ -74,8 +90,19 @@ class RowGradients:
             for part, (name, (shape, dtype)) in zip(parts, self._shapes.items(), strict=True)
         }
 
-    def _loss_of_row(self, named: dict[str, Any], x: Any, y: Any) -> Any:
-        outputs = functional_call(self._network, named, (x[None],))
+    def _alone(self, named: dict[str, Any], x: Any, y: Any) -> dict[str, Any]:
+        """The gradient of the only row, by a network that has seen no other."""
+        loss = partial(self._loss_of_row, copy.deepcopy(self._network))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            before = torch.get_rng_state()
+            found: dict[str, Any] = grad(loss)(named, x[0], y[0])
+            if not torch.equal(before, torch.get_rng_state()):
+                raise RuntimeError("randomness")
+        return found
+
+    def _loss_of_row(self, network: Any, named: dict[str, Any], x: Any, y: Any) -> Any:
+        outputs = functional_call(network, named, (x[None],))
         if outputs.dim() == 2 and outputs.shape[1] == 1 and y.dim() == 0:
             outputs = outputs[:, 0]  # one unit, one target
         return self._loss(outputs, y[None]).reshape(())
@@ -101,10 +128,10 @@ class RowGradients:
         out: Floats = torch.cat(parts, dim=1, out=gradients).numpy()
         return out
 
-    def _largest_block(self, *shapes: tuple[int, ...]) -> int:
+    def _largest_block(self, most: int, *shapes: tuple[int, ...]) -> int:
         """The most rows at once of which each has the gradient that it has at any other place."""
         before = [each.clone() for each in self._network.buffers()]
-        block = block_rows(self.start.size)
+        block = most
         try:
             while block > 1 and not self._same_everywhere(shapes, block):
                 block //= 2

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from discreet.errors import InvalidInput
 from discreet.learn.account import Account
 from discreet.learn.base import Bounds, Learner, _refuse_search, plain, relation
 from discreet.learn.declared import declared_classes
@@ -62,6 +63,7 @@ class PrivateNetwork(Learner):
         classes: Sequence[Any] | None = None,
         rows_per_person: int = 1,
         neighbours: Neighbours | str = "add_remove",
+        one_row_at_a_time: bool = False,
     ) -> None:
         self.network = network
         self.loss = loss
@@ -77,6 +79,7 @@ class PrivateNetwork(Learner):
         self.classes = classes
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
+        self.one_row_at_a_time = one_row_at_a_time
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> "PrivateNetwork":  # noqa: N803
         """Spends epsilon and delta. `groups` says whose each row is; without it each is a person's own.
@@ -94,7 +97,8 @@ class PrivateNetwork(Learner):
     def _learn(self, x: NDArray[Any], y: Any, ids: NDArray[Any] | None) -> None:
         check_network(self.network)
         places, classes = targets(y, self.classes, outputs_for(self.network, x))
-        gradients = RowGradients(self.network, self.loss, x, places)
+        alone = _true_or_false(self.one_row_at_a_time)
+        gradients = RowGradients(self.network, self.loss, x, places, one_row_at_a_time=alone)
         descent = self._descent(gradients if classes is None else _of_declared(gradients))
         found = descent.run(gradients.start, x, places, ids)
         self.network_ = _with_weights(self.network, gradients.named(found.weights))
@@ -122,6 +126,8 @@ class PrivateNetwork(Learner):
         """With all that the network and its loss compute with: see `network_identity`."""
         settings = {name: plain(value) for name, value in sorted(self.get_params(deep=False).items())}
         network, loss = identity(settings.pop("network")), identity(settings.pop("loss"))
+        if not settings["one_row_at_a_time"]:
+            del settings["one_row_at_a_time"]  # so that fits from before there was a choice are found again
         return f"{type(self).__name__}({network}, {loss}, {settings!r})"
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -131,9 +137,7 @@ class PrivateNetwork(Learner):
         if rows.is_floating_point():
             rows = rows.to(next(each.dtype for each in self.network_.parameters() if each.requires_grad))
         with torch.no_grad():
-            alone = torch.func.vmap(lambda row: self.network_(row[None])[0])  # as it was trained
-            parts = [alone(part) for part in rows.split(PREDICTED_AT_ONCE)]
-        outputs: NDArray[Any] = torch.cat(parts).double().numpy()
+            outputs: NDArray[Any] = self._outputs(rows).double().numpy()
         if outputs.ndim == 2 and outputs.shape[1] == 1:
             outputs = outputs[:, 0]
         if self.classes_ is None:
@@ -141,6 +145,13 @@ class PrivateNetwork(Learner):
         chosen = (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
         labels: NDArray[Any] = self.classes_[chosen]
         return labels
+
+    def _outputs(self, rows: Any) -> Any:
+        """Of each row for itself, as it was trained."""
+        if self.one_row_at_a_time:
+            return torch.cat([copy.deepcopy(self.network_)(row[None]) for row in rows])
+        alone = torch.func.vmap(lambda row: self.network_(row[None])[0])
+        return torch.cat([alone(part) for part in rows.split(PREDICTED_AT_ONCE)])
 
     def _account(self, people: People) -> Account:
         """That would pay for a fit on these people."""
@@ -158,7 +169,8 @@ def privatize(network: Any, *, loss: Callable[[Any, Any], Any], rows: int, **set
     """A torch network as an estimator that is trained privately; refused if its layers mix rows.
 
     `loss(outputs, targets)` is called with one row at a time, such as `torch.nn.functional.cross_entropy`.
-    `rows` is the public number of rows to divide by. The settings are those of `PrivateNetwork`.
+    `rows` is the public number of rows to divide by. The settings are those of `PrivateNetwork`. With
+    `one_row_at_a_time` that rows do not meet is true by construction, and not tried out; it takes longer.
     """
     check_network(network)
     return PrivateNetwork(network, loss=loss, rows=rows, **settings)
@@ -172,6 +184,12 @@ def _with_weights(network: Any, named: dict[str, Any]) -> Any:
             if name in named:
                 each.copy_(named[name])
     return trained
+
+
+def _true_or_false(given: Any) -> bool:
+    if not isinstance(given, bool):
+        raise InvalidInput("one_row_at_a_time is true or false.", remedy="Give True or False.")
+    return given
 
 
 def _of_declared(gradients: RowGradients) -> Gradient:

@@ -26,9 +26,9 @@ def signed_file(folder, survey):
 
 
 @contextmanager
-def running(path, key, folder, *options):
-    """A collector that listens; killed at the end, if it still runs."""
-    command = [sys.executable, "-m", "discreet", "local", "collect", str(path), "--key", key]
+def running(path, key, folder, *options, before=()):
+    """A collector that listens; killed at the end, if it still runs. It can be run by another command."""
+    command = [*before, sys.executable, "-m", "discreet", "local", "collect", str(path), "--key", key]
     process = subprocess.Popen(
         [*command, "--folder", str(folder), "--port", "0", *options],
         stdout=subprocess.PIPE,

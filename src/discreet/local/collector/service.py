@@ -120,6 +120,13 @@ class Guarded:
                 message["headers"] = [*message.get("headers", []), *ours]
             await send(message)
 
+        if _has_two_lengths(scope):
+            faulty = InvalidInput(
+                "The request says in two ways where its body ends.",
+                remedy="Send Content-Length, or Transfer-Encoding with HTTP/1.1, but not both.",
+            )
+            await _told(faulty, 400, {"connection": "close"})(scope, receive, send_with_headers)
+            return
         try:
             await self._inner(scope, receive, send_with_headers)
         except Exception as error:
@@ -196,6 +203,13 @@ class _Service:
         tallies = self._collector.counts().tallies
         questions = estimates_as_json(self._collector.survey, tallies, minimum=self._settings.minimum)
         return {"demo": self._settings.demo, "questions": questions}
+
+
+def _has_two_lengths(scope: Scope) -> bool:
+    """Servers before this one may go by the other length, and take one request for two (RFC 9112, 6.1)."""
+    names = {name.lower() for name, _ in scope["headers"]}
+    other = b"content-length" in names or scope["http_version"] == "1.0"
+    return b"transfer-encoding" in names and other
 
 
 async def _body(request: "Request") -> bytes | None:

@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -17,6 +18,43 @@ from discreet.model.exact import whole
 SILENT_SECONDS = 10.0
 """How long a connection may be without a request that is whole up to its body."""
 _MOST_CONNECTIONS = 2000
+_MOST_WAITING = 1024
+_FILES_OF_OUR_OWN = 64
+"""What a collector has open besides connections: its database, its log, its socket, and some to spare."""
+_FEWEST_FILES = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How many connections there may be, and how many more may wait: all of them at once are open files."""
+
+    connections: int
+    waiting: int
+
+
+def room_for_connections(limit: int | None = None) -> Room:
+    """What a limit of open files leaves; that of this process, if none is given.
+
+    Without it a flood of connections would take the files that reports are written to.
+    """
+    files = _limit_of_files() if limit is None else limit
+    if files < _FEWEST_FILES:
+        raise InvalidInput(
+            f"This process may have {files} open files only, too few for a collector.",
+            remedy=f"Run “ulimit -n 4096” before; {_FEWEST_FILES} is the least.",
+        )
+    left = files - _FILES_OF_OUR_OWN
+    waiting = min(_MOST_WAITING, left // 4)
+    return Room(connections=min(_MOST_CONNECTIONS, left - waiting), waiting=waiting)
+
+
+def _limit_of_files() -> int:
+    try:
+        import resource
+    except ImportError:  # Windows, where there is no such limit
+        return _MOST_CONNECTIONS + _MOST_WAITING + _FILES_OF_OUR_OWN
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 2**20 if limit == resource.RLIM_INFINITY else limit
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -34,15 +72,18 @@ def listening(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(app: Guarded, sock: socket.socket, *, silent_seconds: float = SILENT_SECONDS) -> None:
+def serve(
+    app: Guarded, sock: socket.socket, *, room: Room | None = None, silent_seconds: float = SILENT_SECONDS
+) -> None:
     """Returns when the process is interrupted, or asked to end."""
     load_server()
     import uvicorn
 
+    room = room or room_for_connections()
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what it says is what others sent
     config = uvicorn.Config(
         app,
-        http=_impatient(silent_seconds),
+        http=_impatient(silent_seconds, room.connections),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -50,7 +91,7 @@ def serve(app: Guarded, sock: socket.socket, *, silent_seconds: float = SILENT_S
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        limit_concurrency=_MOST_CONNECTIONS,
+        backlog=room.waiting,
         timeout_keep_alive=int(silent_seconds) or 1,
         timeout_graceful_shutdown=int(SILENT_SECONDS),
     )
@@ -76,8 +117,11 @@ def until_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _impatient(seconds: float) -> type[asyncio.Protocol]:
-    """uvicorn waits for the head of a request for ever: here a connection is closed instead."""
+def _impatient(seconds: float, most: int) -> type[asyncio.Protocol]:
+    """uvicorn waits for the head of a request for ever: here a connection is closed instead.
+
+    So is one too many, at once: uvicorn would keep it until it asks for something.
+    """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Impatient(H11Protocol):  # type: ignore[misc]
@@ -86,6 +130,9 @@ def _impatient(seconds: float) -> type[asyncio.Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
+            if len(self.connections) > most:
+                self._told("503 Service Unavailable", "The collector has no room.", "Try again later.")
+                return
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._wait()
 
@@ -101,8 +148,11 @@ def _impatient(seconds: float) -> type[asyncio.Protocol]:
 
         def send_400_response(self, msg: str) -> None:  # noqa: ARG002  it may say what was sent
             """To what is not HTTP, or too long a head."""
-            body = json.dumps({"problem": "This is not a request.", "remedy": "Speak HTTP."}).encode()
-            head = f"HTTP/1.1 400 Bad Request\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
+            self._told("400 Bad Request", "This is not a request.", "Speak HTTP.")
+
+        def _told(self, status: str, problem: str, remedy: str) -> None:
+            body = json.dumps({"problem": problem, "remedy": remedy}).encode()
+            head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
             self.transport.write(f"{head}Content-Type: application/json\r\n\r\n".encode() + body)
             self.transport.close()
 
