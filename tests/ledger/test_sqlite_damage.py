@@ -12,6 +12,7 @@ import pytest
 
 from discreet.errors import InvalidInput, LedgerClosed
 from discreet.ledger import sqlite_file
+from discreet.ledger.database import Way
 from discreet.ledger.sqlite import SqliteLedger
 
 from .places import TENTH, account, charge, closed_at_every_call
@@ -193,7 +194,7 @@ def test_anchors_that_cannot_be_are_refused(bad, tmp_path):
 
 def test_a_program_that_keeps_the_database_locked_is_told(ledger, path, monkeypatch):
     monkeypatch.setattr(sqlite_file, "PATIENCE_MILLISECONDS", 50)
-    ledger._database.disconnect()
+    ledger._database.disconnect(Way.TURN)
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerClosed, match="locked by another program"):

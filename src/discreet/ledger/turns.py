@@ -1,19 +1,22 @@
 """How a ledger in a database works, whichever database it is.
 
-Every call takes its turn: it waits until no other process is inside, checks that the chain still holds the
-anchored entry, and then reads or adds. What it adds is committed durably and anchored before it returns. The
+Every call that adds takes its turn: it waits until no other process is inside, checks that the chain still
+holds the anchored entry, and then adds. What it adds is committed durably and anchored before it returns. The
 order is: prepare the anchor, commit, publish the anchor. A crash before the commit leaves nothing; a crash
 after it leaves a charge that nobody was told of, and an anchor that the next turn brings up to date.
+
+A call that only reads takes no turn. It reads the anchor first and looks at the tables then: what was
+anchored was committed before, so that it must be there. In doubt, it takes a turn, which tells what is wrong.
 """
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Literal, Self
 
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed
-from discreet.ledger.anchor import AnchorFile
+from discreet.ledger.anchor import Anchor, AnchorFile
 from discreet.ledger.books import Books
 from discreet.ledger.chain import BEFORE_THE_FIRST, declaration, exported
 from discreet.ledger.database import Database
@@ -66,6 +69,10 @@ class DatabaseLedger:
     def open_account(self, account: Account) -> Balance:
         if not isinstance(account, Account):
             raise InvalidInput("An account is expected.", remedy="Give Account(dataset=…, budget=…, …).")
+        with self._look() as books:
+            found = books.find_balance(account.dataset)
+            if found is not None and found.account == account:
+                return books.balance(account.dataset)
         with self._turn() as books:
             found = books.find_balance(account.dataset)
             if found is not None:
@@ -122,7 +129,7 @@ class DatabaseLedger:
 
     def stored_answer(self, dataset: str, key: str) -> tuple[Receipt, bytes] | None:
         checked_text(key, "key", LONGEST_NAME)
-        with self._turn() as books:
+        with self._look() as books:
             charge = books.charge_of(dataset, books.balance(dataset).version, key)
             answer = None if charge is None else books.answer_to(charge.number)
             return None if charge is None or answer is None else (charge.receipt(), answer)
@@ -158,13 +165,13 @@ class DatabaseLedger:
             return answer
 
     def balance(self, dataset: str) -> Balance:
-        with self._turn() as books:
+        with self._look() as books:
             return books.balance(dataset)
 
     def entries(self, dataset: str, *, after: int = 0) -> Iterator[Entry]:
         number = after
-        while True:  # page by page, so that nobody waits for a reader; what was read does not change
-            with self._turn() as books:
+        while True:  # page by page, so that no snapshot is kept long; what was read does not change
+            with self._look() as books:
                 books.balance(dataset)
                 page = books.entries(after=number, dataset=dataset)
             if not page:
@@ -173,7 +180,7 @@ class DatabaseLedger:
             number = page[-1].number
 
     def verify(self) -> None:
-        with self._turn() as books:
+        with self._look() as books:
             books.replay()
 
     def refresh(self, dataset: str) -> int:
@@ -237,7 +244,7 @@ class DatabaseLedger:
     def export(self) -> Iterator[str]:
         previous, number = BEFORE_THE_FIRST, 0
         while True:
-            with self._turn(anchored=False) as books:
+            with self._look(anchored=False) as books:
                 page = books.entries(after=number)
             if not page:
                 return
@@ -256,6 +263,28 @@ class DatabaseLedger:
                 self._anchor.prepare(books.anchor)
                 transaction.commit()
                 self._publish()
+
+    @contextmanager
+    def _look(self, *, anchored: bool = True) -> Iterator[Books]:
+        anchor = self._anchor.read() if anchored else None
+        with ExitStack() as stack:
+            books = Books(stack.enter_context(self._database.reading()))
+            if anchored:
+                books.check_last()
+                if anchor is None or books.digest_at(anchor.number) != anchor.digest:
+                    stack.close()
+                    books = stack.enter_context(self._turn())
+            ahead = books.anchor if anchor is not None and anchor.number < books.number else None
+            yield books
+        if anchor is not None and ahead is not None:
+            self._catch_up(anchor, ahead)
+
+    def _catch_up(self, seen: Anchor, ahead: Anchor) -> None:
+        """Anchor what was looked at, so that this machine remembers it; unless others do just now."""
+        with suppress(OSError), self._database.if_free() as free:
+            if free and self._anchor.read() == seen:
+                self._anchor.prepare(ahead)
+                self._anchor.publish()
 
     def _check_anchor(self, books: Books) -> None:
         """The anchored entry must be in the chain; if the chain has gone on since, so does the anchor."""
