@@ -121,8 +121,8 @@ def commit_unknown(address: PostgresAddress) -> LedgerClosed:
     """Nobody but the server knows whether the commit came through."""
     return _closed(
         address,
-        "has lost the connection while the charge was written, so that it may have been made or not.",
-        "Ask the same again: a charge that was made is found, and none is made twice.",
+        "has lost the connection while an entry was written, so that it may have been made or not.",
+        "Ask the same again: an entry that was made is found, and none is made twice.",
     )
 
 
