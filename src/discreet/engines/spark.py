@@ -16,6 +16,7 @@ from typing import Any
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fitting_type
 from discreet.engines.running import Watch, bind_nothing, run_to_end, silently
+from discreet.engines.spark_names import names_of
 from discreet.engines.spark_quiet import Trouble, attempt, load_pyspark, quiet
 from discreet.engines.spark_session import Session, child_of, local_session, server_session
 from discreet.engines.spark_sources import Home, SparkSource, check_same_columns, find, quoted
@@ -39,6 +40,7 @@ class _Opened:
     columns: Mapping[str, str]
     kinds: Mapping[str, ValueType]
     relation: str
+    names: frozenset[str]
 
 
 class SparkEngine:
@@ -56,6 +58,7 @@ class SparkEngine:
                 check_same_columns(each.local)
         self._session = _open(place, session)
         self._close = weakref.finalize(self, self._session.close)
+        self._base_dir = base_dir
         prefix = f"discreet_{uuid.uuid4().hex[:12]}"
         self._tables: dict[str, _Opened] = {}
         try:
@@ -76,6 +79,10 @@ class SparkEngine:
         """Columns of the source that are left out, as their type is of no use here: arrays, binaries."""
         opened = self._tables[table]
         return tuple(column for column in opened.columns if column not in opened.kinds)
+
+    def names(self, table: str) -> frozenset[str]:
+        """Those of its files, where Spark says which they are, and its name in the catalogue."""
+        return self._tables[table].names
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         bind_nothing(parameters)
@@ -152,7 +159,10 @@ class SparkEngine:
             for column, kind in kinds.items()
         ]
         relation = f"(SELECT {', '.join(reads)} FROM {quoted(view)}) AS {quoted(name)}"  # noqa: S608
-        return _Opened(source=source, view=view, columns=columns, kinds=kinds, relation=relation)
+        with quiet():
+            frame = self._session.frames.table(quoted(view))
+            names = names_of(self._session, frame, source, declared.location, self._base_dir)
+        return _Opened(source=source, view=view, columns=columns, kinds=kinds, relation=relation, names=names)
 
     def _look_up(self, source: SparkSource, view: str, location: str) -> tuple[SparkSource, dict[str, str]]:
         """Also by its name in small letters: Spark keeps it so where upper and lower case are the same."""
