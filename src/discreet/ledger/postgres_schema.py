@@ -19,8 +19,8 @@ SCHEMA_VERSION = 1
 MARK = f"discreet ledger {SCHEMA_VERSION}"
 """The comment on the table of entries, by which a ledger is known."""
 
-DIGEST = "f44f2183dcfffe979f3438f21fe15fa22a820fc081709add3b44bb57906f203e"
-"""SHA-256 of what `described` finds in a fresh schema; PostgreSQL 15, 16 and 18 were seen to agree on it."""
+DIGEST = "3f7483c5f22b3084243255ad4aeb2bf2432765076cc8e0d88a82934b50f9480c"
+"""SHA-256 of what `described` finds in a fresh schema; PostgreSQL 15 was seen to give it."""
 
 
 def _texts(*columns: str) -> str:
@@ -76,6 +76,12 @@ CREATE TABLE answers (
     number bigint PRIMARY KEY REFERENCES entries (number),
     answer bytea NOT NULL
 );
+CREATE TABLE people (
+    {_texts("person", "dataset")},
+    PRIMARY KEY (person),
+    FOREIGN KEY (dataset) REFERENCES accounts (dataset)
+);
+CREATE INDEX people_of_dataset ON people (dataset);
 COMMENT ON TABLE entries IS '{MARK}';
 """
 
@@ -113,6 +119,8 @@ _TRIGGERS = [
         "what is spent stays spent",
         condition="NEW.spent < OLD.spent OR NEW.spent_delta < OLD.spent_delta OR NEW.version < OLD.version",
     ),
+    _refuse("people_stay", "UPDATE ON people", "people keep their account"),
+    _refuse("people_are_kept", "DELETE ON people", "people keep their account"),
     _refuse("analysts_are_kept", "DELETE ON analysts", "what is spent stays spent"),
     _refuse(
         "analysts_only_spend",
@@ -122,7 +130,7 @@ _TRIGGERS = [
     ),
     *(
         _refuse(f"{table}_are_not_truncated", f"TRUNCATE ON {table}", "nothing is removed", each="STATEMENT")
-        for table in ("entries", "answers", "accounts", "analysts")
+        for table in ("entries", "answers", "accounts", "analysts", "people")
     ),
 ]
 

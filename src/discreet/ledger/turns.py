@@ -30,9 +30,9 @@ from discreet.ledger.ledger import (
     Kind,
     checked_text,
 )
+from discreet.ledger.opening import is_open, open_or_find
 from discreet.ledger.units import Currency, KeptLoss, Units, budget_units, charge_units, filter_of
-from discreet.model.exact import short
-from discreet.model.privacy import Loss, PureLoss
+from discreet.model.privacy import Loss
 from discreet.model.receipt import Receipt
 
 _REBASE = (
@@ -70,35 +70,10 @@ class DatabaseLedger:
         if not isinstance(account, Account):
             raise InvalidInput("An account is expected.", remedy="Give Account(dataset=…, budget=…, …).")
         with self._look() as books:
-            found = books.find_balance(account.dataset)
-            if found is not None and found.account == account:
+            if is_open(books, account):
                 return books.balance(account.dataset)
         with self._turn() as books:
-            found = books.find_balance(account.dataset)
-            if found is not None:
-                if found.account != account:
-                    raise _declared_otherwise(found.account, account)
-                return books.balance(account.dataset)
-            if books.last(account.dataset, Kind.LOST):
-                raise LedgerClosed(
-                    "This account was lost with a restored backup, and with it what it had spent.",
-                    remedy="Declare another dataset, with a budget that leaves out what was spent before.",
-                )
-            if (other := books.dataset_with(account.fingerprint)) is not None:
-                raise LedgerClosed(
-                    f"The same people have an account already, as dataset {other!r}.",
-                    remedy="Use that dataset: two budgets for the same people would add up.",
-                )
-            balance = books.open(account)
-            note = declaration(account, "")
-            books.append(
-                Kind.OPENED,
-                dataset=account.dataset,
-                version=balance.version,
-                spent=account.budget_units.none,
-                note=note,
-            )
-            return balance
+            return open_or_find(books, account)
 
     def charge(self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss) -> Receipt:
         for value, name in ((dataset, "dataset"), (analyst, "analyst"), (key, "key")):
@@ -340,27 +315,3 @@ def _write_off(books: Books, balance: Balance, loss: Loss | None, reason: str) -
     books.set_version(dataset, version)
     spent = balance.spent_units.plus(taken)
     books.append(Kind.WRITTEN_OFF, dataset=dataset, version=version, spent=spent, taken=taken, note=reason)
-
-
-def _declared_otherwise(found: Account, asked: Account) -> LedgerClosed:
-    """Two policies, or one that was changed without the ledger."""
-    if found.fingerprint != asked.fingerprint:
-        return LedgerClosed(
-            "The ledger keeps this dataset's budget for other people: another source or person column.",
-            remedy="Restore the policy that the account was opened with, or declare another dataset.",
-        )
-    return LedgerClosed(
-        f"The policy declares {_budget_text(asked)}, and the ledger has {_budget_text(found)}.",
-        remedy="Change the policy back, or the ledger: discreet budget change (in Python, change_budget).",
-    )
-
-
-def _budget_text(account: Account) -> str:
-    budget, cap = (_loss_text(loss) for loss in (account.budget, account.analyst_cap))
-    return f"a budget of {budget}" + ("" if cap == budget else f" with {cap} for an analyst")
-
-
-def _loss_text(loss: KeptLoss) -> str:
-    if isinstance(loss, PureLoss):
-        return f"ε = {short(loss.epsilon)}"
-    return f"ρ = {short(loss.rho)}, δ = {short(loss.delta)}"
