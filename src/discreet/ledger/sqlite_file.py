@@ -59,7 +59,7 @@ class SqliteTransaction:
         try:
             self._connection.execute("COMMIT")
         except sqlite3.OperationalError as error:
-            if _code(error) in ("SQLITE_IOERR", "SQLITE_FULL"):  # the log may hold it, whole, when next read
+            if _kind(_code(error)) == "SQLITE_IOERR":  # the log may hold it, whole, when it is next read
                 raise LedgerClosed(
                     "The disk failed while an entry was written, so that it may have been made or not.",
                     remedy="Look at the disk, then at discreet budget: it shows what is spent.",
@@ -230,7 +230,7 @@ class SqliteFile(Database):
             code = _code(error)
         else:
             return None
-        problem, remedy = _REMEDIES.get(code, (f"cannot be used ({code}).", LOOK))
+        problem, remedy = _REMEDIES.get(_kind(code), (f"cannot be used ({code}).", LOOK))
         return LedgerClosed(f"The ledger {self._path.name} {problem}", remedy=remedy)
 
 
@@ -240,5 +240,10 @@ def _number(connection: sqlite3.Connection, sql: str) -> int:
 
 
 def _code(error: sqlite3.Error) -> str:
-    """SQLite's own name for what failed, without its details."""
-    return "_".join(str(getattr(error, "sqlite_errorname", "SQLITE_ERROR")).split("_")[:2])
+    """SQLite's own name for what failed."""
+    return str(getattr(error, "sqlite_errorname", "SQLITE_ERROR"))
+
+
+def _kind(code: str) -> str:
+    """Without its details."""
+    return "_".join(code.split("_")[:2])
