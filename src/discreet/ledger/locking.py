@@ -22,7 +22,7 @@ class FileLock:
     """One lock; one thread at a time may ask for it."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._left_behind: _Claim | None = None
 
     @contextmanager
@@ -30,7 +30,7 @@ class FileLock:
         """Wait for the lock, as many seconds as told. It ends with this process, however that ends."""
         claim, self._left_behind = self._left_behind, None
         if claim is None or not claim.is_wanted_again():
-            claim = _Claim(self._path)
+            claim = _Claim(self.path)
         try:
             if not (claim.at_once() or claim.wait(patience)):
                 self._left_behind = claim
@@ -42,7 +42,7 @@ class FileLock:
     @contextmanager
     def held_if_free(self) -> Iterator[bool]:
         """Whether nobody else has it: then it is held, and nobody was waited for."""
-        claim = _Claim(self._path)
+        claim = _Claim(self.path)
         try:
             yield claim.at_once()
         finally:
@@ -57,7 +57,7 @@ class FileLock:
     def _kept(self, ledger: str, patience: float) -> LedgerClosed:
         text = ""
         with suppress(OSError, UnicodeDecodeError):
-            text = self._path.read_text("ascii")
+            text = self.path.read_text("ascii")
         found = _HOLDER.fullmatch(text)
         if found is None:
             return LedgerClosed(
