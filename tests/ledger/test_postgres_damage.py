@@ -7,7 +7,7 @@ from discreet.errors import LedgerClosed
 
 from .places import charge, closed_at_every_call
 
-TABLES = ("entries", "answers", "accounts", "analysts")
+TABLES = ("entries", "answers", "accounts", "analysts", "people")
 
 
 @pytest.fixture

@@ -76,12 +76,6 @@ CREATE TABLE answers (
     number bigint PRIMARY KEY REFERENCES entries (number),
     answer bytea NOT NULL
 );
-CREATE TABLE people (
-    {_texts("person", "dataset")},
-    PRIMARY KEY (person),
-    FOREIGN KEY (dataset) REFERENCES accounts (dataset)
-);
-CREATE INDEX people_of_dataset ON people (dataset);
 COMMENT ON TABLE entries IS '{MARK}';
 """
 
@@ -119,8 +113,6 @@ _TRIGGERS = [
         "what is spent stays spent",
         condition="NEW.spent < OLD.spent OR NEW.spent_delta < OLD.spent_delta OR NEW.version < OLD.version",
     ),
-    _refuse("people_stay", "UPDATE ON people", "people keep their account"),
-    _refuse("people_are_kept", "DELETE ON people", "people keep their account"),
     _refuse("analysts_are_kept", "DELETE ON analysts", "what is spent stays spent"),
     _refuse(
         "analysts_only_spend",
@@ -130,11 +122,26 @@ _TRIGGERS = [
     ),
     *(
         _refuse(f"{table}_are_not_truncated", f"TRUNCATE ON {table}", "nothing is removed", each="STATEMENT")
-        for table in ("entries", "answers", "accounts", "analysts", "people")
+        for table in ("entries", "answers", "accounts", "analysts")
     ),
 ]
 
-DEFINITION = _TABLES + _FUNCTIONS + "".join(_TRIGGERS)
+_PEOPLE = f"""
+CREATE TABLE people (
+    {_texts("person", "dataset")},
+    PRIMARY KEY (person),
+    FOREIGN KEY (dataset) REFERENCES accounts (dataset)
+);
+CREATE INDEX people_of_dataset ON people (dataset);
+""" + "".join(
+    (
+        _refuse("people_stay", "UPDATE ON people", "people keep their account"),
+        _refuse("people_are_kept", "DELETE ON people", "people keep their account"),
+        _refuse("people_are_not_truncated", "TRUNCATE ON people", "nothing is removed", each="STATEMENT"),
+    )
+)
+
+DEFINITION = _TABLES + _FUNCTIONS + "".join(_TRIGGERS) + _PEOPLE
 
 _DESCRIPTION = """
 WITH home AS (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s),

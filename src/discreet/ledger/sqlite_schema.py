@@ -73,13 +73,13 @@ CREATE TABLE answers (
 );
 """
 
-_PEOPLE = """
-CREATE TABLE people (
-    person TEXT PRIMARY KEY,
-    dataset TEXT NOT NULL REFERENCES accounts (dataset)
-);
-CREATE INDEX people_of_dataset ON people (dataset);
-"""
+_PEOPLE = (
+    "CREATE TABLE people (person TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES accounts (dataset));\n",
+    "CREATE INDEX people_of_dataset ON people (dataset);\n",
+    _refuse("people_stay", "UPDATE ON people", "people keep their account"),
+    _refuse("people_are_kept", "DELETE ON people", "people keep their account"),
+)
+"""One statement each."""
 
 _TRIGGERS = [
     _refuse(
@@ -99,8 +99,6 @@ _TRIGGERS = [
         "what is spent stays spent",
         "NEW.spent < OLD.spent OR NEW.spent_delta < OLD.spent_delta OR NEW.version < OLD.version",
     ),
-    _refuse("people_stay", "UPDATE ON people", "people keep their account"),
-    _refuse("people_are_kept", "DELETE ON people", "people keep their account"),
     _refuse("analysts_are_kept", "DELETE ON analysts", "what is spent stays spent"),
     _refuse(
         "analysts_only_spend",
@@ -110,7 +108,7 @@ _TRIGGERS = [
     ),
 ]
 
-SCHEMA = _TABLES + _PEOPLE + "".join(_TRIGGERS)
+SCHEMA = _TABLES + "".join((*_PEOPLE, *_TRIGGERS))
 
 
 def check_schema(connection: sqlite3.Connection) -> None:
