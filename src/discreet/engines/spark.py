@@ -160,8 +160,7 @@ class SparkEngine:
         ]
         relation = f"(SELECT {', '.join(reads)} FROM {quoted(view)}) AS {quoted(name)}"  # noqa: S608
         with quiet():
-            frame = self._session.frames.table(quoted(view))
-            names = names_of(self._session, frame, source, declared.location, self._base_dir)
+            names = names_of(self._session, relation, source, declared.location, self._base_dir)
         return _Opened(source=source, view=view, columns=columns, kinds=kinds, relation=relation, names=names)
 
     def _look_up(self, source: SparkSource, view: str, location: str) -> tuple[SparkSource, dict[str, str]]:

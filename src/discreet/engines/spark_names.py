@@ -1,7 +1,6 @@
 """By which names a source in Spark is known: the same as anywhere for files of this machine."""
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from discreet.engines.identity import names_of_files
@@ -14,9 +13,9 @@ _PARTS_OF_A_NAME = 3
 
 
 def names_of(
-    session: Session, frame: Any, source: SparkSource, location: str, base_dir: Path
+    session: Session, relation: str, source: SparkSource, location: str, base_dir: Path
 ) -> frozenset[str]:
-    """Also by the files that a table or view is read from, where Spark knows them. No row is read."""
+    """Also by the files that its relation is read from, where Spark knows them. No row is read."""
     written = location.partition("#")[2]
     if source.local is not None:
         return names_of_files(written, base_dir, [file.path for file in source.local.files])
@@ -24,7 +23,8 @@ def names_of(
     names = {f"spark {here} {path}" for path in source.paths}
     if source.table:
         names.add(f"spark {here} {_whole(session, source.table)}")
-    for address in silently(frame.inputFiles) or ():
+    files = silently(lambda: session.frames.sql(f"SELECT * FROM {relation}").inputFiles())  # noqa: S608
+    for address in files or ():
         names |= _names_of_address(address, source)
     return frozenset(names)
 
