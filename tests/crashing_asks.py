@@ -5,26 +5,40 @@ Nothing in discreet can be told to crash: the children wrap the engine and the l
 given, and what the ledger calls, in versions that kill.
 """
 
+import hashlib
 import json
 import os
 import random
 import signal
 import sys
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 from discreet import BudgetExceeded
 from discreet.apps import session
 from discreet.apps.ledgers import open_ledger, place_named_by
 from discreet.apps.session import open_curator
 from discreet.compile.parse_sql import parse_sql
+from discreet.curator import curator
 from discreet.ledger.ledger import Kind
 from discreet.noise.laplace import DiscreteLaplace
 from tests.attacks.ask import stored_bytes
 from tests.ledger.forks import Countdown, in_child, outcome
 
 PRICE = Fraction(1, 10)
-CALLS = ("open_account", "stored_answer", "prepare", "charge", "run_each", "store_answer", "balance")
+CALLS = (
+    "open_account",
+    "stored_answer",
+    "prepare",
+    "charge",
+    "run_each",
+    "draw_noise",
+    "store_answer",
+    "answer_from",
+    "balance",
+)
 
 
 def question(number):
@@ -109,8 +123,11 @@ class Killing:
 def install(step):
     """Make the next curator that is opened die at this step."""
     call, when = step
-    if call == "sqlite":
+    if call == "ledger":
         Countdown(when).install()
+        return
+    if hasattr(curator, call):
+        setattr(curator, call, getattr(Killing(curator, call, when), call))
         return
     for name in ("open_engine", "open_ledger"):
         honest = getattr(session, name)
@@ -124,7 +141,7 @@ def steps_to_die_at(rounds):
     chosen = [(call, when) for call in CALLS for when in ("before", "after")]
     anything = random.SystemRandom()
     while len(chosen) < rounds:
-        inside = ("sqlite", anything.randrange(160))
+        inside = ("ledger", anything.randrange(160))
         chosen.append(
             anything.choice([inside, (anything.choice(CALLS), anything.choice(["before", "after"]))])
         )
@@ -132,53 +149,70 @@ def steps_to_die_at(rounds):
 
 
 def crashes(policy, rounds):
-    """One ledger, and in every round a process that is killed at some step, mostly of a new question."""
-    seen, killed, unseen_charges = {}, 0, 0
+    """One ledger, and in every round a process that is killed at some step, mostly of a new question.
+
+    Whatever happens, the noise that a question meets is the same again, or is paid for again: a question has
+    no more draws than charges, and what is shown is the draw that was stored.
+    """
+    seen, killed, paid_again = {}, 0, 0
     anything = random.SystemRandom()
     in_a_process(policy, 0, None)  # opens the account
-    before = books(policy)
     for step in steps_to_die_at(rounds):
         again = len(seen) > len(CALLS) * 2 and anything.randrange(4) == 0
         number = anything.choice(list(seen)) if again else len(seen) + 1
-        lines, status = in_a_process(policy, number, step)
-        assert status in (0, signal.SIGKILL), (step, status)
-        killed += status == signal.SIGKILL
+        before = books(policy)
+        died = in_a_process(policy, number, step)
+        assert died.status in (0, signal.SIGKILL), (step, died.status)
+        killed += died.status == signal.SIGKILL
+        lived = in_a_process(policy, number, None)
+        assert lived.status == 0, step
         after = books(policy)
-        assert before["charged"] <= after["charged"], f"a charge was lost at {step}"
-        assert after["charged"] - before["charged"] <= {question(number)}, f"a strange charge at {step}"
-        assert after["spent"] == PRICE * len(after["charged"]), f"spent is not the sum at {step}"
-        if lines:
-            assert question(number) in after["charged"], f"an answer without a charge at {step}"
-            assert seen.setdefault(number, lines[0]) == lines[0], f"another answer at {step}"
-        unseen_charges += question(number) in after["charged"] and number not in seen
-        retried, status = in_a_process(policy, number, None)
-        assert status == 0
-        assert seen.setdefault(number, retried[0]) == retried[0], f"another answer after {step}"
-        settled = books(policy)
-        assert settled["charged"] == after["charged"] | {question(number)}
-        assert settled["spent"] == PRICE * len(settled["charged"]), f"charged again after {step}"
-        before = settled
-    return {"killed": killed, "unseen_charges": unseen_charges, "questions": len(seen)}
+        for answer in (*died.shown, *lived.shown):
+            assert seen.setdefault(number, answer) == answer, f"another answer at {step}"
+        charges = after["charges"] - before["charges"]
+        assert not before["charges"] - after["charges"], f"a charge was lost at {step}"
+        assert set(charges) <= {question(number)}, f"a strange charge at {step}"
+        assert charges.total() <= 1 + (died.status == signal.SIGKILL), f"charged too often at {step}"
+        assert after["spent"] == PRICE * after["charges"].total(), f"spent is not the sum at {step}"
+        draws = [*died.draws, *lived.draws]
+        assert len(draws) == len(set(draws)) <= charges.total(), f"a draw without a charge at {step}"
+        paid_again += charges.total() > 1
+    return {"killed": killed, "paid_again": paid_again, "questions": len(seen)}
+
+
+class Told(NamedTuple):
+    draws: list
+    shown: list
+    status: int
 
 
 def in_a_process(policy, number, step):
-    """Ask in a process of its own, which dies at the step, and report what was shown."""
+    """Ask in a process of its own, which dies at the step; every draw is told as soon as it is made."""
 
     def work(report):
+        honest = curator.draw_noise
+
+        def draw_noise(plan, results):
+            drawn = honest(plan, results)
+            report(f"drawn:{hashlib.sha256(drawn).hexdigest()}")
+            return drawn
+
+        curator.draw_noise = draw_noise
         if step is not None:
             install(step)
         report(stored_bytes(open_curator(policy, analyst="ana").ask(question(number), epsilon=0.1)).hex())
 
-    return outcome(in_child(work))
+    lines, status = outcome(in_child(work))
+    draws = [line for line in lines if line.startswith("drawn:")]
+    return Told(draws, [line for line in lines if line not in draws], status)
 
 
 def books(policy):
     """What a fresh connection finds, once it has verified the whole chain."""
     with open_ledger(place_named_by(policy)) as ledger:
         ledger.verify()
-        charged = [e.question for e in ledger.entries("clinic") if e.kind is Kind.CHARGED]
-        assert len(charged) == len(set(charged)), "charged twice"
-        return {"charged": set(charged), "spent": ledger.balance("clinic").spent.epsilon}
+        charges = Counter(e.question for e in ledger.entries("clinic") if e.kind is Kind.CHARGED)
+        return {"charges": charges, "spent": ledger.balance("clinic").spent.epsilon}
 
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ def test_intervals_of_quantiles_hold_as_often_as_they_say(tmp_path, delta, share
     truth = part.value_at(float(np.interp(float(share) * edges[-1], edges, np.arange(part.leaves + 1))))
     holds = 0
     for _ in range(GROUPS * QUESTIONS):
-        noisy = Noisy(sums={}, trees={0: [mechanism.release(histogram)]})
+        noisy = Noisy(sums={}, trees={0: [mechanism.release(histogram)]}, seed=0)
         (start,), (end,) = reach(plan, measure, estimate(plan, measure, noisy), noisy)
         holds += start <= truth <= end
     share_that_held = holds / (GROUPS * QUESTIONS)

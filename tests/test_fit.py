@@ -422,7 +422,7 @@ def canary_bound(folder):
         curator = curator_of(folder)
         plan = curator.plan_fit(learn.LinearRegression(), "SELECT age, cost FROM visits", epsilon=1)
         found = exact(curator, plan.data)
-        hits.append(sum(json.loads(plan.learnt(found))["rows_"] >= ENOUGH + 1 for _ in range(FITS)))
+        hits.append(sum(json.loads(plan.draw(found))["rows_"] >= ENOUGH + 1 for _ in range(FITS)))
         curator.close()
     return epsilon_lower_bound(*hits, FITS, 0.0)
 

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from contextlib import nullcontext
 from fractions import Fraction
 from math import log, sqrt
 
@@ -109,7 +110,8 @@ def keys(curator, kind=Kind.CHARGED):
 
 
 def runs(curator):
-    return sum(":run:" in key for key in keys(curator))
+    """Those that were claimed."""
+    return sum(":run:" in key for key in keys(curator, Kind.ANSWERED))
 
 
 @BOTH
@@ -267,8 +269,10 @@ def test_two_processes_have_a_run_each_and_each_is_charged(folder):
 
 
 def test_two_processes_that_start_at_once_do_not_share_a_charge(folder):
-    """Both charge under one key; the one that claims it second charges another."""
+    """As on two machines: both charge under one key; the one that claims it second charges another."""
     ann, bob = ready(curator_of(folder)), ready(curator_of(folder, analyst="bob"))
+    for curator in (ann, bob):
+        curator._ledger.asking = lambda *_: nullcontext()
     ledger = ann._cached.caches["visits"]._ledger
     plain, met = ledger.charge, []
 
@@ -282,11 +286,11 @@ def test_two_processes_that_start_at_once_do_not_share_a_charge(folder):
     ledger.charge = in_between
     always(ann, OLD)
     assert runs(ann) == 2
-    claims = [ledger.stored_answer("clinic", key)[1] for key in keys(ann) if ":run:" in key]
-    assert len(set(claims)) == 2
+    claims = {ledger.stored_answer("clinic", key)[1] for key in keys(ann) if ":run:" in key}
+    assert len(claims) == 2
 
 
-def test_a_run_that_was_charged_and_not_claimed_is_claimed_by_the_next(folder):
+def test_g1_a_run_that_was_charged_and_not_claimed_is_charged_anew(folder):
     curator = ready(curator_of(folder))
     ledger = curator._cached.caches["visits"]._ledger
 
@@ -301,7 +305,7 @@ def test_a_run_that_was_charged_and_not_claimed_is_claimed_by_the_next(folder):
     assert before > 0
     answer = always(ready(curator_of(folder)), OLD)
     assert answer.scalar() == 3000
-    assert spent(curator) == before
+    assert spent(curator) == 2 * before
     assert runs(curator) == 1
 
 

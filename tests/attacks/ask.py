@@ -156,7 +156,8 @@ class Clinic:
     def leaks(self):
         """What an attacker saw, or finds in the ledger's files, and must not."""
         found = [self.seen.getvalue()]
-        found += [path.read_bytes().decode("latin-1") for path in self.folder.glob("clinic.ledger*")]
+        files = [path for path in self.folder.glob("clinic.ledger*") if path.is_file()]
+        found += [path.read_bytes().decode("latin-1") for path in files]
         text = "\n".join(found).casefold()
         return [secret for secret in (CANARY.casefold(), str(CANARY_ID)) if secret in text]
 

@@ -137,18 +137,35 @@ def test_d2_the_attack_works_where_there_is_no_budget_to_speak_of(tmp_path):
 # D5: refunds.
 
 
-@pytest.mark.parametrize("failure", [EngineFailed("x", remedy="y"), KeyboardInterrupt(), MemoryError()])
-def test_d5_there_is_no_refund_for_a_question_that_failed(clinic, monkeypatch, failure):
+@pytest.mark.parametrize("failure", [EngineFailed("x", remedy="y"), MemoryError()])
+def test_d5_a_question_for_which_nothing_was_drawn_has_no_refund_and_is_not_paid_twice(
+    clinic, monkeypatch, failure
+):
     def fails(*_, **__):
         raise failure
 
     with monkeypatch.context() as patched:
         patched.setattr(DuckDBEngine, "run", fails)
-        with pytest.raises(type(failure)):
+        with pytest.raises(EngineFailed, match="not charged twice"):
             clinic.open().ask(COUNT, epsilon=1)
     assert clinic.spent() == PureLoss(epsilon=Fraction(1))
     assert not clinic.ask(COUNT, epsilon=1).repeated
     assert clinic.spent() == PureLoss(epsilon=Fraction(1))  # paid, and at last answered
+
+
+def test_d5_a_question_that_was_stopped_is_used_up(clinic, monkeypatch):
+    """Else one charge would buy any number of looks at how long it takes."""
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DuckDBEngine, "run", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            clinic.open().ask(COUNT, epsilon=1)
+    assert clinic.spent() == PureLoss(epsilon=Fraction(1))
+    clinic.ask(COUNT, epsilon=1)
+    assert clinic.spent() == PureLoss(epsilon=Fraction(2))
 
 
 def test_d5_ctrl_c_in_the_middle_of_a_question_keeps_the_charge(tmp_path):

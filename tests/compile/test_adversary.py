@@ -4,12 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.compile.release import release
 from discreet.errors import DiscreetError, QueryRefused
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Bounds, Column, Dataset, PersonColumn, PrivateTable, ValueType
 from tests.compile.clinic import Database, clinic, planned
 from tests.compile.test_one_person import compare
+
+from .releasing import release
 
 ROWS = [
     (1, "north", 1.0, 3, "a"),

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from discreet.audit.statistics import epsilon_lower_bound
-from discreet.compile.release import release
 from discreet.model.neighbours import Neighbours
 from discreet.noise.binomial import clopper_pearson
 from tests.compile.clinic import Database, clinic, planned
+
+from .releasing import release
 
 GROUPS = range(100)
 RELEASES = 40

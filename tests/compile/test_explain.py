@@ -8,11 +8,12 @@ import pytest
 from discreet.accounting.filters import ConcentratedFilter
 from discreet.compile.calibrate import budget_of
 from discreet.compile.explain import explain
-from discreet.compile.release import release
 from discreet.compile.split import split
 from discreet.errors import QueryRefused
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from tests.compile.clinic import Database, clinic, planned
+
+from .releasing import release
 
 
 def explained(sql, dataset, epsilon=1):

@@ -7,9 +7,10 @@ from datetime import date
 import numpy as np
 import pytest
 
-from discreet.compile.release import release
 from discreet.errors import QueryRefused
 from tests.compile.clinic import Database, clinic, planned
+
+from .releasing import release
 
 ROWS = [
     (patient, ward, cost, age, note, day)

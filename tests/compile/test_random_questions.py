@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.compile.release import release
 from discreet.errors import QueryRefused
 from discreet.model.neighbours import Neighbours
 from discreet.noise.gaussian import DiscreteGaussian
@@ -22,6 +21,8 @@ from discreet.noise.laplace import DiscreteLaplace
 from tests.compile.clinic import Database, clinic, planned
 from tests.compile.random_questions import questions
 from tests.compile.test_one_person import DELTAS, RELATIONS, compare, compare_keys, person, rows_of, tests_of
+
+from .releasing import release
 
 SHAPES = {
     *("visits", "labs", "WITH", "CTE used again", "subquery of rows", "UNION ALL", "lookup"),

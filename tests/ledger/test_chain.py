@@ -51,12 +51,49 @@ def test_a_story_that_can_be():
     assert (replay.number, replay.answers) == (6, {2: "digest"})
 
 
+def test_a_charge_may_be_followed_by_another_and_the_first_be_answered():
+    story = [
+        *STORY[:2],
+        entry(3, Kind.CHARGED, taken=1, spent=4, analyst="bo", key="k"),
+        entry(4, Kind.ANSWERED, spent=4, key="k", note="digest 2"),
+    ]
+    assert replayed(story).answers == {2: "digest"}
+
+
+def test_a_charge_may_be_unused_resumed_and_answered():
+    story = [
+        *STORY[:2],
+        entry(3, Kind.UNUSED, spent=3, key="k", note="2"),
+        entry(4, Kind.RESUMED, spent=3, key="k", note="2"),
+        entry(5, Kind.ANSWERED, spent=3, key="k", note="digest 2"),
+    ]
+    assert replayed(story).answers == {2: "digest"}
+
+
 CANNOT_BE = {
     "a gap": [*STORY[:2], replace(STORY[2], number=4)],
     "a number twice": [*STORY[:2], replace(STORY[2], number=2)],
     "opened twice": [STORY[0], replace(STORY[0], number=2)],
     "charged before it is opened": [replace(STORY[1], number=1)],
-    "charged twice": [*STORY[:2], entry(3, Kind.CHARGED, taken=1, spent=4, analyst="bo", key="k")],
+    "charged after it was answered": [
+        *STORY[:3],
+        entry(4, Kind.CHARGED, taken=1, spent=4, analyst="bo", key="k"),
+    ],
+    "charged although it is unused": [
+        *STORY[:2],
+        entry(3, Kind.UNUSED, spent=3, key="k", note="2"),
+        entry(4, Kind.CHARGED, taken=1, spent=4, analyst="bo", key="k"),
+    ],
+    "unused twice": [*STORY[:2], *(entry(i, Kind.UNUSED, spent=3, key="k", note="2") for i in (3, 4))],
+    "unused after it was answered": [*STORY[:3], entry(4, Kind.UNUSED, spent=3, key="k", note="2")],
+    "unused without a charge": [STORY[0], entry(2, Kind.UNUSED, key="k", note="1")],
+    "another charge that is unused": [*STORY[:2], entry(3, Kind.UNUSED, spent=3, key="l", note="2")],
+    "resumed and not unused": [*STORY[:2], entry(3, Kind.RESUMED, spent=3, key="k", note="2")],
+    "an answer of another key": [
+        *STORY[:2],
+        entry(3, Kind.CHARGED, taken=1, spent=4, analyst="bo", key="l"),
+        entry(4, Kind.ANSWERED, spent=4, key="l", note="digest 2"),
+    ],
     "a sum that is too small": [STORY[0], replace(STORY[1], spent=units(2))],
     "more than the budget": [*STORY[:2], entry(3, Kind.WRITTEN_OFF, taken=8, spent=11, version=2)],
     "more than the cap": [STORY[0], replace(STORY[1], taken=units(9), spent=units(9))],

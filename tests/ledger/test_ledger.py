@@ -112,10 +112,47 @@ def test_a_pure_account_pays_no_concentrated_loss(ledger):
 
 def test_the_same_question_is_charged_once(ledger):
     first = charge(ledger, "k")
-    assert charge(ledger, "k", analyst="bo") == first
     assert ledger.store_answer(first, b"42") == b"42"
-    assert charge(ledger, "k") == first
+    assert charge(ledger, "k", analyst="bo") == (first, b"42")
     assert ledger.balance("staff").spent == TENTH
+    ledger.verify()
+
+
+def test_g1_a_charge_that_has_no_answer_is_charged_anew(ledger):
+    """Nobody knows whether something was drawn for it."""
+    first, second = charge(ledger, "k"), charge(ledger, "k", analyst="bo")
+    assert (first.number, second.number) == (2, 3)
+    assert ledger.balance("staff").spent == PureLoss(epsilon=0.2)
+    assert ledger.store_answer(second, b"second") == b"second"
+    assert ledger.store_answer(first, b"first") == b"second"
+    assert charge(ledger, "k") == (second, b"second")
+    ledger.verify()
+
+
+def test_g1_a_charge_for_which_nothing_was_drawn_is_used_once_more(ledger):
+    first = charge(ledger, "k")
+    ledger.mark_unused(first)
+    ledger.mark_unused(first)
+    assert charge(ledger, "k", analyst="bo") == first
+    assert ledger.balance("staff").spent == TENTH
+    second = charge(ledger, "k")
+    assert second != first
+    assert ledger.balance("staff").spent == PureLoss(epsilon=0.2)
+    ledger.mark_unused(first)  # it was given to another since, so that this says nothing
+    assert charge(ledger, "k") not in (first, second)
+    kinds = [str(entry.kind) for entry in ledger.entries("staff")]
+    assert kinds == ["opened", "charged", "unused", "resumed", "charged", "charged"]
+    ledger.verify()
+
+
+def test_g1_what_was_answered_is_not_unused_any_more(ledger):
+    receipt = charge(ledger, "k")
+    ledger.store_answer(receipt, b"42")
+    ledger.mark_unused(receipt)
+    assert charge(ledger, "k") == (receipt, b"42")
+    for forged in (replace(receipt, number=3), replace(receipt, key="other"), "receipt"):
+        with pytest.raises(InvalidInput):
+            ledger.mark_unused(forged)
     ledger.verify()
 
 
@@ -334,7 +371,8 @@ def test_names_and_questions_may_be_in_any_script(ledger):
     receipt = ledger.charge(name, analyst="Zoë \u202e", question=question, key="ключ", loss=TENTH)
     assert receipt.question == question
     assert ledger.balance(name).analysts == {"Zoë \u202e": TENTH}
-    assert ledger.charge(name, analyst="x", question="?", key="ключ", loss=TENTH) == receipt
+    ledger.store_answer(receipt, b"42")
+    assert ledger.charge(name, analyst="x", question="?", key="ключ", loss=TENTH) == (receipt, b"42")
     ledger.verify()
 
 
@@ -366,7 +404,9 @@ def test_threads_share_one_budget(ledger):
 
 def test_threads_that_ask_the_same_show_the_same(ledger):
     def ask(i):
-        return ledger.store_answer(charge(ledger, "k", analyst=f"a{i}"), f"draw {i}".encode())
+        with ledger.asking("staff", "k"):
+            charged = charge(ledger, "k", analyst=f"a{i}")
+            return charged[1] if isinstance(charged, tuple) else ledger.store_answer(charged, b"draw %d" % i)
 
     with ThreadPoolExecutor(8) as threads:
         assert len(set(threads.map(ask, range(24)))) == 1

@@ -21,7 +21,7 @@ REFUSED = [
     "INSERT INTO entries SELECT 9, kind, dataset, 9, analyst, question, key, currency, amount, delta, "
     "spent, spent_delta, note, at, 'd' FROM entries WHERE number = 2",
     "INSERT INTO entries SELECT 4, kind, dataset, version, analyst, question, key, currency, amount, "
-    "delta, spent, spent_delta, note, at, 'd' FROM entries WHERE number = 2",
+    "delta, spent, spent_delta, note, at, 'd' FROM entries WHERE number = 3",
     "INSERT INTO answers VALUES (9, '')",
     "UPDATE answers SET answer = '\\x00'",
     "DELETE FROM answers",
@@ -125,7 +125,7 @@ def test_the_next_charge_finds_an_edit_of_the_sum_or_of_the_last_entry(used, sta
         "ALTER TABLE accounts ALTER COLUMN spent SET DEFAULT 0",
         "ALTER TABLE entries ALTER COLUMN version TYPE int",
         "ALTER TABLE entries ADD COLUMN more int",
-        "DROP INDEX charged_once",
+        "DROP INDEX entries_of_key",
         "CREATE INDEX more ON entries (at)",
         "CREATE RULE lost AS ON INSERT TO entries DO INSTEAD NOTHING",
         "ALTER TABLE entries ENABLE ROW LEVEL SECURITY",
@@ -146,7 +146,7 @@ def test_tables_and_triggers_that_were_changed_are_noticed(used, statement):
 
 
 def test_a_ledger_of_another_version_is_not_read(used):
-    used.run("COMMENT ON TABLE entries IS 'discreet ledger 2'")
+    used.run("COMMENT ON TABLE entries IS 'discreet ledger 3'")
     closed_at_every_call(used, "not a ledger that this version can read")
 
 

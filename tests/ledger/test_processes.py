@@ -34,7 +34,7 @@ def test_64_processes_that_race_for_ten_tenths_get_ten(forks):
 
 def test_processes_that_ask_the_same_show_the_same(forks):
     result = forks("same", 24)
-    assert (len(result["shown"]), result["ended"]) == (1, 0)
+    assert (len(result["shown"]), result["ended"], result["spent"]) == (1, 0, "1/10")
 
 
 def test_a_process_may_fork_while_its_threads_are_at_work(forks):

@@ -44,7 +44,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.cap = dict.fromkeys(DATASETS, cap)
         self.version = dict.fromkeys(DATASETS, 1)
         self.spent = dict.fromkeys(DATASETS, Fraction(0))
-        self.spent_by, self.charges, self.answers, self.receipts = {}, {}, {}, []
+        self.spent_by, self.charges, self.answers, self.receipts, self.unused = {}, {}, {}, [], set()
         self.entries = len(DATASETS)
         for dataset in DATASETS:
             self.handles[0].open_account(self.declared(dataset))
@@ -58,7 +58,8 @@ class LedgerMachine(RuleBasedStateMachine):
     def ask(self, handle, dataset, analyst, key, amount):
         cost = Fraction(ceil(amount * 10**15), 10**15)
         by = self.spent_by.get((dataset, analyst), Fraction(0))
-        earlier = self.charges.get((dataset, self.version[dataset], key))
+        place = (dataset, self.version[dataset], key)
+        earlier = self.charges.get(place)
 
         def ask():
             return charge(
@@ -68,8 +69,12 @@ class LedgerMachine(RuleBasedStateMachine):
         if earlier is not None and earlier.charged.epsilon != cost:
             with pytest.raises(InvalidInput):
                 ask()
-        elif earlier is not None:
+        elif place in self.answers:
+            assert ask() == self.answers[place]
+        elif earlier is not None and place in self.unused:
             assert ask() == earlier
+            self.unused.remove(place)
+            self.entries += 1
         elif self.spent[dataset] + cost > self.budget[dataset] or by + cost > self.cap[dataset]:
             with pytest.raises(BudgetExceeded):
                 ask()
@@ -79,22 +84,31 @@ class LedgerMachine(RuleBasedStateMachine):
             assert (receipt.number, receipt.charged.epsilon) == (self.entries, cost)
             self.spent[dataset] += cost
             self.spent_by[dataset, analyst] = by + cost
-            self.charges[dataset, self.version[dataset], key] = receipt
+            self.charges[place] = receipt
             self.receipts.append(receipt)
 
     @rule(handle=st.integers(0, 1), which=st.integers(0, 1000), answer=st.binary(max_size=20))
     def answer(self, handle, which, answer):
         if self.receipts:
             receipt = self.receipts[which % len(self.receipts)]
-            self.entries += receipt.number not in self.answers
-            kept = self.answers.setdefault(receipt.number, answer)
+            place = (receipt.dataset, receipt.version, receipt.key)
+            self.entries += place not in self.answers
+            _, kept = self.answers.setdefault(place, (receipt, answer))
             assert self.handles[handle].store_answer(receipt, answer) == kept
+
+    @rule(handle=st.integers(0, 1), which=st.integers(0, 1000))
+    def nothing_was_drawn(self, handle, which):
+        if self.receipts:
+            receipt = self.receipts[which % len(self.receipts)]
+            place = (receipt.dataset, receipt.version, receipt.key)
+            self.handles[handle].mark_unused(receipt)
+            if self.charges[place] == receipt and place not in self.answers and place not in self.unused:
+                self.unused.add(place)
+                self.entries += 1
 
     @rule(handle=st.integers(0, 1), dataset=datasets, key=keys)
     def look(self, handle, dataset, key):
-        receipt = self.charges.get((dataset, self.version[dataset], key))
-        answer = None if receipt is None else self.answers.get(receipt.number)
-        expected = None if answer is None else (receipt, answer)
+        expected = self.answers.get((dataset, self.version[dataset], key))
         assert self.handles[handle].stored_answer(dataset, key) == expected
 
     @rule(handle=st.integers(0, 1), dataset=datasets)

@@ -181,13 +181,15 @@ class TestServers:
                 charge(ledger, "k2")
                 network.fall_silent_at(word)
                 if word == b"ROLLBACK":
-                    charge(ledger, "k2")  # paid before: nothing is added, and its end is left to the server
+                    charge(
+                        ledger, "k"
+                    )  # answered before: nothing is added, and its end is left to the server
                 else:
                     with pytest.raises(LedgerClosed, match=r"no longer answers.*added nothing"):
                         charge(ledger, "k3")
                 monkeypatch.setattr(postgres_database, "PATIENCE_MILLISECONDS", 30_000)
                 network.speak_again()  # else the server itself ends that turn, a little later
-                assert charge(ledger, "k2").number == 4
+                assert charge(ledger, "k4").number == 5
 
     @pytest.mark.usefixtures("quick")
     def test_item10_a_server_that_is_silent_at_the_commit_is_told_as_unknown(self, used, postgres_server):

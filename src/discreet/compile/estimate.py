@@ -2,7 +2,8 @@
 
 An interval is the exact tail of the noise where a measure is a count or a sum, and that of the ranks where it
 is a quantile. Elsewhere the known noise is drawn many times more and taken off the noisy vectors: the middle
-of what comes out is the interval. Those draws protect nobody, so they come from numpy's fast generator.
+of what comes out is the interval. Those draws protect nobody, so they come from numpy's fast generator, and
+from a seed that follows from the noisy numbers: an interval that is computed again is the same.
 """
 
 from collections.abc import Mapping
@@ -37,6 +38,8 @@ class Noisy:
     """By part: one number for each group, in the units of the question."""
     trees: Mapping[int, list[NoisyTree]]
     """By part that is a histogram: one tree for each group."""
+    seed: int
+    """Of simulations, from what was drawn: they come out the same each time."""
 
 
 def estimate(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> Floats:
@@ -59,7 +62,12 @@ def reach(plan: Plan, measure: BoundedMeasure, values: Floats, noisy: Noisy) -> 
 
 
 def draw(
-    plan: Plan, measure: BoundedMeasure, noisy: Noisy, at: NDArray[np.int64], drawn: Mapping[int, Floats]
+    plan: Plan,
+    measure: BoundedMeasure,
+    noisy: Noisy,
+    at: NDArray[np.int64],
+    drawn: Mapping[int, Floats],
+    generator: np.random.Generator,
 ) -> Floats:
     """What a measure may be in truth, for each group in `at`, given sums with other noise taken off."""
     if measure.measure.aggregate is not Aggregate.QUANTILE:
@@ -67,13 +75,14 @@ def draw(
     values = _quantiles(plan, measure, noisy)[at]
     low, high = (end[at] for end in _quantile_reach(plan, measure, noisy))
     deviation = NormalDist().inv_cdf((1 + float(plan.request.confidence)) / 2)
-    normal = np.random.default_rng().standard_normal(len(at))
+    normal = generator.standard_normal(len(at))
     return values + np.where(normal < 0, values - low, high - values) * normal / deviation
 
 
-def draw_sums(plan: Plan, noisy: Noisy, at: NDArray[np.int64]) -> dict[int, Floats]:
+def draw_sums(
+    plan: Plan, noisy: Noisy, at: NDArray[np.int64], generator: np.random.Generator
+) -> dict[int, Floats]:
     """The noisy sums of each group in `at`, less other noise of the same law."""
-    generator = np.random.default_rng()
     drawn: dict[int, Floats] = {}
     for i, sums in noisy.sums.items():
         mechanism, scale = plan.mechanisms[i], float(plan.bounded.parts[i].scale)

@@ -81,7 +81,7 @@ def _enumerated(plan: Plan, results: Results) -> Exact:
                 sums[part] = sums[part].astype(object)
             sums[part][at] += integers  # slices of people add up
     return Exact(
-        keys=tuple(_key_column(query, i) for i in range(len(query.keys))),
+        keys=public_keys(query),
         sums=sums,
         bins={part: _sorted(pieces) for part, pieces in bins.items()},
     )
@@ -115,6 +115,11 @@ def places_of(query: Query, statement: Statement, table: Mapping[str, Column]) -
         found = np.array([codes.get(value, -1) for value in column], dtype=np.int64)
         places = np.where((places < 0) | (found < 0), -1, places * len(values) + found)
     return places
+
+
+def public_keys(query: Query) -> tuple[Column, ...]:
+    """Every key over all groups, set by set, where all of them are public."""
+    return tuple(_key_column(query, i) for i in range(len(query.keys)))
 
 
 def _key_column(query: Query, position: int) -> Column:

@@ -43,6 +43,7 @@ class _NoisyTable:
         self._keys = {key_field(i): column for i, column in enumerate(keys)}
         self._measures = {measure.measure.name: measure for measure in plan.bounded.measures}
         self._estimates = {name: estimate(plan, m, noisy) for name, m in self._measures.items()}
+        self._generator = np.random.default_rng(noisy.seed)
 
     def answer(self, notes: tuple[str, ...]) -> Released:
         kept, computed = self._computed()
@@ -159,10 +160,10 @@ class _NoisyTable:
         self, expression: Expression, kept: NDArray[np.int64], draws: int
     ) -> tuple[Floats, Floats]:
         at = np.repeat(kept, draws)
-        sums = draw_sums(self._plan, self._noisy, at)
+        sums = draw_sums(self._plan, self._noisy, at, self._generator)
         used = {field.name for field in fields_of(expression)}
         drawn = {
-            name: draw(self._plan, measure, self._noisy, at, sums)
+            name: draw(self._plan, measure, self._noisy, at, sums, self._generator)
             for name, measure in self._measures.items()
             if name in used
         }

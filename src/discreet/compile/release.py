@@ -1,10 +1,17 @@
-"""The last stage: noise, then whatever the question computes from noisy numbers, which is free."""
+"""The last stages: noise, and then whatever the question computes from noisy numbers, which is free.
+
+`draw_noise` is the release: its bytes are stored before anything else happens. `answer_from` computes the
+answer from those bytes alone, so that it can be done again, and comes out the same.
+"""
+
+import hashlib
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answers.released import Released
 from discreet.compile.calibrate import Plan
+from discreet.compile.drawn import Drawn
 from discreet.compile.estimate import Noisy
 from discreet.compile.exact import Column, Exact, Results, exact_vectors
 from discreet.compile.notes import notes_of
@@ -14,16 +21,46 @@ from discreet.model.query import Picks
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.quantile import NoisyTree, QuantileTree
+from discreet.noise.sampling import Integers
 from discreet.noise.selection import Selection
 
 
-def release(plan: Plan, results: Results) -> Released:
-    """Add noise to the exact results of a plan's statements, and compute the answer."""
+def draw_noise(plan: Plan, results: Results) -> bytes:
+    """Add noise to the exact results of a plan's statements: what is released, to be stored at once."""
     exact = exact_vectors(plan, results)
     shown, counts = _shown(plan, exact)
-    noisy = _noisy(plan, exact, shown, counts)
-    keys = tuple(key[shown] for key in exact.keys)
-    return compute_outputs(plan, keys, noisy, len(shown), notes_of(plan))
+    sums, trees = _noisy(plan, exact, shown, counts)
+    private = plan.bounded.query.private_keys
+    return Drawn(
+        groups=len(shown),
+        keys=tuple(key[shown] for key in exact.keys) if private else (),
+        places=shown.astype(np.int64) if plan.bounded.query.picks is not None and not private else None,
+        sums=sums,
+        trees=trees,
+    ).encode()
+
+
+def answer_from(plan: Plan, stored: bytes) -> Released:
+    """The answer, from what was drawn. The same bytes give the same answer."""
+    drawn = Drawn.decode(stored)
+    if drawn is None:  # stored by a version that kept whole answers
+        return Released.decode(stored)
+    parts, groups = plan.bounded.parts, drawn.groups
+    noisy = Noisy(
+        sums={i: vector.astype(np.float64) * float(parts[i].scale) for i, vector in drawn.sums.items()},
+        trees={i: _trees(plan, i, nodes, groups) for i, nodes in drawn.trees.items()},
+        seed=int.from_bytes(hashlib.sha256(stored).digest(), "big"),
+    )
+    return compute_outputs(plan, drawn.keys_of(plan), noisy, groups, notes_of(plan))
+
+
+def _trees(plan: Plan, part: int, nodes: Integers, groups: int) -> list[NoisyTree]:
+    mechanism = known(QuantileTree, plan.mechanisms[part])
+    size = sum(mechanism.shape.sizes)
+    return [
+        NoisyTree(mechanism=mechanism, noisy=nodes[start : start + size])
+        for start in range(0, groups * size, size)
+    ]
 
 
 def _shown(plan: Plan, exact: Exact) -> tuple[NDArray[np.intp], Column | None]:
@@ -44,25 +81,29 @@ def _picked(plan: Plan, exact: Exact) -> NDArray[np.intp]:
     return np.array(mechanism.release_top(scores, min(picks.count, len(scores))), dtype=np.intp)
 
 
-def _noisy(plan: Plan, exact: Exact, shown: NDArray[np.intp], counts: Column | None) -> Noisy:
+def _noisy(
+    plan: Plan, exact: Exact, shown: NDArray[np.intp], counts: Column | None
+) -> tuple[dict[int, Integers], dict[int, Integers]]:
     """Noise on every vector; on one that selected the groups it has been added already."""
-    sums, trees = {}, {}
+    sums: dict[int, Integers] = {}
+    trees: dict[int, Integers] = {}
     for i, (mechanism, part) in enumerate(zip(plan.mechanisms, plan.bounded.parts, strict=True)):
         match part, mechanism:
             case Scores(), _:
                 continue
             case Histogram(), QuantileTree():
-                trees[i] = _trees(mechanism, part, exact, i, shown)
+                trees[i] = _nodes(mechanism, part, exact, i, shown)
             case _ if i == plan.bounded.selector and counts is not None:
-                sums[i] = counts.astype(np.float64) * float(part.scale)
+                sums[i] = counts
             case _, DiscreteLaplace() | DiscreteGaussian():
                 vector = exact.sums[i][shown]
-                released = mechanism.release(vector) if len(vector) else vector
-                sums[i] = released.astype(np.float64) * float(part.scale)
-    return Noisy(sums=sums, trees=trees)
+                sums[i] = mechanism.release(vector) if len(vector) else vector
+    return sums, trees
 
 
-def _trees(
+def _nodes(
     mechanism: QuantileTree, part: Histogram, exact: Exact, index: int, shown: NDArray[np.intp]
-) -> list[NoisyTree]:
-    return [mechanism.release(exact.histogram(index, int(group), part.leaves)) for group in shown]
+) -> Integers:
+    """The noisy trees of all groups, one after the other."""
+    trees = [mechanism.release_nodes(exact.histogram(index, int(group), part.leaves)) for group in shown]
+    return np.concatenate(trees) if trees else np.empty(0, dtype=np.int64)

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from discreet.answers.answer import Answer
 from discreet.compile.calibrate import Plan, check_cap
 from discreet.compile.counts import plain_count
+from discreet.compile.exact import Results
 from discreet.compile.explain import Explanation
 from discreet.compile.scope import PublicKeys
-from discreet.curator.charged import ChargedData
+from discreet.curator.charged import ChargedData, apart
 from discreet.ledger.ledger import Balance
 from discreet.model.policy import PrivateTable
 from discreet.model.receipt import Receipt
@@ -80,19 +81,26 @@ class CachedAnswers:
             narrowed = cache.table.narrowed(asked.step)
             statements = self.data.emit(narrowed)
             self.data.prepare(statements)
-            paid += cache.begin(asked.step, question=sql, analyst=self.data.analyst)
-            exact = narrowed.exact(asked.step, asked.question, self.data.exact(statements))
-            return cache.test(asked, exact, question=sql, analyst=self.data.analyst)
+            test, question = asked.step, asked.question
+            paid += cache.begin(test, question=sql, analyst=self.data.analyst)
+            passed = apart(
+                lambda: cache.passes(test, narrowed.exact(test, question, self.data.exact(statements)))
+            )
+            return cache.tested(asked, passed=passed, question=sql, analyst=self.data.analyst)
 
     def _paid(self, sql: str, cache: Cache, asked: Asked, step: Pay | Buy) -> Receipt:
         """The reading that a question takes, charged, read, noised and kept."""
         check_cap(step.loss, self.data.dataset)
         narrowed = cache.table.narrowed(step)
-        statements = self.data.emit(narrowed)
-        self.data.prepare(statements)
-        receipt = self.data.charge(sql, asked.key, step.loss)
-        readings = narrowed.measured(step, self.data.exact(statements))
-        encoded = encode_readings(readings)
-        if self.data.ledger.store_answer(receipt, encoded) == encoded:
-            cache.paid(asked, readings)  # and not what another process stored first
+        own: list[bytes] = []
+
+        def draw(exact: Results) -> bytes:
+            own.append(encode_readings(narrowed.measured(step, exact)))
+            return own[0]
+
+        receipt, stored, _ = self.data.charge_and_draw(
+            sql, asked.key, step.loss, lambda: self.data.emit(narrowed), draw
+        )
+        if own == [stored]:
+            cache.paid(asked, stored)  # and not what another process stored first
         return receipt

@@ -1,14 +1,15 @@
 """All that is ever read from the data for an analyst, and charged before.
 
 engine.prepare         the engine accepts the SQL; no row is read
-ledger.charge          durable, or refused
+ledger.charge          durable, or refused; it pays for one draw
 engine.run             exact integers, never shown
-noised                 what may be shown
-ledger.store_answer    kept before it is shown: asking again is free
+draw                   the noise
+ledger.store_answer    kept before anything depends on it: all the rest is computed from what is stored
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from discreet.compile.calibrate import Charge
 from discreet.compile.dialects import DIALECTS
@@ -16,10 +17,13 @@ from discreet.compile.emit_sql import emit_sql
 from discreet.compile.exact import Results
 from discreet.compile.statement import Planned, Statement
 from discreet.engines.engine import Engine
-from discreet.engines.running import Watch
-from discreet.ledger.ledger import Ledger
+from discreet.engines.running import Watch, failed
+from discreet.errors import DiscreetError, EngineFailed
+from discreet.ledger.ledger import Answered, Ledger
 from discreet.model.policy import Dataset
 from discreet.model.receipt import Receipt
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,22 +37,47 @@ class ChargedData:
     watch: Watch | None = None
     """Told how much of a question is done, and 1 at its end. For the owner: time may tell of the data."""
 
-    def released(
+    def charge_and_draw(
         self,
         question: str,
         key: str,
         loss: Charge,
         emitted: Callable[[], tuple[Statement, ...]],
-        noised: Callable[[Results], bytes],
+        draw: Callable[[Results], bytes],
     ) -> tuple[Receipt, bytes, bool]:
-        """What was released for the key, and whether before: else it is charged, read, noised and kept."""
+        """What was drawn for the key, and whether before: else it is charged, read, drawn and stored."""
         stored = self.ledger.stored_answer(self.dataset.name, key)
         if stored is not None:
             return *stored, True
         statements = emitted()
         self.prepare(statements)
-        receipt = self.charge(question, key, loss)
-        return receipt, self.ledger.store_answer(receipt, noised(self.exact(statements))), False
+        with self.ledger.asking(self.dataset.name, key):
+            charged = self.ledger.charge(
+                self.dataset.name, analyst=self.analyst, question=question, key=key, loss=loss
+            )
+            if isinstance(charged, Answered):  # somebody asked the same, and was faster
+                return *charged, True
+            return charged, self.ledger.store_answer(charged, self._drawn(charged, statements, draw)), False
+
+    def _drawn(
+        self, receipt: Receipt, statements: Sequence[Statement], draw: Callable[[Results], bytes]
+    ) -> bytes:
+        """What is drawn for a charge, once. If the database fails before that, the charge is not used up."""
+        began = False
+
+        def read_and_draw() -> bytes:
+            nonlocal began
+            exact = self.exact(statements)
+            began = True
+            return draw(exact)
+
+        try:
+            return apart(read_and_draw)
+        except EngineFailed:
+            if began:
+                raise
+            self.ledger.mark_unused(receipt)
+        raise failed()
 
     def emit(self, plan: Planned) -> tuple[Statement, ...]:
         """The statements of a plan; what this engine cannot do soundly is refused."""
@@ -59,12 +88,6 @@ class ChargedData:
         for statement in statements:
             for sql in statement.runs:
                 self.engine.prepare(sql, parameters=statement.parameters)
-
-    def charge(self, question: str, key: str, loss: Charge) -> Receipt:
-        """Durable, or refused."""
-        return self.ledger.charge(
-            self.dataset.name, analyst=self.analyst, question=question, key=key, loss=loss
-        )
 
     def exact(self, statements: Sequence[Statement]) -> Results:
         """Exact numbers, to be handed to what adds noise and to nothing else."""
@@ -86,3 +109,19 @@ class ChargedData:
         if watch is None:
             return None
         return lambda share: watch(None if share is None else (statement + share) / statements)
+
+
+def apart(action: Callable[[], T]) -> T:
+    """The result of an action that meets exact numbers. Errors leave without its frames, which hold them."""
+    try:
+        return action()
+    except DiscreetError as error:
+        problem: BaseException = type(error)(error.problem, remedy=error.remedy)
+    except Exception:
+        problem = EngineFailed(
+            "The answer could not be computed. What was charged stays charged.",
+            remedy="Ask again, which is charged anew; if it fails again, ask for less at once.",
+        )
+    except BaseException as error:  # Ctrl-C, and what ends the program
+        problem = type(error)(*error.args)
+    raise problem

@@ -1,7 +1,8 @@
 """The path of one question, readable top to bottom.
 
 parse_sql → resolve → bound → calibrate      what will be run, and its price; `explain` stops here
-engine.prepare → ledger.charge → engine.run → release → ledger.store_answer      `charged`
+engine.prepare → ledger.charge → engine.run → draw_noise → ledger.store_answer      `charged`
+answer_from      all that is computed from what is stored
 
 Synthetic tables and models take the same path; counts within an error may be answered by a cache (`cached`).
 """
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.answers.answer import Answer
-from discreet.answers.released import Released
 from discreet.compile.bound import bound
 from discreet.compile.calibrate import (
     Charge,
@@ -28,11 +28,12 @@ from discreet.compile.calibrate import (
     check_cap,
 )
 from discreet.compile.dialects import DIALECTS
+from discreet.compile.drawn import check_size
 from discreet.compile.emit_sql import emit_public_keys
 from discreet.compile.explain import Explanation, explain
 from discreet.compile.frame import Frame
 from discreet.compile.parse_sql import parse_sql
-from discreet.compile.release import release
+from discreet.compile.release import answer_from, draw_noise
 from discreet.compile.resolve import resolve
 from discreet.compile.rows import resolve_rows
 from discreet.compile.scope import nearest
@@ -97,7 +98,9 @@ class Curator:
     ) -> Plan:
         """What would be run, its price and its error. Reads no data and costs nothing."""
         request = request_of(epsilon, rho, within, confidence)
-        return calibrate(bound(self._resolved(sql), self.dataset), request, self.dataset)
+        plan = calibrate(bound(self._resolved(sql), self.dataset), request, self.dataset)
+        check_size(plan)
+        return plan
 
     def ask(
         self,
@@ -113,17 +116,17 @@ class Curator:
         cached = self._cached.answer(sql, plan)
         if cached is not None:
             return cached
-        receipt, stored, repeated = self._data.released(
+        receipt, stored, repeated = self._data.charge_and_draw(
             sql,
             _key(plan),
             plan.loss,
             lambda: self._data.emit(plan),
-            lambda exact: release(plan, exact).encode(),
+            lambda exact: draw_noise(plan, exact),
         )
         return Answer(
-            released=Released.decode(stored),
+            released=answer_from(plan, stored),
             charged=receipt.charged,
-            left=self.budget().left,
+            left=self._left(),
             receipt=receipt,
             repeated=repeated,
         )
@@ -190,14 +193,14 @@ class Curator:
         columns are to be right; or, if a `workload` is given, its questions (`synth.release.asked`).
         """
         plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
-        receipt, stored, repeated = self._data.released(
-            sql, _key(plan), plan.loss, lambda: self._data.emit(plan), plan.released
+        receipt, stored, repeated = self._data.charge_and_draw(
+            sql, _key(plan), plan.loss, lambda: self._data.emit(plan), plan.draw
         )
         return SyntheticTable(
             plan=plan,
             encoded=stored,
             charged=receipt.charged,
-            left=self.budget().left,
+            left=self._left(),
             receipt=receipt,
             repeated=repeated,
             advance=advance,
@@ -213,7 +216,7 @@ class Curator:
                 "This synthetic table was made under another policy.", remedy="Make one under this policy."
             )
         loss = self._price_of_rows(epsilon, rho)
-        _, stored, _ = self._data.released(
+        _, stored, _ = self._data.charge_and_draw(
             f"How good is the synthetic table of receipt {table.receipt.number}?",
             hashlib.sha256(repr(("check", loss)).encode() + table.encoded).hexdigest(),
             loss,
@@ -249,15 +252,15 @@ class Curator:
         value that is not declared, are left out.
         """
         plan = self.plan_fit(model, sql, epsilon=epsilon, rho=rho)
-        receipt, stored, repeated = self._data.released(
+        receipt, stored, repeated = self._data.charge_and_draw(
             f"A {type(model).__name__} of: {sql}",
             _key(plan),
             plan.loss,
             lambda: (plan.statement(self._engine.relations, self._dialect),),
-            plan.learnt,
+            plan.draw,
         )
         fitted: FittedModel = _learning("model").FittedModel.of(
-            plan.columns, plan.fitted(stored), receipt=receipt, left=self.budget().left, repeated=repeated
+            plan.columns, plan.fitted(stored), receipt=receipt, left=self._left(), repeated=repeated
         )
         return fitted
 
@@ -289,6 +292,9 @@ class Curator:
     def budget(self) -> Balance:
         """What is spent and left, in all and by each analyst."""
         return self._ledger.balance(self.dataset.name)
+
+    def _left(self) -> Charge:
+        return self._ledger.balance(self.dataset.name, analyst=self.analyst).left
 
     def _resolved(self, sql: str) -> Query:
         return resolve(parse_sql(sql), self.dataset, self._keys_of_public_table)

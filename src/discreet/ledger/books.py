@@ -4,7 +4,7 @@ Its SQL means the same in every database.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from discreet.errors import InvalidInput, LedgerClosed
@@ -13,12 +13,14 @@ from discreet.ledger.chain import (
     BEFORE_THE_FIRST,
     RESTORE,
     Replay,
+    answer_digest,
+    charge_number,
     digest_of,
     sealed,
     time_text,
 )
 from discreet.ledger.database import Row, Transaction
-from discreet.ledger.ledger import LONGEST_NAME, Account, Balance, Entry, Kind, checked_text
+from discreet.ledger.ledger import LONGEST_NAME, Account, Answered, Balance, Entry, Kind, checked_text
 from discreet.ledger.people import People
 from discreet.ledger.units import Currency, Units
 
@@ -108,16 +110,38 @@ class Books:
             yield from page
             number = page[-1].number
 
-    def charge_of(self, dataset: str, version: int, key: str) -> Entry | None:
-        """The charge for this question on this version of the data."""
+    def last_of(self, dataset: str, version: int, key: str) -> Entry | None:
+        """What happened last to a question on this version of the data."""
         row = self._row(
-            "SELECT * FROM entries "
-            "WHERE kind = 'charged' AND dataset = :dataset AND version = :version AND key = :key",
+            "SELECT * FROM entries WHERE dataset = :dataset AND version = :version AND key = :key "
+            "ORDER BY number DESC LIMIT 1",
             dataset=dataset,
             version=version,
             key=key,
         )
         return None if row is None else _entry_of(row)
+
+    def entry(self, number: int) -> Entry | None:
+        row = self._row("SELECT * FROM entries WHERE number = :number", number=number)
+        return None if row is None else _entry_of(row)
+
+    def charge_behind(self, entry: Entry) -> Entry:
+        """The charge that an entry with a key is about."""
+        number = charge_number(entry)
+        if number is None:  # written when a key had one charge only
+            row = self._row(
+                "SELECT * FROM entries WHERE kind = 'charged' AND dataset = :dataset "
+                "AND version = :version AND key = :key",
+                dataset=entry.dataset,
+                version=entry.version,
+                key=entry.key,
+            )
+            charge = None if row is None else _entry_of(row)
+        else:
+            charge = self.entry(number)
+        if charge is None or charge.kind is not Kind.CHARGED or charge.key != entry.key:
+            raise LedgerClosed("An entry of this ledger has no charge.", remedy=RESTORE)
+        return charge
 
     def last(self, dataset: str, kind: Kind) -> int:
         """The number of the last entry of a kind, or 0."""
@@ -127,9 +151,14 @@ class Books:
         )
         return 0 if row is None or row["number"] is None else int(row["number"])
 
-    def answer_to(self, number: int) -> bytes | None:
-        row = self._row("SELECT answer FROM answers WHERE number = :number", number=number)
-        return None if row is None else bytes(row["answer"])
+    def answered(self, entry: Entry) -> Answered:
+        """What an entry says was stored; LedgerClosed if it is no longer that."""
+        charge = self.charge_behind(entry)
+        row = self._row("SELECT answer FROM answers WHERE number = :number", number=charge.number)
+        answer = b"" if row is None else bytes(row["answer"])
+        if row is None or hashlib.sha256(answer).hexdigest() != answer_digest(entry):
+            raise LedgerClosed("A stored answer is not what it was when it was stored.", remedy=RESTORE)
+        return Answered(charge.receipt(), answer)
 
     def keep_answer(self, number: int, answer: bytes) -> None:
         self._transaction.change(
@@ -139,9 +168,12 @@ class Books:
     def datasets(self) -> list[str]:
         return list(self.anchor.datasets)
 
-    def balance(self, dataset: str) -> Balance:
-        """Where the account stands, if its row and the last of its entries say the same."""
-        found = self.find_balance(checked_text(dataset, "dataset", LONGEST_NAME))
+    def balance(self, dataset: str, *, analysts: Sequence[str] | None = None) -> Balance:
+        """Where the account stands, if its row and the last of its entries say the same.
+
+        With what all analysts have spent, or some of them only: there may be thousands.
+        """
+        found = self.find_balance(checked_text(dataset, "dataset", LONGEST_NAME), analysts=analysts)
         if found is None:
             raise InvalidInput(
                 "This ledger has no account for that dataset.", remedy="Open one first, with open_account."
@@ -155,13 +187,10 @@ class Books:
             )
         return found
 
-    def find_balance(self, dataset: str) -> Balance | None:
+    def find_balance(self, dataset: str, *, analysts: Sequence[str] | None = None) -> Balance | None:
         row = self._row("SELECT * FROM accounts WHERE dataset = :dataset", dataset=dataset)
         if row is None:
             return None
-        spent = self._transaction.rows(
-            "SELECT * FROM analysts WHERE dataset = :dataset ORDER BY analyst", dataset=dataset
-        )
         try:
             currency = Currency(row["currency"])
             return Balance(
@@ -173,10 +202,22 @@ class Books:
                 ),
                 version=row["version"],
                 spent=Units(currency, row["spent"], row["spent_delta"]).loss,
-                analysts={a["analyst"]: Units(currency, a["spent"], a["spent_delta"]).loss for a in spent},
+                analysts={
+                    spent["analyst"]: Units(currency, spent["spent"], spent["spent_delta"]).loss
+                    for spent in self._spent_by(dataset, analysts)
+                },
             )
         except (LookupError, ValueError, TypeError):
             raise LedgerClosed("An account of this ledger is unreadable.", remedy=RESTORE) from None
+
+    def _spent_by(self, dataset: str, analysts: Sequence[str] | None) -> Iterator[Row]:
+        if analysts is None:
+            sql = "SELECT * FROM analysts WHERE dataset = :dataset ORDER BY analyst"
+            yield from self._transaction.rows(sql, dataset=dataset)
+            return
+        sql = "SELECT * FROM analysts WHERE dataset = :dataset AND analyst = :analyst"
+        for analyst in analysts:
+            yield from self._transaction.rows(sql, dataset=dataset, analyst=analyst)
 
     def open(self, account: Account) -> Balance:
         self._transaction.change(

@@ -14,7 +14,8 @@ from discreet.errors import LedgerClosed
 from discreet.ledger.ledger import Account, Balance, Entry, Kind
 from discreet.ledger.units import Units
 
-BEFORE_THE_FIRST = "0" * 64
+_LENGTH_OF_A_DIGEST = 64
+BEFORE_THE_FIRST = "0" * _LENGTH_OF_A_DIGEST
 """The digest before the first entry."""
 
 RESTORE = "Restore the latest backup that verifies, and call rebase to write off what was spent since."
@@ -78,6 +79,19 @@ def added(account: Account, people: Sequence[str]) -> str:
     return canonical({"fingerprint": account.fingerprint, "people": people})
 
 
+def charge_number(entry: Entry) -> int | None:
+    """The charge that an entry with a key is about; None in answers from when a key had one charge only."""
+    if entry.kind is Kind.CHARGED:
+        return entry.number
+    number = entry.note.split(" ")[-1]
+    return int(number) if number.isdecimal() and len(number) < _LENGTH_OF_A_DIGEST else None
+
+
+def answer_digest(entry: Entry) -> str:
+    """Of the answer that an entry says was stored."""
+    return entry.note.split(" ")[0]
+
+
 @dataclass(slots=True)
 class _Standing:
     """An account while its entries are replayed."""
@@ -100,7 +114,10 @@ class Replay:
     """The digest of the answer to each charge that was answered, by the charge's number."""
     people: dict[str, str] = field(default_factory=dict)
     """The dataset of each."""
-    _charges: dict[tuple[str, int, str], int] = field(default_factory=dict)
+    _last: dict[tuple[str, int, str], tuple[Kind, int]] = field(default_factory=dict)
+    """What happened last to a key, and the charge that it was about."""
+    _charges: dict[int, tuple[str, int, str]] = field(default_factory=dict)
+    """The key of each charge that has no answer, by its number."""
     _standings: dict[str, _Standing] = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
@@ -145,11 +162,9 @@ class Replay:
             now.version += 1
         if entry.kind is Kind.CHARGED:
             self._charge(entry, now)
-        if entry.kind is Kind.ANSWERED:
-            charge = self._charges[entry.dataset, entry.version, entry.key]
-            _require(charge not in self.answers)
-            self.answers[charge] = entry.note
-        else:  # an answer belongs to the version of its charge, all else to the present one
+        if entry.kind in (Kind.UNUSED, Kind.RESUMED, Kind.ANSWERED):
+            self._follow_up(entry)
+        if entry.kind not in (Kind.UNUSED, Kind.ANSWERED):  # which belong to the version of their charge
             _require(entry.version == now.version)
         _require(entry.taken.currency is now.budget.currency)
         now.spent = now.spent.plus(entry.taken)
@@ -159,9 +174,26 @@ class Replay:
     def _charge(self, entry: Entry, now: _Standing) -> None:
         place = (entry.dataset, entry.version, entry.key)
         spent = now.analysts.get(entry.analyst, entry.taken.none).plus(entry.taken)
-        _require(place not in self._charges and spent.within(now.cap))
-        self._charges[place] = entry.number
+        last = self._last.get(place)
+        _require((last is None or last[0] not in (Kind.ANSWERED, Kind.UNUSED)) and spent.within(now.cap))
+        self._charges[entry.number] = place
+        self._last[place] = (Kind.CHARGED, entry.number)
         now.analysts[entry.analyst] = spent
+
+    def _follow_up(self, entry: Entry) -> None:
+        """What an entry says of a charge must follow from what happened to it before."""
+        place = (entry.dataset, entry.version, entry.key)
+        last, latest = self._last[place]
+        number = charge_number(entry)
+        number = latest if number is None else number
+        _require(self._charges[number] == place)
+        if entry.kind is Kind.ANSWERED:
+            _require(last is not Kind.ANSWERED)
+            self.answers[number] = answer_digest(entry)
+        else:
+            before = (Kind.UNUSED,) if entry.kind is Kind.RESUMED else (Kind.CHARGED, Kind.RESUMED)
+            _require(last in before and number == latest)
+        self._last[place] = (entry.kind, number)
 
     def _declare(self, entry: Entry) -> None:
         note, currency = json.loads(entry.note), entry.taken.currency

@@ -76,6 +76,11 @@ class Database(ABC):
     def patience(self) -> float:
         """How many seconds to wait for others on this machine, who are inside."""
 
+    @property
+    def asked(self) -> Path:
+        """A folder for the questions that are being asked on this machine."""
+        return self._lock.path.with_name(self._lock.path.name.removesuffix(".lock") + ".asking")
+
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """A transaction that nobody shares. Commit it, or it is rolled back."""

@@ -7,28 +7,31 @@
 3. Entries are only ever added, are numbered without gaps over the whole ledger, and each carries a hash of
    all before it; the last one is anchored outside the database, so that a backup that was restored over it is
    noticed. Any doubt closes the ledger: no charge succeeds until its owner has looked.
-4. The same question at the same price, on the same version of the data, is charged once: its answer is
-   stored, and given again.
+4. The same question at the same price, on the same version of the data, is charged once: what was drawn for
+   it is stored, and given again.
+5. One charge, one draw: no receipt is given twice, unless its holder said that nothing was drawn.
 
-Store before show
------------------
-A question is asked in this order, and only what `store_answer` returned is ever shown to anybody:
+One charge, one draw
+--------------------
+A question is asked in this order, and only what `store_answer` returned is ever used:
 
-    stored_answer → (if there is none) charge → run and add noise → store_answer → show
+    stored_answer → (if there is none) charge → run → draw → store_answer → all the rest
 
-Under this rule a charge may be used again when its answer was never stored, because a crash came in between:
-what was never stored was never seen, so that the second draw of the noise is the first one that leaves.
-Two processes may even hold the same receipt and both draw; the first to store wins, and both show that one.
-That an answer was stored is an entry of the chain for this reason: in a backup from between the charge and
-the answer, the charge would look unused. And nothing between the draw and `store_answer` may fail because of
-what was drawn: to draw again until it fits is not the noise that was paid for.
+What is stored are the noisy numbers themselves, before anything is computed from them. If they were drawn and
+not stored (a crash, no memory, Ctrl-C), somebody may have learnt of the draw all the same, by its time or by
+the very failure: a second draw from the same charge would be another release that nobody paid for. So a
+charge that was begun and has no answer is used up, and the next try is charged anew. The one exception is
+said by who knows: if the database failed before anything was drawn, `mark_unused` lets the same question use
+the charge once more. Whoever asks holds the question (`asking`), so that others of this machine who ask the
+same wait for the answer instead of paying again.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from discreet.errors import InvalidInput
 from discreet.ledger.units import KeptLoss, Units, budget_units, filter_of
@@ -38,7 +41,6 @@ from discreet.model.receipt import Receipt
 LONGEST_NAME = 1_000
 """In bytes of UTF-8, so that two names fit into an index of any database."""
 LONGEST_TEXT = 1_000_000
-LARGEST_ANSWER = 2**28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,7 @@ class Balance:
     spent: KeptLoss
     """By all analysts, and written off."""
     analysts: dict[str, KeptLoss]
+    """Of those that were asked for."""
 
     @property
     def left(self) -> KeptLoss:
@@ -110,6 +113,10 @@ class Kind(StrEnum):
     SOURCES_ADDED = "sources added"
     """The policy names people, or ways to them, that the account did not know."""
     CHARGED = "charged"
+    UNUSED = "unused"
+    """Nothing was drawn for a charge: its question may use it once more."""
+    RESUMED = "resumed"
+    """A charge that was unused is used."""
     ANSWERED = "answered"
     REFRESHED = "refreshed"
     BUDGET_CHANGED = "budget changed"
@@ -153,27 +160,43 @@ class Entry:
         )
 
 
+class Answered(NamedTuple):
+    """What was stored for a charge."""
+
+    receipt: Receipt
+    answer: bytes
+
+
 class Ledger(Protocol):
     """Keeps accounts. The last four are the owner's."""
 
     def open_account(self, account: Account) -> Balance:
         """Create the account, or find it as it was declared; LedgerClosed if it was declared otherwise."""
 
-    def charge(self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss) -> Receipt:
+    def asking(self, dataset: str, key: str) -> AbstractContextManager[None]:
+        """Hold a question: who asks the same on this machine waits until it is let go."""
+
+    def charge(
+        self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss
+    ) -> Receipt | Answered:
         """Add an entry, durably, or raise BudgetExceeded and change nothing.
 
-        A key that was charged on this version of the data is not charged again: its receipt is returned,
-        and may be used under the rule *store before show*.
+        The receipt pays for one draw. A key that was answered on this version of the data is not charged
+        again: its answer is returned. A key that was charged and not answered is charged anew, unless that
+        charge was marked as unused.
         """
 
-    def stored_answer(self, dataset: str, key: str) -> tuple[Receipt, bytes] | None:
-        """The answer to this question on the present version of the data, if it was given before."""
+    def mark_unused(self, receipt: Receipt) -> None:
+        """Say that nothing was drawn for a charge, and nothing will be: the same question may use it."""
+
+    def stored_answer(self, dataset: str, key: str) -> Answered | None:
+        """What was drawn for this question on the present version of the data, if it was asked before."""
 
     def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:
-        """Keep what was released for a charge, durably. The first one stays: show what is returned."""
+        """Keep what was drawn for a charge, durably. The first of a key stays: use what is returned."""
 
-    def balance(self, dataset: str) -> Balance:
-        """What is spent and left, in all and by each analyst."""
+    def balance(self, dataset: str, *, analyst: str | None = None) -> Balance:
+        """What is spent and left, in all and by each analyst, or by one of them only."""
 
     def entries(self, dataset: str, *, after: int = 0) -> Iterator[Entry]:
         """Everything that happened to a dataset, oldest first; only what came after an entry, if told."""

@@ -20,7 +20,7 @@ from discreet.model.privacy import PureLoss
 
 def is_open(books: Books, account: Account) -> bool:
     """Whether there is nothing to do: the account is as declared, and knows all these people."""
-    found = books.find_balance(account.dataset)
+    found = books.find_balance(account.dataset, analysts=())
     return (
         found is not None and found.account == account and account.people <= books.people.of(account.dataset)
     )
@@ -28,7 +28,7 @@ def is_open(books: Books, account: Account) -> bool:
 
 def open_or_find(books: Books, account: Account) -> Balance:
     """The account, with all that its policy declares now; LedgerClosed if it was declared otherwise."""
-    found = books.find_balance(account.dataset)
+    found = books.find_balance(account.dataset, analysts=())
     if found is None:
         return _opened(books, account)
     known = books.people.of(account.dataset)

@@ -26,7 +26,7 @@ from discreet.ledger.postgres_errors import (
     refused,
     told,
 )
-from discreet.ledger.postgres_schema import DEFINITION, MARK, check_schema, found_in, is_usable
+from discreet.ledger.postgres_schema import DEFINITION, MARK, UPGRADES, check_schema, found_in, is_usable
 
 if TYPE_CHECKING:
     import psycopg
@@ -269,6 +269,9 @@ class PostgresDatabase(Database):
             return
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [_CREATING])
         found = found_in(connection, schema)
+        if found.mark in UPGRADES:
+            self._upgrade(connection, found.mark)
+            return
         if found.mark == MARK:
             return
         if found.relations:
@@ -290,6 +293,20 @@ class PostgresDatabase(Database):
             connection.execute(DEFINITION.encode())
         except psycopg.errors.InsufficientPrivilege:
             raise not_makeable(self._address) from None
+
+    def _upgrade(self, connection: "Connection", mark: str) -> None:
+        """Bring the tables of an older version up to date, at once or not at all. No entry is touched."""
+        import psycopg
+
+        try:
+            while mark in UPGRADES:
+                connection.execute(UPGRADES[mark].encode())
+                mark = found_in(connection, self._address.schema).mark or ""
+        except psycopg.errors.InsufficientPrivilege:
+            raise LedgerClosed(
+                f"The tables of the ledger {self.name} are those of an older version of discreet.",
+                remedy="Let the role that owns them open the ledger once: discreet budget.",
+            ) from None
 
     def _told(self, error: Exception) -> DiscreetError | None:
         import psycopg

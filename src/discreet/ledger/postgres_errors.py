@@ -122,7 +122,7 @@ def commit_unknown(address: PostgresAddress) -> LedgerClosed:
     return _closed(
         address,
         "has lost the connection while an entry was written, so that it may have been made or not.",
-        "Ask the same again: an entry that was made is found, and none is made twice.",
+        "Ask again. A charge that was made stays, and asking again is charged anew.",
     )
 
 

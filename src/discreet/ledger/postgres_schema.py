@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[dict[str, Any]]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MARK = f"discreet ledger {SCHEMA_VERSION}"
 """The comment on the table of entries, by which a ledger is known."""
 
-DIGEST = "3f7483c5f22b3084243255ad4aeb2bf2432765076cc8e0d88a82934b50f9480c"
+DIGEST = "63d55ea873f385519a8724e620cdbbcc43373db467b7e9c5db9cfc0eff4a47fd"
 """SHA-256 of what `described` finds in a fresh schema; PostgreSQL 15 was seen to give it."""
 
 
@@ -53,9 +53,7 @@ CREATE TABLE entries (
     UNIQUE (digest)
 );
 CREATE INDEX entries_of_dataset ON entries (dataset, number);
-CREATE UNIQUE INDEX charged_once ON entries (dataset, version, key) WHERE kind = 'charged';
 CREATE UNIQUE INDEX answered_once ON entries (dataset, version, key) WHERE kind = 'answered';
-CREATE INDEX entries_of_kind ON entries (dataset, kind, number) WHERE kind IN ('written off', 'lost');
 CREATE TABLE accounts (
     {_texts("dataset", "fingerprint", "currency")},
     version bigint NOT NULL CHECK (version >= 1),
@@ -77,6 +75,12 @@ CREATE TABLE answers (
     answer bytea NOT NULL
 );
 COMMENT ON TABLE entries IS '{MARK}';
+"""
+
+_SINCE_2 = """
+CREATE INDEX entries_of_key ON entries (dataset, version, key, number);
+CREATE INDEX written_off ON entries (dataset, number) WHERE kind = 'written off';
+CREATE INDEX lost ON entries (dataset, number) WHERE kind = 'lost';
 """
 
 _FUNCTIONS = """
@@ -141,7 +145,18 @@ CREATE INDEX people_of_dataset ON people (dataset);
     )
 )
 
-DEFINITION = _TABLES + _FUNCTIONS + "".join(_TRIGGERS) + _PEOPLE
+UPGRADES = {
+    "discreet ledger 1": f"DROP INDEX charged_once; DROP INDEX entries_of_kind; {_SINCE_2} {_PEOPLE}"
+    "INSERT INTO people SELECT fingerprint, dataset FROM accounts;"
+    "COMMENT ON TABLE entries IS 'discreet ledger 2';"  # noqa: S608
+}
+"""From the mark of each older version to the next.
+
+Since 2 a key may be charged again, and the people of an account are known one by one: before, its fingerprint
+stood for them.
+"""
+
+DEFINITION = _TABLES + _SINCE_2 + _FUNCTIONS + "".join(_TRIGGERS) + _PEOPLE
 
 _DESCRIPTION = """
 WITH home AS (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s),

@@ -15,7 +15,7 @@ from discreet.errors import LedgerClosed
 from discreet.ledger.chain import RESTORE
 from discreet.ledger.database import Database, Row, Way
 from discreet.ledger.files import LOOK, resolved, sync_directory
-from discreet.ledger.sqlite_schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, check_schema
+from discreet.ledger.sqlite_schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, UPGRADES, check_schema
 
 PATIENCE_MILLISECONDS = 10_000
 """How long another program, which does not know our lock, may keep the database."""
@@ -204,7 +204,9 @@ class SqliteFile(Database):
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Make the tables of a new file; refuse a database that is something else."""
         tables = _number(connection, "SELECT count(*) FROM sqlite_master")
-        if tables and not self._is_of_this_version(connection):
+        version = _number(connection, "PRAGMA user_version")
+        ours = _number(connection, "PRAGMA application_id") == APPLICATION_ID
+        if tables and not (ours and (version == SCHEMA_VERSION or version in UPGRADES)):
             raise LedgerClosed(
                 f"{self._path.name} is a database, but not a ledger that this version can read.",
                 remedy="Name the ledger's own file, or use the version of discreet that wrote it.",
@@ -217,6 +219,8 @@ class SqliteFile(Database):
                 )
         if not tables:
             connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+        elif version in UPGRADES:
+            _upgrade(connection)
         check_schema(connection)
 
     def _identity_now(self) -> tuple[int, int]:
@@ -232,6 +236,19 @@ class SqliteFile(Database):
             return None
         problem, remedy = _REMEDIES.get(_kind(code), (f"cannot be used ({code}).", LOOK))
         return LedgerClosed(f"The ledger {self._path.name} {problem}", remedy=remedy)
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Bring the tables of an older version up to date, at once or not at all. No entry is touched."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        while (version := _number(connection, "PRAGMA user_version")) in UPGRADES:
+            for statement in UPGRADES[version]:
+                connection.execute(statement)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def _number(connection: sqlite3.Connection, sql: str) -> int:

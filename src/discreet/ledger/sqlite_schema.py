@@ -13,7 +13,7 @@ from discreet.ledger.chain import RESTORE
 from discreet.ledger.units import LARGEST
 
 APPLICATION_ID = 0x64697363  # "disc"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def _units(*columns: str) -> str:
@@ -48,10 +48,7 @@ CREATE TABLE entries (
     digest TEXT NOT NULL UNIQUE
 );
 CREATE INDEX entries_of_dataset ON entries (dataset, number);
-CREATE UNIQUE INDEX charged_once ON entries (dataset, version, key) WHERE kind = 'charged';
 CREATE UNIQUE INDEX answered_once ON entries (dataset, version, key) WHERE kind = 'answered';
-CREATE INDEX entries_of_kind ON entries (dataset, kind, number)
-    WHERE kind IN ('written off', 'lost');
 CREATE TABLE accounts (
     dataset TEXT PRIMARY KEY,
     fingerprint TEXT NOT NULL UNIQUE,
@@ -73,13 +70,30 @@ CREATE TABLE answers (
 );
 """
 
-_PEOPLE = (
+_SINCE_2 = (
+    "CREATE INDEX entries_of_key ON entries (dataset, version, key, number);\n",
+    "CREATE INDEX written_off ON entries (dataset, number) WHERE kind = 'written off';\n",
+    "CREATE INDEX lost ON entries (dataset, number) WHERE kind = 'lost';\n",
     "CREATE TABLE people (person TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES accounts (dataset));\n",
     "CREATE INDEX people_of_dataset ON people (dataset);\n",
     _refuse("people_stay", "UPDATE ON people", "people keep their account"),
     _refuse("people_are_kept", "DELETE ON people", "people keep their account"),
 )
-"""One statement each."""
+
+UPGRADES = {
+    1: (
+        "DROP INDEX charged_once",
+        "DROP INDEX entries_of_kind",
+        *_SINCE_2,
+        "INSERT INTO people SELECT fingerprint, dataset FROM accounts",
+        "PRAGMA user_version = 2",
+    )
+}
+"""From each older version to the next, one statement each.
+
+Since 2 a key may be charged again, and the people of an account are known one by one: before, its fingerprint
+stood for them.
+"""
 
 _TRIGGERS = [
     _refuse(
@@ -108,7 +122,7 @@ _TRIGGERS = [
     ),
 ]
 
-SCHEMA = _TABLES + "".join((*_PEOPLE, *_TRIGGERS))
+SCHEMA = _TABLES + "".join((*_SINCE_2, *_TRIGGERS))
 
 
 def check_schema(connection: sqlite3.Connection) -> None:

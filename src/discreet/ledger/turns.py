@@ -17,14 +17,15 @@ from typing import Literal, Self
 
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed
 from discreet.ledger.anchor import Anchor, AnchorFile
+from discreet.ledger.asking import held
 from discreet.ledger.books import Books
-from discreet.ledger.chain import BEFORE_THE_FIRST, declaration, exported
+from discreet.ledger.chain import BEFORE_THE_FIRST, charge_number, declaration, exported
 from discreet.ledger.database import Database
 from discreet.ledger.ledger import (
-    LARGEST_ANSWER,
     LONGEST_NAME,
     LONGEST_TEXT,
     Account,
+    Answered,
     Balance,
     Entry,
     Kind,
@@ -33,7 +34,7 @@ from discreet.ledger.ledger import (
 from discreet.ledger.opening import is_open, open_or_find
 from discreet.ledger.units import Currency, KeptLoss, Units, budget_units, charge_units, filter_of
 from discreet.model.privacy import Loss
-from discreet.model.receipt import Receipt
+from discreet.model.receipt import LARGEST_ANSWER, Receipt
 
 _REBASE = (
     "If the ledger was restored from a backup, its owner decides with rebase how much to write off for "
@@ -75,19 +76,32 @@ class DatabaseLedger:
         with self._turn() as books:
             return open_or_find(books, account)
 
-    def charge(self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss) -> Receipt:
+    @contextmanager
+    def asking(self, dataset: str, key: str) -> Iterator[None]:
+        for value, name in ((dataset, "dataset"), (key, "key")):
+            checked_text(value, name, LONGEST_NAME)
+        with held(self._database.asked, f"{dataset}\0{key}"):
+            yield
+
+    def charge(
+        self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss
+    ) -> Receipt | Answered:
         for value, name in ((dataset, "dataset"), (analyst, "analyst"), (key, "key")):
             checked_text(value, name, LONGEST_NAME)
         checked_text(question, "question", LONGEST_TEXT)
         with self._turn() as books:
-            balance = books.balance(dataset)
+            balance = books.balance(dataset, analysts=[analyst])
             cost = charge_units(loss, balance.account.budget_units.currency)
-            earlier = books.charge_of(dataset, balance.version, key)
-            if earlier is not None:
-                if earlier.taken != cost:
-                    raise InvalidInput(
-                        "This key was charged at another price.", remedy="The price is part of the key."
-                    )
+            last = books.last_of(dataset, balance.version, key)
+            earlier = None if last is None else books.charge_behind(last)
+            if earlier is not None and earlier.taken != cost:
+                raise InvalidInput(
+                    "This key was charged at another price.", remedy="The price is part of the key."
+                )
+            if last is not None and last.kind is Kind.ANSWERED:
+                return books.answered(last)
+            if earlier is not None and last is not None and last.kind is Kind.UNUSED:
+                _follow_up(books, Kind.RESUMED, earlier, balance.spent_units)
                 return earlier.receipt()
             spent = _admitted(balance, analyst, cost)
             books.spend_as(analyst, dataset, cost)
@@ -102,46 +116,40 @@ class DatabaseLedger:
                 key=key,
             ).receipt()
 
-    def stored_answer(self, dataset: str, key: str) -> tuple[Receipt, bytes] | None:
+    def mark_unused(self, receipt: Receipt) -> None:
+        with self._turn() as books:
+            charge, last = _charge_of(books, receipt)
+            if last.kind in (Kind.CHARGED, Kind.RESUMED) and charge_number(last) == charge.number:
+                _follow_up(books, Kind.UNUSED, charge, books.balance(charge.dataset, analysts=()).spent_units)
+
+    def stored_answer(self, dataset: str, key: str) -> Answered | None:
         checked_text(key, "key", LONGEST_NAME)
         with self._look() as books:
-            charge = books.charge_of(dataset, books.balance(dataset).version, key)
-            answer = None if charge is None else books.answer_to(charge.number)
-            return None if charge is None or answer is None else (charge.receipt(), answer)
+            last = books.last_of(dataset, books.balance(dataset, analysts=()).version, key)
+            return books.answered(last) if last is not None and last.kind is Kind.ANSWERED else None
 
     def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:
-        if not isinstance(receipt, Receipt):
-            raise InvalidInput("A receipt is expected.", remedy="Give the one that charge returned.")
         if not isinstance(answer, bytes) or len(answer) > LARGEST_ANSWER:
             raise InvalidInput(
                 f"An answer is stored as at most {LARGEST_ANSWER} bytes.", remedy="Encode it as bytes."
             )
         with self._turn() as books:
-            charge = books.charge_of(receipt.dataset, receipt.version, receipt.key)
-            if charge is None or charge.receipt() != receipt:
-                raise InvalidInput("This ledger gave no such receipt.", remedy="Charge the question first.")
-            stored = books.answer_to(receipt.number)
-            if stored is not None:
-                return stored
+            charge, last = _charge_of(books, receipt)
+            if last.kind is Kind.ANSWERED:
+                return books.answered(last).answer
             if receipt.number < books.last(receipt.dataset, Kind.WRITTEN_OFF):
                 raise LedgerClosed(
                     "This receipt is from before the ledger was re-based; its answer may have been given.",
                     remedy="Ask again, at the price of a new question.",
                 )
-            books.keep_answer(receipt.number, answer)
-            books.append(
-                Kind.ANSWERED,
-                dataset=receipt.dataset,
-                version=receipt.version,
-                spent=books.balance(receipt.dataset).spent_units,
-                key=receipt.key,
-                note=hashlib.sha256(answer).hexdigest(),
-            )
+            books.keep_answer(charge.number, answer)
+            spent = books.balance(charge.dataset, analysts=()).spent_units
+            _follow_up(books, Kind.ANSWERED, charge, spent, hashlib.sha256(answer).hexdigest())
             return answer
 
-    def balance(self, dataset: str) -> Balance:
+    def balance(self, dataset: str, *, analyst: str | None = None) -> Balance:
         with self._look() as books:
-            return books.balance(dataset)
+            return books.balance(dataset, analysts=None if analyst is None else [analyst])
 
     def entries(self, dataset: str, *, after: int = 0) -> Iterator[Entry]:
         number = after
@@ -282,7 +290,7 @@ class DatabaseLedger:
         except OSError as error:
             raise LedgerClosed(
                 f"What was asked is in the ledger, but cannot be anchored: {error.strerror}.",
-                remedy="Let this user write the anchor's directory, and ask again: no charge is made twice.",
+                remedy="Let this user write the anchor's directory. A charge that was made stays made.",
             ) from None
 
     def _datasets_anchored(self) -> tuple[str, ...]:
@@ -291,6 +299,28 @@ class DatabaseLedger:
         except LedgerClosed:
             anchor = None
         return () if anchor is None else anchor.datasets
+
+
+def _charge_of(books: Books, receipt: Receipt) -> tuple[Entry, Entry]:
+    """The charge of a receipt, and what happened last to its key."""
+    if not isinstance(receipt, Receipt):
+        raise InvalidInput("A receipt is expected.", remedy="Give the one that charge returned.")
+    charge = books.entry(receipt.number)
+    if charge is None or charge.kind is not Kind.CHARGED or charge.receipt() != receipt:
+        raise InvalidInput("This ledger gave no such receipt.", remedy="Charge the question first.")
+    return charge, books.last_of(charge.dataset, charge.version, charge.key) or charge
+
+
+def _follow_up(books: Books, kind: Kind, charge: Entry, spent: Units, *words: str) -> None:
+    """An entry about a charge."""
+    books.append(
+        kind,
+        dataset=charge.dataset,
+        version=charge.version,
+        spent=spent,
+        key=charge.key,
+        note=" ".join([*words, str(charge.number)]),
+    )
 
 
 def _admitted(balance: Balance, analyst: str, cost: Units) -> Units:

@@ -5,6 +5,9 @@ from datetime import datetime
 
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 
+LARGEST_ANSWER = 2**28
+"""In bytes: the most that a ledger stores for one charge."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:

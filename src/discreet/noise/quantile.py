@@ -150,6 +150,10 @@ class QuantileTree:
 
     def release(self, histogram: Integers, *, entropy: Entropy = SYSTEM) -> "NoisyTree":
         """The noisy tree of a histogram: exact integers, one for each leaf."""
+        return NoisyTree(mechanism=self, noisy=self.release_nodes(histogram, entropy=entropy))
+
+    def release_nodes(self, histogram: Integers, *, entropy: Entropy = SYSTEM) -> Integers:
+        """The noisy counts of all nodes alone, the coarsest level first."""
         exact = as_integers(histogram)
         _check_length(exact, (self.leaves,), "leaves")
         wide = exact.dtype == object
@@ -158,7 +162,7 @@ class QuantileTree:
         noisy = self.noise.release(self.shape.count(exact), entropy=entropy)
         if not wide:  # the kind of the result must not tell how large the counts are
             noisy = np.clip(noisy, -(2**63), 2**63 - 1).astype(np.int64)
-        return NoisyTree(mechanism=self, noisy=noisy)
+        return noisy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

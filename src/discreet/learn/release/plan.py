@@ -63,7 +63,7 @@ class FitPlan:
     def statement(self, tables: Mapping[str, str], dialect: Dialect) -> Statement:
         return self.data.statement(tables, dialect)
 
-    def learnt(self, results: Results) -> bytes:
+    def draw(self, results: Results) -> bytes:
         """All that is released, to be stored before anybody sees any of it; it costs `loss`."""
         model = self._model()
         if isinstance(self.data, Summed):

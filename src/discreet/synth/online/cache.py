@@ -1,13 +1,13 @@
 """The readings of a cached table, as the ledger keeps them: over analysts, processes and restarts.
 
 A reading is charged under a key that says what is measured, with which noise, and after which readings. So
-two processes that know the same and want the same share one charge and one reading; what was charged and
-never stored is used again; and what was stored is a fact for everybody, in the order of the ledger.
+two processes that know the same and want the same share one charge and one reading; and what was stored is a
+fact for everybody, in the order of the ledger.
 
 A run of tests (`tested`) is charged likewise, and then claimed: what is stored for its charge is a name that
-one process made up. A process that finds another name there has no run, and charges one of its own; a charge
-that nobody claimed, because a crash came in between, is claimed by the next. A guess that passed is stored,
-for a charge of nothing, before it is shown: the same question has the same answer for everybody.
+one process made up. A process that finds another name there has no run, and charges one of its own. A guess
+that passed is stored, for a charge of nothing, before it is shown: the same question has the same answer for
+everybody.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from discreet.compile.calibrate import charge_for
 from discreet.compile.counts import Count
 from discreet.compile.explain import Explanation, priced
 from discreet.errors import LedgerClosed
-from discreet.ledger.ledger import Balance, Kind, Ledger
+from discreet.ledger.ledger import Answered, Balance, Kind, Ledger
 from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
@@ -145,22 +145,28 @@ class Cache:
             while True:
                 told = self._known.digest + repr((self._known.runs, test.mechanism)).encode()
                 key = self._runs + hashlib.sha256(told).hexdigest()
-                receipt = self._ledger.charge(
-                    self.table.dataset.name, analyst=analyst, question=question, key=key, loss=test.run
-                )
-                if self._ledger.store_answer(receipt, name) == name:
-                    self._known.tester.begin(test)
-                    return (receipt,)
+                dataset = self.table.dataset.name
+                with self._ledger.asking(dataset, key):
+                    charged = self._ledger.charge(
+                        dataset, analyst=analyst, question=question, key=key, loss=test.run
+                    )
+                    if isinstance(charged, Receipt) and self._ledger.store_answer(charged, name) == name:
+                        self._known.tester.begin(test)
+                        return (charged,)
                 self._catch_up()
 
-    def test(self, asked: Asked, exact: int, *, question: str, analyst: str) -> Asked:
+    def passes(self, test: TryGuess, exact: int) -> bool:
+        """Whether the guess is near the exact count, in 1/unit of a person. It is drawn once."""
+        with self._lock:
+            return self._known.tester.passes(test, exact)
+
+    def tested(self, asked: Asked, *, passed: bool, question: str, analyst: str) -> Asked:
         """What the question takes after its test: nothing if it passed, which is stored; else a payment."""
         test = asked.step
         if not isinstance(test, TryGuess):
             raise TypeError("Only a test is tested.")
-        with self._lock:
-            if not self._known.tester.passes(test, exact):
-                return asked.failed()
+        if not passed:
+            return asked.failed()
         found = Passed(
             question=digest_of(asked.question),
             guess=test.guess,
@@ -169,19 +175,22 @@ class Cache:
         )
         told = repr((found.question, found.within, found.confidence)).encode()
         dataset = self.table.dataset
-        receipt = self._ledger.charge(
+        charged = self._ledger.charge(
             dataset.name,
             analyst=analyst,
             question=question,
             key=self._passes + hashlib.sha256(told).hexdigest(),
             loss=_NOTHING[dataset.delta > 0],
         )
-        first = Passed.decode(self._ledger.store_answer(receipt, found.encode()))
-        return replace(asked, step=FromCache(reach=test.reach), key="", passed=(receipt, first))
+        if isinstance(charged, Receipt):
+            charged = Answered(charged, self._ledger.store_answer(charged, found.encode()))
+        first = Passed.decode(charged.answer)
+        return replace(asked, step=FromCache(reach=test.reach), key="", passed=(charged.receipt, first))
 
-    def paid(self, asked: Asked, readings: Sequence[Reading]) -> None:
+    def paid(self, asked: Asked, stored: bytes) -> None:
         """What this process paid, and what was stored for it."""
         if isinstance(asked.step, Pay | Buy):
+            readings = decode_readings(stored, self.table.domain)
             with self._lock:
                 self._known.tester.paid(asked.step, readings, asked.guess, asked.within)
 

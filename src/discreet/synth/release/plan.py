@@ -47,7 +47,7 @@ class SynthesisPlan:
     wanted: tuple[Wanted, ...] = ()
     """Questions that it has to answer well; all tables of few columns if there are none."""
 
-    def released(self, results: Results) -> bytes:
+    def draw(self, results: Results) -> bytes:
         """All that is released, to be stored before anybody sees any of it; it costs `loss`.
 
         Nothing is told while it is made: who could watch and stop would get another draw for one price.
