@@ -176,7 +176,7 @@ class Countdown:
 
         connect = sqlite3.connect
         sqlite3.connect = lambda *args, **kwargs: connect(*args, **{**kwargs, "factory": Connection})
-        psycopg.connect = self.around(psycopg.connect)
+        psycopg.Connection.connect = classmethod(self.around(psycopg.Connection.connect.__func__))
         psycopg.Cursor.execute = self.before_changes(psycopg.Cursor.execute)
         os.fsync = self.around(os.fsync)
         pathlib.Path.replace = self.around(pathlib.Path.replace)

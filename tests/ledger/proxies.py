@@ -11,11 +11,20 @@ class Proxy:
     def __init__(self, port):
         self.server = ("127.0.0.1", port)
         self.word, self.server_hears = None, False
+        self._silence = threading.Event()
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
 
     def cut_at(self, word, *, server_hears):
         self.word, self.server_hears = word, server_hears
+
+    def fall_silent_at(self, word):
+        """From that word on nothing is passed on to the server, and no connection is cut."""
+        self.word, self.server_hears = word, None
+
+    def speak_again(self):
+        """For new connections."""
+        self._silence.set()
 
     def serve(self):
         while True:
@@ -35,6 +44,9 @@ class Proxy:
         while said := _received(client):
             if self.word is not None and self.word in said:
                 self.word = None
+                if self.server_hears is None:
+                    self._silence.wait()
+                    break
                 client.shutdown(socket.SHUT_WR)  # from now on, the client hears nothing
                 if self.server_hears:
                     upstream.sendall(said)
@@ -75,5 +87,6 @@ def network_to(port):
     try:
         yield proxy
     finally:
+        proxy.speak_again()
         proxy.close()
         thread.join()

@@ -60,7 +60,8 @@ def test_a_signal_handler_inside_the_ledger_does_not_wait_for_itself(ledger, mon
 
     def interrupted(*args):
         with pytest.raises(LedgerClosed, match="inside the ledger already"):
-            ledger.balance("staff")
+            ledger.refresh("staff")
+        assert ledger.balance("staff").spent == PureLoss(epsilon=0)  # to look is no turn
         return admitted(*args)
 
     monkeypatch.setattr(turns, "_admitted", interrupted)

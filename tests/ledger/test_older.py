@@ -48,6 +48,7 @@ def test_tables_of_an_older_version_are_brought_up_to_date(place):
         "DROP INDEX entries_of_key",
         "DROP INDEX written_off",
         "DROP INDEX lost",
+        "DROP TABLE people",
         "CREATE UNIQUE INDEX charged_once ON entries (dataset, version, key) WHERE kind = 'charged'",
         "CREATE INDEX entries_of_kind ON entries (dataset, kind, number) "
         "WHERE kind IN ('written off', 'lost')",

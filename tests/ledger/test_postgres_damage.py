@@ -7,7 +7,7 @@ from discreet.errors import LedgerClosed
 
 from .places import charge, closed_at_every_call
 
-TABLES = ("entries", "answers", "accounts", "analysts")
+TABLES = ("entries", "answers", "accounts", "analysts", "people")
 
 
 @pytest.fixture
@@ -175,7 +175,10 @@ def test_a_backup_that_is_restored_under_an_open_handle_is_noticed(used):
 def test_a_schema_that_is_dropped_under_an_open_handle_is_told(used):
     with used.open() as ledger:
         ledger.balance("staff")
+        charge(ledger, "k1")
         used.lose()
+        with pytest.raises(LedgerClosed, match="has lost its tables"):
+            ledger.balance("staff")
         with pytest.raises(LedgerClosed, match="has lost its tables"):
             charge(ledger, "k2")
         with pytest.raises(LedgerClosed, match="not the one it was"):

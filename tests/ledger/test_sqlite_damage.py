@@ -12,6 +12,7 @@ import pytest
 
 from discreet.errors import InvalidInput, LedgerClosed
 from discreet.ledger import sqlite_file
+from discreet.ledger.database import Way
 from discreet.ledger.sqlite import SqliteLedger
 
 from .places import TENTH, account, charge, closed_at_every_call
@@ -65,7 +66,7 @@ def raw_past_the_triggers(path, statement):
     """Take the triggers away, edit, and put them back."""
     with closing(sqlite3.connect(path)) as connection:
         triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    assert len(triggers) == 9
+    assert len(triggers) == 11
     raw(path, *(f"DROP TRIGGER {name}" for name, _ in triggers), statement, *(sql for _, sql in triggers))
 
 
@@ -193,7 +194,7 @@ def test_anchors_that_cannot_be_are_refused(bad, tmp_path):
 
 def test_a_program_that_keeps_the_database_locked_is_told(ledger, path, monkeypatch):
     monkeypatch.setattr(sqlite_file, "PATIENCE_MILLISECONDS", 50)
-    ledger._database.disconnect()
+    ledger._database.disconnect(Way.TURN)
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerClosed, match="locked by another program"):

@@ -8,8 +8,6 @@ Synthetic tables and models take the same path; counts within an error may be an
 """
 
 import hashlib
-import json
-import posixpath
 from collections.abc import Sequence
 from fractions import Fraction
 from importlib import import_module
@@ -41,12 +39,13 @@ from discreet.compile.rows import resolve_rows
 from discreet.compile.scope import nearest
 from discreet.curator.cached import CachedAnswers
 from discreet.curator.charged import ChargedData
+from discreet.curator.people import fingerprint_of, people_of
 from discreet.engines.engine import Engine
 from discreet.engines.running import Watch
 from discreet.errors import InvalidInput, MissingExtra
 from discreet.ledger.ledger import Account, Balance, Ledger
 from discreet.model.exact import Number, positive_epsilon, positive_rho
-from discreet.model.policy import Dataset, KeyValue, PersonColumn, PrivateTable, ValueType
+from discreet.model.policy import Dataset, KeyValue, ValueType
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.query import Query
 from discreet.model.request import ByEpsilon, ByRho, request_of
@@ -83,7 +82,8 @@ class Curator:
                 dataset=dataset.name,
                 budget=budget_of(dataset),
                 analyst_cap=analyst_cap_of(dataset),
-                fingerprint=_fingerprint(dataset),
+                fingerprint=fingerprint_of(dataset),
+                people=people_of(dataset, engine),
             )
         )
 
@@ -339,16 +339,3 @@ def _learning(part: str) -> ModuleType:
         raise MissingExtra(
             "This needs scikit-learn, which is not installed.", remedy="pip install 'discreet[learn]'"
         ) from missing
-
-
-def _fingerprint(dataset: Dataset) -> str:
-    """Whose privacy it is: the sources and their person columns."""
-    people = sorted(
-        (
-            posixpath.normpath(table.source),
-            table.person.name if isinstance(table.person, PersonColumn) else "",
-        )
-        for table in dataset.tables.values()
-        if isinstance(table, PrivateTable)
-    )
-    return hashlib.sha256(json.dumps([dataset.neighbours.value, people]).encode()).hexdigest()

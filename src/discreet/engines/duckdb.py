@@ -26,6 +26,7 @@ from discreet.engines.duckdb_types import (
 )
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fits, misfit
+from discreet.engines.identity import names_of_files
 from discreet.engines.running import Watch, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
 from discreet.errors import PolicyError, QueryRefused
@@ -64,6 +65,7 @@ class DuckDBEngine:
         """Open the sources, relative to `base_dir`, and lock the database."""
         self._schemas: dict[str, dict[str, ValueType]] = {}
         self._unsupported: dict[str, tuple[str, ...]] = {}
+        self._names: dict[str, frozenset[str]] = {}
         self._located = {name: locate(source.location, base_dir) for name, source in sources.items()}
         self._cursors = threading.Lock()
         spill = tempfile.mkdtemp(prefix="discreet-")
@@ -74,6 +76,7 @@ class DuckDBEngine:
         self._allow_only_sources()
         for name, source in sources.items():
             self._create_view(name, source, databases)
+            self._names[name] = self._names_of(self._located[name], source, databases, base_dir)
         self._watched, self._watching = _watched(self._connection.cursor()), threading.Lock()
         self._connection.execute("SET lock_configuration = true")
 
@@ -87,6 +90,10 @@ class DuckDBEngine:
     def unsupported(self, table: str) -> tuple[str, ...]:
         """Columns of the source that are left out, as their type is of no use here: lists, blobs, times."""
         return self._unsupported[table]
+
+    def names(self, table: str) -> frozenset[str]:
+        """A view in a DuckDB file may show the people of any table in it, and goes by all their names."""
+        return self._names[table]
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         bind_nothing(parameters)
@@ -172,6 +179,25 @@ class DuckDBEngine:
         self._connection.execute(f"SET allowed_paths = {_list(allowed)}")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute(f"CREATE SCHEMA {_SCHEMA}")
+
+    def _names_of(
+        self, located: Located, source: Source, databases: Mapping[Path, str], base_dir: Path
+    ) -> frozenset[str]:
+        files = [file.path for file in located.files]
+        if located.format is not Format.DUCKDB:
+            return names_of_files(source.location, base_dir, files)
+        schema, table = ("main", *located.table)[-2:]
+        of_file = f"database_name = '{databases[files[0]]}'"
+        catalogue = f"SELECT schema_name, table_name FROM duckdb_tables() WHERE {of_file}"  # noqa: S608
+        tables = {
+            (str(home).casefold(), str(own).casefold())
+            for home, own in self._owner_execute(catalogue, source.location, located.format.value)
+        }
+        wanted = (schema.casefold(), table.casefold())
+        written = source.location.rpartition("#")[0]
+        return names_of_files(
+            written, base_dir, files, [wanted] if wanted in tables else sorted({wanted, *tables})
+        )
 
     def _create_view(self, name: str, source: Source, databases: Mapping[Path, str]) -> None:
         located = self._located[name]

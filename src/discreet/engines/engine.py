@@ -37,6 +37,10 @@ class Engine(Protocol):
         """Columns of the source that are left out, as their type is of no use here."""
         ...
 
+    def names(self, table: str) -> frozenset[str]:
+        """All that the source is known by: two sources that share a name hold the same people."""
+        ...
+
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         """Make sure that the database accepts the statement. No row is read; QueryRefused if it does not.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fitting_type
 from discreet.engines.postgres_address import PostgresAddress, read_address
-from discreet.engines.postgres_catalogue import RelationInCatalogue, look_up, readable
+from discreet.engines.postgres_catalogue import RelationInCatalogue, look_up, names_of, readable
 from discreet.engines.postgres_errors import changed, locked, lost, no_permission_behind
 from discreet.engines.postgres_session import Sessions
 from discreet.engines.postgres_statement import Bound, fetch, plan, volatile_functions
@@ -59,9 +59,10 @@ class PostgresEngine:
             with self._sessions.transaction() as connection:
                 found = self._look_up(connection)
                 forbidden = silently(lambda: volatile_functions(connection))
-            if forbidden is None:
+                names = silently(lambda: self._names_of(connection, found))
+            if forbidden is None or names is None:
                 raise lost(self._database)
-            self._forbidden = forbidden
+            self._forbidden, self._names = forbidden, names
             for name, source in sources.items():
                 self._open(name, source, found[name])
         except BaseException:
@@ -80,6 +81,10 @@ class PostgresEngine:
         them.
         """
         return self._unsupported[table]
+
+    def names(self, table: str) -> frozenset[str]:
+        """A view also goes by the names of the tables that it shows, and a table by those of its parts."""
+        return self._names[table]
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         with self._sessions.transaction() as connection:
@@ -129,6 +134,15 @@ class PostgresEngine:
         if found is None:
             raise lost(self._database) if connection.closed else locked(self._database)
         return found
+
+    def _names_of(
+        self, connection: "Connection", found: Mapping[str, RelationInCatalogue | None]
+    ) -> dict[str, frozenset[str]]:
+        return {
+            name: names_of(connection, self._addresses[name], relation.oid)
+            for name, relation in found.items()
+            if relation is not None  # what is missing is told when it is opened
+        }
 
     def _open(self, name: str, source: Source, found: RelationInCatalogue | None) -> None:
         address = self._addresses[name]

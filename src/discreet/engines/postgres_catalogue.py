@@ -42,6 +42,26 @@ ORDER BY attnum
 PostgreSQL 18 has, are of no use: a cell may make that fail.
 """
 
+_BEHIND = """
+WITH RECURSIVE led_to (origin, oid) AS (
+    SELECT ev_class, refobjid FROM pg_rewrite JOIN pg_depend ON objid = pg_rewrite.oid
+        WHERE classid = 'pg_rewrite'::regclass AND refclassid = 'pg_class'::regclass AND refobjid <> ev_class
+    UNION ALL SELECT inhparent, inhrelid FROM pg_inherits
+),
+behind (oid) AS (
+    SELECT %s::oid
+    UNION SELECT led_to.oid FROM behind JOIN led_to ON origin = behind.oid
+)
+SELECT relation.oid, nspname::text, relname::text,
+    (SELECT oid FROM pg_database WHERE datname = current_database())
+FROM behind JOIN pg_class AS relation ON relation.oid = behind.oid
+    JOIN pg_namespace AS home ON home.oid = relnamespace
+"""
+"""The relation, the tables that a view shows, and the parts of a table that has some."""
+
+_MAY_ASK_FOR_SYSTEM = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
+_SYSTEM = "SELECT system_identifier FROM pg_control_system()"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnInCatalogue:
@@ -91,6 +111,18 @@ def look_up(connection: "Connection", address: PostgresAddress) -> RelationInCat
             for name, number, own, modifier, native, is_readable in columns
         ),
     )
+
+
+def names_of(connection: "Connection", address: PostgresAddress, oid: int) -> frozenset[str]:
+    """All that a table is known by, and what it shows: by address, and as the server itself numbers them."""
+    allowed = connection.execute(_MAY_ASK_FOR_SYSTEM).fetchone()
+    system = connection.execute(_SYSTEM).fetchone() if allowed and allowed[0] else None
+    names = set()
+    for relation, schema, table, database in connection.execute(_BEHIND, [oid]).fetchall():
+        names.add(f"server {address.database.casefold()}#{schema}#{table}")
+        if system is not None:
+            names.add(f"oid {system[0]} {database} {relation}")
+    return frozenset(names)
 
 
 def readable(address: PostgresAddress, relation: RelationInCatalogue | None) -> RelationInCatalogue:

@@ -17,6 +17,7 @@ from typing import Any
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fitting_type
 from discreet.engines.running import Watch, bind_nothing, check_process, run_to_end, silently
+from discreet.engines.spark_names import names_of
 from discreet.engines.spark_quiet import Trouble, attempt, load_pyspark, quiet
 from discreet.engines.spark_session import Session, child_of, local_session, server_session
 from discreet.engines.spark_sources import Home, SparkSource, check_same_columns, find, quoted
@@ -40,6 +41,7 @@ class _Opened:
     columns: Mapping[str, str]
     kinds: Mapping[str, ValueType]
     relation: str
+    names: frozenset[str]
 
 
 class SparkEngine:
@@ -58,6 +60,7 @@ class SparkEngine:
         self._session = _open(place, session)
         self._process = os.getpid()
         self._close = weakref.finalize(self, _close, self._session, self._process)
+        self._base_dir = base_dir
         prefix = f"discreet_{uuid.uuid4().hex[:12]}"
         self._tables: dict[str, _Opened] = {}
         try:
@@ -78,6 +81,10 @@ class SparkEngine:
         """Columns of the source that are left out, as their type is of no use here: arrays, binaries."""
         opened = self._tables[table]
         return tuple(column for column in opened.columns if column not in opened.kinds)
+
+    def names(self, table: str) -> frozenset[str]:
+        """Those of its files, where Spark says which they are, and its name in the catalogue."""
+        return self._tables[table].names
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         bind_nothing(parameters)
@@ -156,7 +163,9 @@ class SparkEngine:
             for column, kind in kinds.items()
         ]
         relation = f"(SELECT {', '.join(reads)} FROM {quoted(view)}) AS {quoted(name)}"  # noqa: S608
-        return _Opened(source=source, view=view, columns=columns, kinds=kinds, relation=relation)
+        with quiet():
+            names = names_of(self._session, relation, source, declared.location, self._base_dir)
+        return _Opened(source=source, view=view, columns=columns, kinds=kinds, relation=relation, names=names)
 
     def _look_up(self, source: SparkSource, view: str, location: str) -> tuple[SparkSource, dict[str, str]]:
         """Also by its name in small letters: Spark keeps it so where upper and lower case are the same."""

@@ -21,6 +21,7 @@ from discreet.ledger.chain import (
 )
 from discreet.ledger.database import Row, Transaction
 from discreet.ledger.ledger import LONGEST_NAME, Account, Answered, Balance, Entry, Kind, checked_text
+from discreet.ledger.people import People
 from discreet.ledger.units import Currency, Units
 
 _PAGE = 1000
@@ -33,6 +34,7 @@ class Books:
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
+        self.people = People(transaction)
         head = self._row("SELECT number, digest FROM entries ORDER BY number DESC LIMIT 1")
         self.number: int = 0 if head is None else head["number"]
         self.digest: str = BEFORE_THE_FIRST if head is None else head["digest"]
@@ -163,12 +165,6 @@ class Books:
             "INSERT INTO answers VALUES (:number, :answer)", number=number, answer=answer
         )
 
-    def dataset_with(self, fingerprint: str) -> str | None:
-        row = self._row(
-            "SELECT dataset FROM accounts WHERE fingerprint = :fingerprint", fingerprint=fingerprint
-        )
-        return None if row is None else str(row["dataset"])
-
     def datasets(self) -> list[str]:
         return list(self.anchor.datasets)
 
@@ -277,12 +273,21 @@ class Books:
             **_declared(account),
         )
 
+    def set_fingerprint(self, account: Account) -> None:
+        self._must_change(
+            "UPDATE accounts SET fingerprint = :fingerprint WHERE dataset = :dataset",
+            dataset=account.dataset,
+            fingerprint=account.fingerprint,
+        )
+
     def replay(self) -> Replay:
         """Check that the tables say what the chain of all entries says."""
         self._transaction.check()
         replay = Replay().add_all(self.all_entries())
         if {dataset: self.find_balance(dataset) for dataset in self.datasets()} != replay.balances():
             raise LedgerClosed("The accounts do not add up to the entries.", remedy=RESTORE)
+        if self.people.all() != replay.people:
+            raise LedgerClosed("The people of the accounts are not those of the entries.", remedy=RESTORE)
         stored = {number: hashlib.sha256(answer).hexdigest() for number, answer in self._answers()}
         if stored != replay.answers:
             raise LedgerClosed("The stored answers are not those of the entries.", remedy=RESTORE)

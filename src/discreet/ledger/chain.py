@@ -5,7 +5,7 @@ Shared by all ledgers: whatever a database says about an account must be what re
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -63,16 +63,20 @@ def time_text(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def declaration(account: Account, reason: str) -> str:
-    """The note of an entry that declares a budget."""
-    return canonical(
-        {
-            "analyst_cap": account.cap_units[1:],
-            "budget": account.budget_units[1:],
-            "fingerprint": account.fingerprint,
-            "reason": reason,
-        }
-    )
+def declaration(account: Account, reason: str, people: Sequence[str] | None = None) -> str:
+    """The note of an entry that declares a budget, and, when the account is opened, for whom."""
+    fields = {
+        "analyst_cap": account.cap_units[1:],
+        "budget": account.budget_units[1:],
+        "fingerprint": account.fingerprint,
+        "reason": reason,
+    }
+    return canonical(fields if people is None else {**fields, "people": people})
+
+
+def added(account: Account, people: Sequence[str]) -> str:
+    """The note of an entry that adds people to an account."""
+    return canonical({"fingerprint": account.fingerprint, "people": people})
 
 
 def charge_number(entry: Entry) -> int | None:
@@ -108,6 +112,8 @@ class Replay:
     digest: str = BEFORE_THE_FIRST
     answers: dict[int, str] = field(default_factory=dict)
     """The digest of the answer to each charge that was answered, by the charge's number."""
+    people: dict[str, str] = field(default_factory=dict)
+    """The dataset of each."""
     _last: dict[tuple[str, int, str], tuple[Kind, int]] = field(default_factory=dict)
     """What happened last to a key, and the charge that it was about."""
     _charges: dict[int, tuple[str, int, str]] = field(default_factory=dict)
@@ -148,6 +154,10 @@ class Replay:
         if entry.kind in (Kind.OPENED, Kind.BUDGET_CHANGED):
             self._declare(entry)
         now = self._standings[entry.dataset]
+        if entry.kind is Kind.SOURCES_ADDED:
+            note = json.loads(entry.note)
+            now.account = replace(now.account, fingerprint=note["fingerprint"])
+            self._join(note["people"], entry.dataset)
         if entry.kind in (Kind.REFRESHED, Kind.WRITTEN_OFF):
             now.version += 1
         if entry.kind is Kind.CHARGED:
@@ -197,9 +207,16 @@ class Replay:
         if entry.kind is Kind.OPENED:
             _require(entry.dataset not in self._standings)
             self._standings[entry.dataset] = _Standing(account, budget, cap, 1, budget.none)
+            # entries of earlier versions name no people: the fingerprint stood for them
+            self._join(note.get("people", [account.fingerprint]), entry.dataset)
         now = self._standings[entry.dataset]
         _require(all(spent.within(cap) for spent in now.analysts.values()))
         now.account, now.budget, now.cap = account, budget, cap
+
+    def _join(self, people: Sequence[str], dataset: str) -> None:
+        for person in people:
+            _require(person not in self.people)
+            self.people[person] = dataset
 
 
 def _require(holds: bool) -> None:

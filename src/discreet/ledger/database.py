@@ -1,7 +1,11 @@
 """What a ledger needs of a database: transactions that nobody shares, on a connection that no fork inherits.
 
-After a fork, the child must not use its parent's connection, not even close it. So a fork waits until nobody
-is at work, and every connection is closed before it and opened again when it is needed.
+There are two ways in, each with a connection of its own. A turn may add, and waits until no other process is
+inside. A look only reads what is committed, and waits for nobody: a process that was stopped in its turn, or
+a server that is silent to it, keeps no reader out.
+
+After a fork, the child must not use its parent's connections, not even close them. So a fork waits until
+nobody is at work, and every connection is closed before it and opened again when it is needed.
 """
 
 import os
@@ -9,12 +13,14 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.errors import DiscreetError, InvalidInput, LedgerClosed
-from discreet.ledger.files import LOOK, locked
+from discreet.ledger.files import ADDED_NOTHING, LOOK
+from discreet.ledger.locking import FileLock
 
 
 class Row(Protocol):
@@ -39,16 +45,23 @@ class Transaction(Protocol):
         """Make it durable. Without this, nothing has happened."""
 
 
-class Database(ABC):
-    """Where a ledger is kept; `transaction` is the only way in, for one thread and one process at a time.
+class Way(Enum):
+    """How a connection is used; each way has one connection."""
 
-    All processes of a machine wait for one file lock, which is held until the anchor is written too.
+    TURN = "turn"
+    LOOK = "look"
+
+
+class Database(ABC):
+    """Where a ledger is kept: `transaction` to add, `reading` to look, each for one thread at a time.
+
+    All turns of a machine wait for one file lock, which is held until the anchor is written too.
     """
 
     def __init__(self, lock: Path) -> None:
-        self._lock = lock
-        self._mutex = threading.RLock()
-        self._busy = False
+        self._lock = FileLock(lock)
+        self._mutexes = {way: threading.RLock() for way in Way}
+        self._busy: set[Way] = set()
         self._closed = False
         with _FORK.registering:
             _FORK.databases.add(self)
@@ -59,55 +72,106 @@ class Database(ABC):
         """What errors call it; holds no secret."""
 
     @property
+    @abstractmethod
+    def patience(self) -> float:
+        """How many seconds to wait for others on this machine, who are inside."""
+
+    @property
     def asked(self) -> Path:
         """A folder for the questions that are being asked on this machine."""
-        return self._lock.with_name(self._lock.name.removesuffix(".lock") + ".asking")
+        return self._lock.path.with_name(self._lock.path.name.removesuffix(".lock") + ".asking")
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """A transaction that nobody shares. Commit it, or it is rolled back."""
-        with self._inside(), locked(self._lock), self._begun() as transaction:
+        with self._inside(Way.TURN), self._lock.held(self.name, self.patience), self._begun() as transaction:
             yield transaction
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """All that is committed at one moment, to be read only. Nobody is waited for.
+
+        Only a ledger whose tables are still to be made takes a turn, in which they are.
+        """
+        with ExitStack() as stack:
+            stack.enter_context(self._inside(Way.LOOK))
+            seen = stack.enter_context(self._seen())
+            if seen is None:
+                stack.close()
+                seen = stack.enter_context(self.transaction())
+            yield seen
+
+    @contextmanager
+    def if_free(self) -> Iterator[bool]:
+        """Whether nobody else takes a turn on this machine: then nobody does until the end of this.
+
+        Threads that share this handle count as others.
+        """
+        mutex = self._mutexes[Way.TURN]
+        if Way.TURN in self._busy or not mutex.acquire(blocking=False):
+            yield False
+            return
+        try:
+            with self._lock.held_if_free() as free:
+                yield free
+        finally:
+            mutex.release()
 
     @abstractmethod
     def exists(self) -> bool:
         """Whether there is a ledger already; none is made by asking."""
 
     def close(self) -> None:
-        with self._mutex:
-            self._closed = True
-            self.disconnect()
+        for way, mutex in self._mutexes.items():
+            with mutex:
+                self._closed = True
+                self.disconnect(way)
 
     @abstractmethod
-    def disconnect(self) -> None:
-        """Close the connection, whatever state it is in; the next transaction opens another."""
+    def disconnect(self, way: Way) -> None:
+        """Close a connection, whatever state it is in; the next transaction opens another."""
 
     @abstractmethod
     def _begun(self) -> AbstractContextManager[Transaction]:
         """Connect if need be, and begin a transaction; at the end, roll back what was not committed."""
 
     @abstractmethod
+    def _seen(self) -> AbstractContextManager[Transaction | None]:
+        """The same to read only; None if the tables of this version are not there."""
+
+    @abstractmethod
     def _told(self, error: Exception) -> DiscreetError | None:
         """The database's error in our words: never its own, never an entry's content. None if not its."""
 
     @contextmanager
-    def _inside(self) -> Iterator[None]:
+    def _inside(self, way: Way) -> Iterator[None]:
         """One thread at a time; errors leave in the caller's words."""
-        with self._mutex, self._translated():
-            if self._closed:
-                raise LedgerClosed("This ledger was closed by this program.", remedy="Open it again.")
-            if self._busy:  # only a signal handler gets here, and would wait for itself
-                raise LedgerClosed(
-                    "This thread is inside the ledger already.", remedy="Ask outside the handler."
-                )
-            self._busy = True
-            try:
+        mutex = self._mutexes[way]
+        if not mutex.acquire(timeout=self.patience):
+            raise LedgerClosed(
+                f"Another thread has kept the ledger {self.name} for {self.patience:g} seconds.",
+                remedy=f"Ask again later: {ADDED_NOTHING}",
+            )
+        try:
+            with self._translated(way), self._alone(way):
                 yield
-            finally:
-                self._busy = False
+        finally:
+            mutex.release()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _alone(self, way: Way) -> Iterator[None]:
+        if self._closed:
+            raise LedgerClosed("This ledger was closed by this program.", remedy="Open it again.")
+        if way in self._busy:  # only a signal handler gets here, and would wait for itself
+            raise LedgerClosed("This thread is inside the ledger already.", remedy="Ask outside the handler.")
+        self._busy.add(way)
+        try:
+            yield
+        finally:
+            self._busy.discard(way)
+
+    @contextmanager
+    def _translated(self, way: Way) -> Iterator[None]:
         try:
             yield
         except DiscreetError:
@@ -122,7 +186,7 @@ class Database(ABC):
             told = self._told(error)
             if told is None:
                 raise
-            self.disconnect()
+            self.disconnect(way)
             raise told from None
 
 
@@ -137,19 +201,28 @@ class _Fork:
         self.databases: weakref.WeakSet[Database] = weakref.WeakSet()
         self.registering = threading.Lock()
         self._held: list[Database] = []
-        os.register_at_fork(before=self.hold, after_in_parent=self.release, after_in_child=self.release)
+        os.register_at_fork(
+            before=self.hold, after_in_parent=self.release, after_in_child=self.release_in_child
+        )
 
     def hold(self) -> None:
         self.registering.acquire()
         self._held = list(self.databases)
         for database in self._held:
-            database._mutex.acquire()
-            database.disconnect()
+            for way, mutex in database._mutexes.items():
+                mutex.acquire()
+                database.disconnect(way)
 
     def release(self) -> None:
         while self._held:
-            self._held.pop()._mutex.release()
+            for mutex in self._held.pop()._mutexes.values():
+                mutex.release()
         self.registering.release()
+
+    def release_in_child(self) -> None:
+        for database in self._held:
+            database._lock.forget()
+        self.release()
 
 
 _FORK = _Fork()

@@ -1,14 +1,13 @@
-"""The files of a ledger: found whatever link leads to them, locked by one process, durable by name."""
+"""The files of a ledger: found whatever link leads to them, durable by name."""
 
-import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.errors import InvalidInput, LedgerClosed
 
-LOOK = "Look at the disk and at the rights on the file; nothing was spent by this call."
+ADDED_NOTHING = "this step added nothing to the ledger, and what was charged before stays charged."
+"""True of every failure before a commit. A question takes several steps: its charge may be an earlier one."""
+LOOK = f"Look at the disk and at the rights on the file: {ADDED_NOTHING}"
 
 
 def resolved(path: str | os.PathLike[str], what: str) -> Path:
@@ -25,17 +24,6 @@ def resolved(path: str | os.PathLike[str], what: str) -> Path:
         f"This cannot be {what}: it is a directory, or is in none.",
         remedy="Give the path of a file in a directory that exists.",
     )
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Wait for the lock on a file. It ends with this process, however that ends."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def sync_directory(path: Path) -> None:

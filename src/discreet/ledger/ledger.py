@@ -28,7 +28,7 @@ same wait for the answer instead of paying again.
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol
@@ -53,11 +53,19 @@ class Account:
     analyst_cap: KeptLoss
     """The most for any one analyst; equal to the budget if there is no cap."""
     fingerprint: str
-    """A digest of whose privacy this is (source and person column), so that no two policies share it."""
+    """A digest of what stays when a policy changes: the dataset, and what it calls neighbours."""
+    people: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Digests of whose privacy this is: one in common with another account, and they are the same people.
+
+    None given, the fingerprint stands for them. An account that is read from a ledger does not list them.
+    """
 
     def __post_init__(self) -> None:
         checked_text(self.dataset, "dataset", LONGEST_NAME)
         checked_text(self.fingerprint, "fingerprint", LONGEST_NAME)
+        for person in self.people:
+            checked_text(person, "people", LONGEST_NAME)
+        object.__setattr__(self, "people", frozenset(self.people or {self.fingerprint}))
         budget, cap = self.budget_units, self.cap_units
         if not cap.within(budget):
             raise InvalidInput(
@@ -102,6 +110,8 @@ class Kind(StrEnum):
     """What an entry records."""
 
     OPENED = "opened"
+    SOURCES_ADDED = "sources added"
+    """The policy names people, or ways to them, that the account did not know."""
     CHARGED = "charged"
     UNUSED = "unused"
     """Nothing was drawn for a charge: its question may use it once more."""

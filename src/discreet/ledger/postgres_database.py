@@ -2,7 +2,8 @@
 
 A turn is one SERIALIZABLE transaction whose first act is to lock a table. That takes no snapshot, so that the
 turn sees all that was committed before it, and PostgreSQL gives the lock in the order in which it was asked
-for: nobody starves. All settings are made inside the transaction, where no pooler can lose them.
+for: nobody starves. All settings are made inside the transaction, where no pooler can lose them. Who only
+looks asks for no lock, and sees one snapshot.
 """
 
 import re
@@ -13,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DiscreetError, InvalidInput, LedgerClosed, MissingExtra
-from discreet.ledger.database import Database, Row
+from discreet.ledger.database import Database, Row, Way
 from discreet.ledger.postgres_address import PostgresAddress
 from discreet.ledger.postgres_errors import (
     commit_unknown,
     is_lost,
+    kept_busy,
     no_rights,
     not_makeable,
     not_taken,
@@ -29,12 +31,16 @@ from discreet.ledger.postgres_schema import DEFINITION, MARK, UPGRADES, check_sc
 if TYPE_CHECKING:
     import psycopg
 
-    Connection = psycopg.Connection[dict[str, Any]]
+    from discreet.ledger.postgres_connection import LimitedConnection as Connection
 
-PATIENCE_MILLISECONDS = 60_000
-"""How long to wait for a turn, and for a statement."""
+PATIENCE_MILLISECONDS = 40_000
+"""How long the server lets us wait for a turn."""
+MORE_MILLISECONDS = 5_000
+"""How much longer it lets a statement take; and how much longer still we wait for it to say anything."""
 IDLE_MILLISECONDS = 30_000
 """How long a turn may do nothing until the server ends it; less, so that others outwait it."""
+PATIENCE_SECONDS = 60.0
+"""How long to wait for others on this machine: as long as one of them may wait for the server."""
 OLDEST_SERVER = 14
 
 _CREATING = 0x64697363
@@ -46,7 +52,6 @@ _CONNECT = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
     "tcp_user_timeout": PATIENCE_MILLISECONDS,
-    "application_name": "discreet ledger",
 }
 """Unless the address says otherwise."""
 
@@ -88,18 +93,26 @@ class PostgresDatabase(Database):
         self._address = address
         self._options = _options(address)
         self._connection: Connection | None = None
+        self._reader: Connection | None = None
         super().__init__(lock)
 
     @property
     def name(self) -> str:
         return self._address.name
 
+    @property
+    def patience(self) -> float:
+        return PATIENCE_SECONDS
+
     def exists(self) -> bool:
-        with self._inside(), closing(self._connected()) as connection, self._pinned(connection):
+        with self._inside(Way.LOOK), closing(self._connected()) as connection, self._pinned(connection):
             return found_in(connection, self._address.schema).mark is not None
 
-    def disconnect(self) -> None:
-        connection, self._connection = self._connection, None
+    def disconnect(self, way: Way) -> None:
+        if way is Way.TURN:
+            connection, self._connection = self._connection, None
+        else:
+            connection, self._reader = self._reader, None
         if connection is not None:
             with suppress(Exception):  # it is gone, in whatever way
                 connection.close()
@@ -110,7 +123,7 @@ class PostgresDatabase(Database):
             self._connection = self._prepared(self._connected())
         connection = self._connection
         try:
-            shown = _last(connection.execute(self._beginning())).fetchone()
+            shown = _last(self._begin(connection)).fetchone()
             if shown is None or shown["synchronous_commit"] != "on":
                 raise LedgerClosed(
                     f"The ledger {self.name} would not write charges through to the disk.",
@@ -118,7 +131,43 @@ class PostgresDatabase(Database):
                 )
             yield PostgresTransaction(connection, self._address)
         finally:
-            self._roll_back(connection)
+            self._roll_back(connection, Way.TURN)
+
+    def _begin(self, connection: "Connection") -> "psycopg.Cursor[dict[str, Any]]":
+        import psycopg
+
+        from discreet.ledger.postgres_connection import holder_of
+
+        try:
+            return connection.execute(self._beginning())
+        except psycopg.errors.LockNotAvailable:
+            holder = None
+            with suppress(psycopg.Error):  # the name is a courtesy, which a server may not give
+                connection.execute("ROLLBACK")
+                holder = holder_of(connection, f"{self._address.schema}.accounts")
+            raise kept_busy(self._address, holder) from None
+
+    @contextmanager
+    def _seen(self) -> Iterator[PostgresTransaction | None]:
+        if self._reader is None:
+            self._reader = self._prepared_to_read(self._connected())
+        connection = self._reader
+        if connection is None:
+            yield None
+            return
+        try:
+            connection.execute(self._looking())
+            yield PostgresTransaction(connection, self._address)
+        finally:
+            self._roll_back(connection, Way.LOOK)
+
+    def _looking(self) -> bytes:
+        """The snapshot is taken by the first query after these."""
+        return f"""
+            BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+            {self._settings()}
+            SET LOCAL idle_in_transaction_session_timeout TO {IDLE_MILLISECONDS};
+        """.encode()
 
     def _beginning(self) -> bytes:
         """All in one message. The lock comes last, and before any snapshot."""
@@ -136,11 +185,11 @@ class PostgresDatabase(Database):
             SET LOCAL synchronous_commit TO on;
             SET LOCAL search_path TO {self._address.schema}, pg_temp;
             SET LOCAL lock_timeout TO {PATIENCE_MILLISECONDS};
-            SET LOCAL statement_timeout TO {PATIENCE_MILLISECONDS};
+            SET LOCAL statement_timeout TO {PATIENCE_MILLISECONDS + MORE_MILLISECONDS};
         """
 
-    def _roll_back(self, connection: "Connection") -> None:
-        """Leave the connection as a new turn needs it, or leave it."""
+    def _roll_back(self, connection: "Connection", way: Way) -> None:
+        """Leave the connection as the next transaction needs it, or leave it."""
         import psycopg
         from psycopg.pq import TransactionStatus
 
@@ -148,22 +197,20 @@ class PostgresDatabase(Database):
             if connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
                 connection.execute("ROLLBACK")
         except psycopg.Error:
-            self.disconnect()
+            self.disconnect(way)
         if connection.info.transaction_status != TransactionStatus.IDLE:
-            self.disconnect()
+            self.disconnect(way)
 
     def _connected(self) -> "Connection":
         import psycopg
-        from psycopg.rows import dict_row
+
+        from discreet.ledger.postgres_connection import connect
 
         try:
-            connection = psycopg.connect(
-                **self._options, autocommit=True, prepare_threshold=None, row_factory=dict_row
-            )
+            silence = (PATIENCE_MILLISECONDS + 2 * MORE_MILLISECONDS) / 1000
+            return connect(self._options, longest_silence=silence)
         except psycopg.Error as error:
             raise refused(self._address, error) from None
-        connection.read_only, connection.isolation_level = False, psycopg.IsolationLevel.READ_COMMITTED
-        return connection
 
     def _prepared(self, connection: "Connection") -> "Connection":
         """Make the tables if they are not there; refuse what is not a ledger, or was changed."""
@@ -178,6 +225,23 @@ class PostgresDatabase(Database):
             connection.close()
             raise
         return connection
+
+    def _prepared_to_read(self, connection: "Connection") -> "Connection | None":
+        """None if the tables of this version are not there: a turn makes them."""
+        schema = self._address.schema
+        try:
+            self._check_server(connection)
+            with self._pinned(connection):
+                if found_in(connection, schema).mark == MARK:
+                    if not is_usable(connection, schema):
+                        raise no_rights(self._address)
+                    check_schema(connection, schema)
+                    return connection
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
+        return None
 
     @contextmanager
     def _pinned(self, connection: "Connection") -> Iterator[None]:

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING
 from discreet.errors import DiscreetError, LedgerClosed
 from discreet.ledger.chain import RESTORE
 from discreet.ledger.database import not_holdable
+from discreet.ledger.files import ADDED_NOTHING
 from discreet.ledger.postgres_address import PostgresAddress
 
 if TYPE_CHECKING:
     import psycopg
 
-_AGAIN = "Ask again; nothing was spent by this call."
-_LOOK = "Look at the server; nothing was spent by this call."
+_AGAIN = f"Ask again: {ADDED_NOTHING}"
+_LOOK = f"Look at the server: {ADDED_NOTHING}"
 _LOST = ("has lost the connection to its server.", _AGAIN)
+_SILENT = (
+    "is on a server that no longer answers.",
+    f"Look at the server and at the network to it: {ADDED_NOTHING}",
+)
 _RIGHTS = "Let its owner give this role the rights that the reference of the ledger lists."
 
 _READ_ONLY = (
@@ -95,8 +100,12 @@ def told(address: PostgresAddress, error: "psycopg.Error") -> DiscreetError:
     """What went wrong on a connection that was there."""
     import psycopg
 
+    from discreet.ledger.postgres_connection import Silent
+
     if isinstance(error, psycopg.DataError):
         return not_holdable()
+    if isinstance(error, Silent):
+        return _closed(address, *_SILENT)
     if is_lost(error):
         return _closed(address, *_LOST)
     state = error.sqlstate or ""
@@ -112,13 +121,26 @@ def commit_unknown(address: PostgresAddress) -> LedgerClosed:
     """Nobody but the server knows whether the commit came through."""
     return _closed(
         address,
-        "has lost the connection while the charge was written, so that it may have been made or not.",
+        "has lost the connection while an entry was written, so that it may have been made or not.",
         "Ask again. A charge that was made stays, and asking again is charged anew.",
     )
 
 
 def not_taken(address: PostgresAddress) -> LedgerClosed:
     return _closed(address, "did not take what was added.", _AGAIN)
+
+
+def kept_busy(address: PostgresAddress, holder: tuple[int, str | None] | None) -> LedgerClosed:
+    """Somebody keeps the tables: a session of the server, and of our processes the one that it is."""
+    if holder is None:
+        return _closed(address, *_BY_STATE["55P03"])
+    session, process = holder
+    who = "another program" if process is None else process
+    return _closed(
+        address,
+        f"is kept busy by {who}, in session {session} of the server.",
+        f"Look at that program, or end its session: SELECT pg_terminate_backend({session});",
+    )
 
 
 def no_rights(address: PostgresAddress) -> LedgerClosed:

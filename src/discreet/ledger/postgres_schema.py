@@ -19,7 +19,7 @@ SCHEMA_VERSION = 2
 MARK = f"discreet ledger {SCHEMA_VERSION}"
 """The comment on the table of entries, by which a ledger is known."""
 
-DIGEST = "397be0b356443b7bf40d4c002932f5734276c833da15490be7c9a0f723ae3168"
+DIGEST = "63d55ea873f385519a8724e620cdbbcc43373db467b7e9c5db9cfc0eff4a47fd"
 """SHA-256 of what `described` finds in a fresh schema; PostgreSQL 15 was seen to give it."""
 
 
@@ -83,12 +83,6 @@ CREATE INDEX written_off ON entries (dataset, number) WHERE kind = 'written off'
 CREATE INDEX lost ON entries (dataset, number) WHERE kind = 'lost';
 """
 
-UPGRADES = {
-    "discreet ledger 1": "DROP INDEX charged_once; DROP INDEX entries_of_kind;"
-    f" {_SINCE_2} COMMENT ON TABLE entries IS 'discreet ledger 2';"
-}
-"""From the mark of each older version to the next: a key may be charged again since 2."""
-
 _FUNCTIONS = """
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -136,7 +130,33 @@ _TRIGGERS = [
     ),
 ]
 
-DEFINITION = _TABLES + _SINCE_2 + _FUNCTIONS + "".join(_TRIGGERS)
+_PEOPLE = f"""
+CREATE TABLE people (
+    {_texts("person", "dataset")},
+    PRIMARY KEY (person),
+    FOREIGN KEY (dataset) REFERENCES accounts (dataset)
+);
+CREATE INDEX people_of_dataset ON people (dataset);
+""" + "".join(
+    (
+        _refuse("people_stay", "UPDATE ON people", "people keep their account"),
+        _refuse("people_are_kept", "DELETE ON people", "people keep their account"),
+        _refuse("people_are_not_truncated", "TRUNCATE ON people", "nothing is removed", each="STATEMENT"),
+    )
+)
+
+UPGRADES = {
+    "discreet ledger 1": f"DROP INDEX charged_once; DROP INDEX entries_of_kind; {_SINCE_2} {_PEOPLE}"
+    "INSERT INTO people SELECT fingerprint, dataset FROM accounts;"
+    "COMMENT ON TABLE entries IS 'discreet ledger 2';"  # noqa: S608
+}
+"""From the mark of each older version to the next.
+
+Since 2 a key may be charged again, and the people of an account are known one by one: before, its fingerprint
+stood for them.
+"""
+
+DEFINITION = _TABLES + _SINCE_2 + _FUNCTIONS + "".join(_TRIGGERS) + _PEOPLE
 
 _DESCRIPTION = """
 WITH home AS (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s),

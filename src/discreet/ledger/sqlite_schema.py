@@ -70,14 +70,30 @@ CREATE TABLE answers (
 );
 """
 
-_SINCE_2 = """
-CREATE INDEX entries_of_key ON entries (dataset, version, key, number);
-CREATE INDEX written_off ON entries (dataset, number) WHERE kind = 'written off';
-CREATE INDEX lost ON entries (dataset, number) WHERE kind = 'lost';
-"""
+_SINCE_2 = (
+    "CREATE INDEX entries_of_key ON entries (dataset, version, key, number);\n",
+    "CREATE INDEX written_off ON entries (dataset, number) WHERE kind = 'written off';\n",
+    "CREATE INDEX lost ON entries (dataset, number) WHERE kind = 'lost';\n",
+    "CREATE TABLE people (person TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES accounts (dataset));\n",
+    "CREATE INDEX people_of_dataset ON people (dataset);\n",
+    _refuse("people_stay", "UPDATE ON people", "people keep their account"),
+    _refuse("people_are_kept", "DELETE ON people", "people keep their account"),
+)
 
-UPGRADES = {1: f"DROP INDEX charged_once; DROP INDEX entries_of_kind; {_SINCE_2} PRAGMA user_version = 2;"}
-"""From each older version to the next: a key may be charged again since 2."""
+UPGRADES = {
+    1: (
+        "DROP INDEX charged_once",
+        "DROP INDEX entries_of_kind",
+        *_SINCE_2,
+        "INSERT INTO people SELECT fingerprint, dataset FROM accounts",
+        "PRAGMA user_version = 2",
+    )
+}
+"""From each older version to the next, one statement each.
+
+Since 2 a key may be charged again, and the people of an account are known one by one: before, its fingerprint
+stood for them.
+"""
 
 _TRIGGERS = [
     _refuse(
@@ -106,7 +122,7 @@ _TRIGGERS = [
     ),
 ]
 
-SCHEMA = _TABLES + _SINCE_2 + "".join(_TRIGGERS)
+SCHEMA = _TABLES + "".join((*_SINCE_2, *_TRIGGERS))
 
 
 def check_schema(connection: sqlite3.Connection) -> None:

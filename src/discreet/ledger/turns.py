@@ -1,19 +1,22 @@
 """How a ledger in a database works, whichever database it is.
 
-Every call takes its turn: it waits until no other process is inside, checks that the chain still holds the
-anchored entry, and then reads or adds. What it adds is committed durably and anchored before it returns. The
+Every call that adds takes its turn: it waits until no other process is inside, checks that the chain still
+holds the anchored entry, and then adds. What it adds is committed durably and anchored before it returns. The
 order is: prepare the anchor, commit, publish the anchor. A crash before the commit leaves nothing; a crash
 after it leaves a charge that nobody was told of, and an anchor that the next turn brings up to date.
+
+A call that only reads takes no turn. It reads the anchor first and looks at the tables then: what was
+anchored was committed before, so that it must be there. In doubt, it takes a turn, which tells what is wrong.
 """
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Literal, Self
 
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed
-from discreet.ledger.anchor import AnchorFile
+from discreet.ledger.anchor import Anchor, AnchorFile
 from discreet.ledger.asking import held
 from discreet.ledger.books import Books
 from discreet.ledger.chain import BEFORE_THE_FIRST, charge_number, declaration, exported
@@ -28,9 +31,9 @@ from discreet.ledger.ledger import (
     Kind,
     checked_text,
 )
+from discreet.ledger.opening import is_open, open_or_find
 from discreet.ledger.units import Currency, KeptLoss, Units, budget_units, charge_units, filter_of
-from discreet.model.exact import short
-from discreet.model.privacy import Loss, PureLoss
+from discreet.model.privacy import Loss
 from discreet.model.receipt import LARGEST_ANSWER, Receipt
 
 _REBASE = (
@@ -67,32 +70,11 @@ class DatabaseLedger:
     def open_account(self, account: Account) -> Balance:
         if not isinstance(account, Account):
             raise InvalidInput("An account is expected.", remedy="Give Account(dataset=…, budget=…, …).")
-        with self._turn() as books:
-            found = books.find_balance(account.dataset)
-            if found is not None:
-                if found.account != account:
-                    raise _declared_otherwise(found.account, account)
+        with self._look() as books:
+            if is_open(books, account):
                 return books.balance(account.dataset)
-            if books.last(account.dataset, Kind.LOST):
-                raise LedgerClosed(
-                    "This account was lost with a restored backup, and with it what it had spent.",
-                    remedy="Declare another dataset, with a budget that leaves out what was spent before.",
-                )
-            if (other := books.dataset_with(account.fingerprint)) is not None:
-                raise LedgerClosed(
-                    f"The same people have an account already, as dataset {other!r}.",
-                    remedy="Use that dataset: two budgets for the same people would add up.",
-                )
-            balance = books.open(account)
-            note = declaration(account, "")
-            books.append(
-                Kind.OPENED,
-                dataset=account.dataset,
-                version=balance.version,
-                spent=account.budget_units.none,
-                note=note,
-            )
-            return balance
+        with self._turn() as books:
+            return open_or_find(books, account)
 
     @contextmanager
     def asking(self, dataset: str, key: str) -> Iterator[None]:
@@ -142,7 +124,7 @@ class DatabaseLedger:
 
     def stored_answer(self, dataset: str, key: str) -> Answered | None:
         checked_text(key, "key", LONGEST_NAME)
-        with self._turn() as books:
+        with self._look() as books:
             last = books.last_of(dataset, books.balance(dataset, analysts=()).version, key)
             return books.answered(last) if last is not None and last.kind is Kind.ANSWERED else None
 
@@ -166,13 +148,13 @@ class DatabaseLedger:
             return answer
 
     def balance(self, dataset: str, *, analyst: str | None = None) -> Balance:
-        with self._turn() as books:
+        with self._look() as books:
             return books.balance(dataset, analysts=None if analyst is None else [analyst])
 
     def entries(self, dataset: str, *, after: int = 0) -> Iterator[Entry]:
         number = after
-        while True:  # page by page, so that nobody waits for a reader; what was read does not change
-            with self._turn() as books:
+        while True:  # page by page, so that no snapshot is kept long; what was read does not change
+            with self._look() as books:
                 books.balance(dataset)
                 page = books.entries(after=number, dataset=dataset)
             if not page:
@@ -181,7 +163,7 @@ class DatabaseLedger:
             number = page[-1].number
 
     def verify(self) -> None:
-        with self._turn() as books:
+        with self._look() as books:
             books.replay()
 
     def refresh(self, dataset: str) -> int:
@@ -245,7 +227,7 @@ class DatabaseLedger:
     def export(self) -> Iterator[str]:
         previous, number = BEFORE_THE_FIRST, 0
         while True:
-            with self._turn(anchored=False) as books:
+            with self._look(anchored=False) as books:
                 page = books.entries(after=number)
             if not page:
                 return
@@ -264,6 +246,28 @@ class DatabaseLedger:
                 self._anchor.prepare(books.anchor)
                 transaction.commit()
                 self._publish()
+
+    @contextmanager
+    def _look(self, *, anchored: bool = True) -> Iterator[Books]:
+        anchor = self._anchor.read() if anchored else None
+        with ExitStack() as stack:
+            books = Books(stack.enter_context(self._database.reading()))
+            if anchored:
+                books.check_last()
+                if anchor is None or books.digest_at(anchor.number) != anchor.digest:
+                    stack.close()
+                    books = stack.enter_context(self._turn())
+            ahead = books.anchor if anchor is not None and anchor.number < books.number else None
+            yield books
+        if anchor is not None and ahead is not None:
+            self._catch_up(anchor, ahead)
+
+    def _catch_up(self, seen: Anchor, ahead: Anchor) -> None:
+        """Anchor what was looked at, so that this machine remembers it; unless others do just now."""
+        with suppress(OSError), self._database.if_free() as free:
+            if free and self._anchor.read() == seen:
+                self._anchor.prepare(ahead)
+                self._anchor.publish()
 
     def _check_anchor(self, books: Books) -> None:
         """The anchored entry must be in the chain; if the chain has gone on since, so does the anchor."""
@@ -341,27 +345,3 @@ def _write_off(books: Books, balance: Balance, loss: Loss | None, reason: str) -
     books.set_version(dataset, version)
     spent = balance.spent_units.plus(taken)
     books.append(Kind.WRITTEN_OFF, dataset=dataset, version=version, spent=spent, taken=taken, note=reason)
-
-
-def _declared_otherwise(found: Account, asked: Account) -> LedgerClosed:
-    """Two policies, or one that was changed without the ledger."""
-    if found.fingerprint != asked.fingerprint:
-        return LedgerClosed(
-            "The ledger keeps this dataset's budget for other people: another source or person column.",
-            remedy="Restore the policy that the account was opened with, or declare another dataset.",
-        )
-    return LedgerClosed(
-        f"The policy declares {_budget_text(asked)}, and the ledger has {_budget_text(found)}.",
-        remedy="Change the policy back, or the ledger: discreet budget change (in Python, change_budget).",
-    )
-
-
-def _budget_text(account: Account) -> str:
-    budget, cap = (_loss_text(loss) for loss in (account.budget, account.analyst_cap))
-    return f"a budget of {budget}" + ("" if cap == budget else f" with {cap} for an analyst")
-
-
-def _loss_text(loss: KeptLoss) -> str:
-    if isinstance(loss, PureLoss):
-        return f"ε = {short(loss.epsilon)}"
-    return f"ρ = {short(loss.rho)}, δ = {short(loss.delta)}"

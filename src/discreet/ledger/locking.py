@@ -1,0 +1,150 @@
+"""The file lock that all processes of a machine take their turns by: waited for, but not for ever.
+
+A process that was stopped inside its turn keeps the lock until it goes on. So who holds it writes a name into
+the file, and who waited long enough is told that name. The system's own waiting is fair, and knows no
+deadline: it is done by a thread, which may be left behind. What that thread gets in the end, it gives back.
+"""
+
+import fcntl
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from discreet.errors import LedgerClosed
+
+_HOLDER = re.compile(r"(\d{1,10}) ([\w.-]{1,255})\n", re.ASCII)
+
+
+class FileLock:
+    """One lock; one thread at a time may ask for it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._left_behind: _Claim | None = None
+
+    @contextmanager
+    def held(self, ledger: str, patience: float) -> Iterator[None]:
+        """Wait for the lock, as many seconds as told. It ends with this process, however that ends."""
+        claim, self._left_behind = self._left_behind, None
+        if claim is None or not claim.is_wanted_again():
+            claim = _Claim(self.path)
+        try:
+            if not (claim.at_once() or claim.wait(patience)):
+                self._left_behind = claim
+                raise self._kept(ledger, patience)
+            yield
+        finally:
+            claim.end()
+
+    @contextmanager
+    def held_if_free(self) -> Iterator[bool]:
+        """Whether nobody else has it: then it is held, and nobody was waited for."""
+        claim = _Claim(self.path)
+        try:
+            yield claim.at_once()
+        finally:
+            claim.end()
+
+    def forget(self) -> None:
+        """In the child of a fork: whoever waits, waits in the parent."""
+        left, self._left_behind = self._left_behind, None
+        if left is not None:
+            left.close()
+
+    def _kept(self, ledger: str, patience: float) -> LedgerClosed:
+        text = ""
+        with suppress(OSError, UnicodeDecodeError):
+            text = self.path.read_text("ascii")
+        found = _HOLDER.fullmatch(text)
+        if found is None:
+            return LedgerClosed(
+                f"Another process has kept the ledger {ledger} for {patience:g} seconds.",
+                remedy="Find the process that uses it, and let it go on or end it.",
+            )
+        process, host = found.groups()
+        return LedgerClosed(
+            f"Process {process} on {host} has kept the ledger {ledger} for {patience:g} seconds.",
+            remedy=f"Look at that process. If it is stopped, let it go on: kill -CONT {process}, "
+            f"or end it: kill -KILL {process}. Then ask again.",
+        )
+
+
+class _Claim:
+    """A handle on the lock's file, and perhaps a thread that waits for its lock."""
+
+    def __init__(self, path: Path) -> None:
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._change = threading.Condition()
+        self._waiting = False
+        self._wanted = True
+        self._error: OSError | None = None
+
+    def at_once(self) -> bool:
+        if self._waiting:
+            return False
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        _sign(self._handle)
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the lock came in time."""
+        with self._change:
+            if not self._waiting:
+                self._waiting = True
+                threading.Thread(target=self._wait, name="waits for the ledger", daemon=True).start()
+            if not self._change.wait_for(lambda: not self._waiting, seconds):
+                return False
+        if self._error is not None:
+            raise self._error
+        _sign(self._handle)
+        return True
+
+    def is_wanted_again(self) -> bool:
+        """Go on waiting for what was given up; False if it came in between, and was given back."""
+        with self._change:
+            self._wanted = self._waiting
+            return self._waiting
+
+    def end(self) -> None:
+        """Give the lock back: now, or when it comes."""
+        with self._change:
+            self._wanted = False
+            if not self._waiting:
+                _release(self._handle)
+
+    def close(self) -> None:
+        """Where its thread is not, because a fork has no threads: the lock that may come is the parent's."""
+        with suppress(OSError):
+            os.close(self._handle)
+
+    def _wait(self) -> None:
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX)
+        except OSError as error:
+            self._error = error
+        with self._change:
+            self._waiting = False
+            self._change.notify()
+            if not self._wanted:
+                _release(self._handle)
+
+
+def _sign(handle: int) -> None:
+    """Who holds it, for those who wait. On a full disk there is no name, and never a wrong one."""
+    with suppress(OSError):
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
+
+
+def _release(handle: int) -> None:
+    """Also where a child process has a copy of the handle. No error: what was to be written is written."""
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_UN)
+    with suppress(OSError):
+        os.close(handle)
