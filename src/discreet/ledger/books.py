@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from discreet.errors import InvalidInput, LedgerClosed
-from discreet.ledger.anchor import Anchor
 from discreet.ledger.chain import (
     BEFORE_THE_FIRST,
     RESTORE,
@@ -35,17 +34,12 @@ class Books:
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
         self.people = People(transaction)
-        head = self._row("SELECT number, digest FROM entries ORDER BY number DESC LIMIT 1")
-        self.number: int = 0 if head is None else head["number"]
-        self.digest: str = BEFORE_THE_FIRST if head is None else head["digest"]
+        self.opened_an_account = False
+        self._ends = transaction.rows("SELECT * FROM entries ORDER BY number DESC LIMIT 2")
+        """The last entry and the one before, as they were when this began."""
+        self.number: int = self._ends[0]["number"] if self._ends else 0
+        self.digest: str = self._ends[0]["digest"] if self._ends else BEFORE_THE_FIRST
         self.number_before = self.number
-
-    @property
-    def anchor(self) -> Anchor:
-        """Where the chain stands now."""
-        rows = self._transaction.rows("SELECT dataset FROM accounts ORDER BY dataset")
-        datasets = tuple(row["dataset"] for row in rows)
-        return Anchor(number=self.number, digest=self.digest, datasets=datasets)
 
     def digest_at(self, number: int) -> str | None:
         """The digest of an entry; None if there is no such entry."""
@@ -53,12 +47,16 @@ class Books:
             return BEFORE_THE_FIRST
         if number > self.number:
             return None
+        for end in self._ends:
+            if end["number"] == number:
+                return str(end["digest"])
         row = self._row("SELECT digest FROM entries WHERE number = :number", number=number)
         return None if row is None else str(row["digest"])
 
     def check_last(self) -> None:
         """The last entry must be what it was when it was made."""
-        for last in self.entries(after=self.number - 1):
+        for row in self._ends[:1]:
+            last = _entry_of(row)
             if last.digest != digest_of(last, self.digest_at(last.number - 1) or BEFORE_THE_FIRST):
                 raise LedgerClosed("The last entry is not what it was when it was made.", remedy=RESTORE)
 
@@ -128,6 +126,8 @@ class Books:
     def charge_behind(self, entry: Entry) -> Entry:
         """The charge that an entry with a key is about."""
         number = charge_number(entry)
+        if number == entry.number:
+            return entry
         if number is None:  # written when a key had one charge only
             row = self._row(
                 "SELECT * FROM entries WHERE kind = 'charged' AND dataset = :dataset "
@@ -166,7 +166,8 @@ class Books:
         )
 
     def datasets(self) -> list[str]:
-        return list(self.anchor.datasets)
+        rows = self._transaction.rows("SELECT dataset FROM accounts ORDER BY dataset")
+        return [row["dataset"] for row in rows]
 
     def balance(self, dataset: str, *, analysts: Sequence[str] | None = None) -> Balance:
         """Where the account stands, if its row and the last of its entries say the same.
@@ -178,14 +179,19 @@ class Books:
             raise InvalidInput(
                 "This ledger has no account for that dataset.", remedy="Open one first, with open_account."
             )
-        row = self._row(
-            "SELECT * FROM entries WHERE dataset = :dataset ORDER BY number DESC LIMIT 1", dataset=dataset
-        )
+        row = self._last_entry_of(dataset)
         if row is None or _entry_of(row).spent.loss != found.spent:
             raise LedgerClosed(
                 "What an account has spent is not what its last entry says.", remedy="Call verify. " + RESTORE
             )
         return found
+
+    def _last_entry_of(self, dataset: str) -> Row | None:
+        if self.number == self.number_before and self._ends and self._ends[0]["dataset"] == dataset:
+            return self._ends[0]
+        return self._row(
+            "SELECT * FROM entries WHERE dataset = :dataset ORDER BY number DESC LIMIT 1", dataset=dataset
+        )
 
     def find_balance(self, dataset: str, *, analysts: Sequence[str] | None = None) -> Balance | None:
         row = self._row("SELECT * FROM accounts WHERE dataset = :dataset", dataset=dataset)
@@ -220,6 +226,7 @@ class Books:
             yield from self._transaction.rows(sql, dataset=dataset, analyst=analyst)
 
     def open(self, account: Account) -> Balance:
+        self.opened_an_account = True
         self._transaction.change(
             "INSERT INTO accounts VALUES (:dataset, :fingerprint, :currency, 1, "
             ":budget, :budget_delta, :cap, :cap_delta, 0, 0)",
@@ -243,12 +250,16 @@ class Books:
     def spend_as(self, analyst: str, dataset: str, taken: Units) -> None:
         """Take from the budget and from the analyst's cap."""
         self.spend(dataset, taken)
-        self._transaction.change(
-            "INSERT INTO analysts VALUES (:dataset, :analyst, 0, 0) ON CONFLICT DO NOTHING",
-            dataset=dataset,
-            analyst=analyst,
-        )
-        self._must_change(
+        if not self._spend_of(analyst, dataset, taken):
+            self._transaction.change(
+                "INSERT INTO analysts VALUES (:dataset, :analyst, 0, 0) ON CONFLICT DO NOTHING",
+                dataset=dataset,
+                analyst=analyst,
+            )
+            _require_changed(self._spend_of(analyst, dataset, taken))
+
+    def _spend_of(self, analyst: str, dataset: str, taken: Units) -> int:
+        return self._transaction.change(
             "UPDATE analysts SET spent = spent + :amount, spent_delta = spent_delta + :delta "
             "WHERE dataset = :dataset AND analyst = :analyst "
             "AND spent + :amount <= (SELECT cap FROM accounts WHERE dataset = :dataset) "
@@ -302,12 +313,16 @@ class Books:
 
     def _must_change(self, sql: str, **values: object) -> None:
         """The filter has admitted this before; should the tables think otherwise, they do not add up."""
-        if self._transaction.change(sql, **values) != 1:
-            raise LedgerClosed("The tables refuse what the account has left.", remedy=RESTORE)
+        _require_changed(self._transaction.change(sql, **values))
 
     def _row(self, sql: str, **values: object) -> Row | None:
         rows = self._transaction.rows(sql, **values)
         return rows[0] if rows else None
+
+
+def _require_changed(rows: int) -> None:
+    if rows != 1:
+        raise LedgerClosed("The tables refuse what the account has left.", remedy=RESTORE)
 
 
 def _declared(account: Account) -> dict[str, object]:

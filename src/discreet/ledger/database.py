@@ -77,6 +77,11 @@ class Database(ABC):
         """How many seconds to wait for others on this machine, who are inside."""
 
     @property
+    def server(self) -> str:
+        """Which server it is on, and on which of its timelines, once it was connected to; "" if unknown."""
+        return ""
+
+    @property
     def asked(self) -> Path:
         """A folder for the questions that are being asked on this machine."""
         return self._lock.path.with_name(self._lock.path.name.removesuffix(".lock") + ".asking")

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from discreet.errors import LedgerClosed
 
-_HOLDER = re.compile(r"(\d{1,10}) ([\w.-]{1,255})\n", re.ASCII)
+_HOLDER = re.compile(r"(\d{1,10}) ([\w.-]{1,255})\n *", re.ASCII)
+_LONGEST = 270
 
 
 class FileLock:
@@ -136,10 +137,15 @@ class _Claim:
 
 
 def _sign(handle: int) -> None:
-    """Who holds it, for those who wait. On a full disk there is no name, and never a wrong one."""
+    """Who holds it, for those who wait, over the name of who held it before: to cut the file first would take
+    as long as a charge. On a full disk there is no name, and never a wrong one.
+    """
+    name = f"{os.getpid()} {os.uname().nodename}\n".encode().ljust(_LONGEST)
     with suppress(OSError):
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
+        try:
+            os.pwrite(handle, name, 0)
+        except OSError:
+            os.ftruncate(handle, 0)
 
 
 def _release(handle: int) -> None:

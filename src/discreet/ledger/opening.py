@@ -37,7 +37,7 @@ def open_or_find(books: Books, account: Account) -> Balance:
         _check_nobody_is_elsewhere(books, account, account.people - known)
         books.set_fingerprint(account)
         _add(books, account, found, [*pages(account.people - known, MOST_IN_ONE_ENTRY)] or [[]])
-    return books.balance(account.dataset)
+    return books.balance(account.dataset, analysts=())
 
 
 def _opened(books: Books, account: Account) -> Balance:

@@ -72,7 +72,7 @@ class DatabaseLedger:
             raise InvalidInput("An account is expected.", remedy="Give Account(dataset=…, budget=…, …).")
         with self._look() as books:
             if is_open(books, account):
-                return books.balance(account.dataset)
+                return books.balance(account.dataset, analysts=())
         with self._turn() as books:
             return open_or_find(books, account)
 
@@ -239,13 +239,13 @@ class DatabaseLedger:
     def _turn(self, *, anchored: bool = True) -> Iterator[Books]:
         with self._database.transaction() as transaction:
             books = Books(transaction)
-            if anchored:
-                self._check_anchor(books)
+            before = self._check_anchor(books) if anchored else None
             yield books
             if books.number > books.number_before:
-                self._anchor.prepare(books.anchor)
+                anchor = self._anchor_after(books, before)
+                self._anchor.prepare(anchor)
                 transaction.commit()
-                self._publish()
+                self._publish(anchor)
 
     @contextmanager
     def _look(self, *, anchored: bool = True) -> Iterator[Books]:
@@ -254,22 +254,26 @@ class DatabaseLedger:
             books = Books(stack.enter_context(self._database.reading()))
             if anchored:
                 books.check_last()
-                if anchor is None or books.digest_at(anchor.number) != anchor.digest:
+                if anchor is None or not self._fits(anchor, books):
                     stack.close()
                     books = stack.enter_context(self._turn())
-            ahead = books.anchor if anchor is not None and anchor.number < books.number else None
+            behind = anchor is not None and anchor.number < books.number
+            ahead = self._anchor_after(books, None) if behind else None
             yield books
         if anchor is not None and ahead is not None:
             self._catch_up(anchor, ahead)
+
+    def _fits(self, anchor: Anchor, books: Books) -> bool:
+        return books.digest_at(anchor.number) == anchor.digest and anchor.server == self._database.server
 
     def _catch_up(self, seen: Anchor, ahead: Anchor) -> None:
         """Anchor what was looked at, so that this machine remembers it; unless others do just now."""
         with suppress(OSError), self._database.if_free() as free:
             if free and self._anchor.read() == seen:
                 self._anchor.prepare(ahead)
-                self._anchor.publish()
+                self._anchor.publish(ahead)
 
-    def _check_anchor(self, books: Books) -> None:
+    def _check_anchor(self, books: Books) -> Anchor:
         """The anchored entry must be in the chain; if the chain has gone on since, so does the anchor."""
         books.check_last()
         anchor = self._anchor.read()
@@ -280,13 +284,29 @@ class DatabaseLedger:
                 f"Entry {anchor.number} was made, and is not in this ledger: it is not the one it was.",
                 remedy=_REBASE,
             )
-        if anchor is None or anchor.number < books.number:
-            self._anchor.prepare(books.anchor)
-            self._anchor.publish()
+        if anchor is not None and anchor.server and anchor.server != self._database.server:
+            raise LedgerClosed(
+                "The database of this ledger is on another server, or on another timeline of it, than before:"
+                " it was restored, moved, or a standby took over.",
+                remedy=f"{_REBASE} If nothing was lost, they write off nothing.",
+            )
+        if anchor is None or anchor.number < books.number or anchor.server != self._database.server:
+            anchor = self._anchor_after(books, None)
+            self._anchor.prepare(anchor)
+            self._anchor.publish(anchor)
+        return anchor
 
-    def _publish(self) -> None:
+    def _anchor_after(self, books: Books, before: Anchor | None) -> Anchor:
+        """Where the chain stands. The accounts are those of before, unless one was opened."""
+        same = before is not None and not books.opened_an_account
+        datasets = before.datasets if before is not None and same else tuple(books.datasets())
+        return Anchor(
+            number=books.number, digest=books.digest, datasets=datasets, server=self._database.server
+        )
+
+    def _publish(self, anchor: Anchor) -> None:
         try:
-            self._anchor.publish()
+            self._anchor.publish(anchor)
         except OSError as error:
             raise LedgerClosed(
                 f"What was asked is in the ledger, but cannot be anchored: {error.strerror}.",
