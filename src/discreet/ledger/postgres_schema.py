@@ -146,9 +146,15 @@ CREATE INDEX people_of_dataset ON people (dataset);
 )
 
 UPGRADES = {
-    "discreet ledger 1": f"DROP INDEX charged_once; DROP INDEX entries_of_kind; {_SINCE_2} {_PEOPLE}"
-    "INSERT INTO people SELECT fingerprint, dataset FROM accounts;"
-    "COMMENT ON TABLE entries IS 'discreet ledger 2';"
+    "discreet ledger 1": "".join(
+        (
+            "DROP INDEX charged_once; DROP INDEX entries_of_kind;",
+            _SINCE_2,
+            _PEOPLE,
+            "INSERT INTO people SELECT fingerprint, dataset FROM accounts;",
+            "COMMENT ON TABLE entries IS 'discreet ledger 2';",
+        )
+    )
 }
 """From the mark of each older version to the next.
 
