@@ -89,7 +89,7 @@ def _gathered(survey: Survey, sources: Sequence[Path], reports: str | None) -> t
 
 def _show(survey: Survey, counts: Counts, found: Mapping[str, Estimate], minimum: int) -> None:
     view = console()
-    view.print(f"Survey [bold]{survey.name}[/], epoch {survey.epoch}")
+    view.print(f"Survey [bold]{shown(survey.name)}[/], epoch {survey.epoch}")
     for question, tally in zip(survey.questions, counts.tallies, strict=True):
         reports = question.mechanism.reports_in(tally)
         view.print(f"\n[bold]{shown(question.name)}[/]  {shown(question.text)}  ({reports:,} reports)")
@@ -131,9 +131,7 @@ def _show_shares(view: Console, found: Shares) -> None:
     view.print(table)
     if len(largest) < len(found.shares):
         others = len(found.shares) - len(largest)
-        view.print(
-            f"  Those that came out largest; {others:,} others are not largest. As they were picked for"
-        )
+        view.print(f"  Those that came out largest; {others:,} others are not shown. As they were picked for")
         view.print("  being large, most are smaller than they look.")
 
 
