@@ -182,7 +182,7 @@ def overhead(folder: Path) -> list[Figure]:
         with opened(file, person="person", delta=delta, keys=10) as (curator, engine):
             spans: dict[str, float] = {}
             _stopwatch(engine, "run", spans)
-            for name in ("stored_answer", "charge", "store_answer", "balance"):
+            for name in ("stored_or_payable", "charge", "store_answer", "balance"):
                 _stopwatch(curator._ledger, name, spans)
             asks, ledgers, processor = [], [], []
             for i in range(OVERHEAD_QUESTIONS):

@@ -30,7 +30,7 @@ from tests.ledger.forks import Countdown, in_child, outcome
 PRICE = Fraction(1, 10)
 CALLS = (
     "open_account",
-    "stored_answer",
+    "stored_or_payable",
     "prepare",
     "charge",
     "run_each",

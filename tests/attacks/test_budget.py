@@ -298,7 +298,6 @@ def test_d9_an_answer_is_shown_whatever_its_columns_are_called(clinic, name):
 # A refusal is cheap: what cannot be paid for is not planned by the database first.
 
 
-@pytest.mark.xfail(strict=True, reason="the ledger is asked after the database has planned the question")
 def test_item9_what_cannot_be_paid_for_does_not_reach_the_database(tmp_path, monkeypatch):
     """With 200 columns planning is two thirds of the time of a refusal, which an analyst has for free."""
     clinic = Clinic(tmp_path / "poor", epsilon=1)

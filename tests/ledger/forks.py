@@ -179,6 +179,7 @@ class Countdown:
         psycopg.Connection.connect = classmethod(self.around(psycopg.Connection.connect.__func__))
         psycopg.Cursor.execute = self.before_changes(psycopg.Cursor.execute)
         os.fsync = self.around(os.fsync)
+        os.pwrite = self.around(os.pwrite)
         pathlib.Path.replace = self.around(pathlib.Path.replace)
 
 

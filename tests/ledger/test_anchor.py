@@ -1,11 +1,13 @@
 """What the anchor notices, and what happens between a commit and its anchor."""
 
-import pathlib
+import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from discreet.errors import InvalidInput, LedgerClosed
+from discreet.ledger import anchor as anchors
 from discreet.ledger.anchor import AnchorFile
 from discreet.model.privacy import PureLoss
 
@@ -19,7 +21,7 @@ def test_what_is_committed_but_not_anchored_is_taken_over(place, ledger, anchor,
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(pathlib.Path, "replace", power_cut)
+        patched.setattr(AnchorFile, "publish", power_cut)
         with pytest.raises(KeyboardInterrupt):
             charge(ledger, "k")
     assert anchor.read_bytes() == before
@@ -35,7 +37,7 @@ def test_an_anchor_that_cannot_be_published_is_told_and_the_charge_stays(ledger,
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(pathlib.Path, "replace", full)
+        patched.setattr(AnchorFile, "publish", full)
         with pytest.raises(LedgerClosed, match="cannot be anchored"):
             charge(ledger, "k")
     assert ledger.balance("staff").spent == TENTH
@@ -108,13 +110,41 @@ def test_an_anchor_that_is_not_one_closes_the_ledger(used, anchor, text):
 
 
 def test_an_anchor_that_was_edited_closes_the_ledger(used, anchor):
-    text = anchor.read_text()
-    for edited in (text.replace('"number": 3', '"number": 4'), text.replace('"number": 3', '"number": 2')):
-        assert edited != text
-        anchor.write_text(edited)
+    honest = AnchorFile(anchor).read()
+    for number in (2, 4, 2**70):
+        anchor.write_bytes(b"".join(written(replace(honest, number=number))))
         closed_at_every_call(used, "not the one it was")
-    anchor.write_text(text.replace('"number": 3', f'"number": {2**70}'))
-    closed_at_every_call(used, "not the one it was")
+
+
+def written(found):
+    return anchors._slot(found), anchors._slot(found), anchors._tail(found)
+
+
+def test_an_anchor_of_the_older_kind_is_read_and_renewed(used, anchor):
+    found = AnchorFile(anchor).read()
+    older = {"number": found.number, "digest": found.digest, "datasets": found.datasets}
+    anchor.write_text(json.dumps(older) + "\n")
+    with used.open() as ledger:
+        charge(ledger, "more")
+        ledger.verify()
+    assert AnchorFile(anchor).read().number == found.number + 1
+    assert anchor.read_bytes() != json.dumps(older).encode()
+
+
+@pytest.mark.parametrize("length", [*range(0, 256, 17), 255])
+def test_a_slot_that_was_written_in_part_is_not_read(used, anchor, length):
+    """The other one holds, and no later entry is taken for the last."""
+    before = AnchorFile(anchor).read()
+    with used.open() as ledger:
+        charge(ledger, "more")
+    content, after = anchor.read_bytes(), AnchorFile(anchor).read()
+    place = content.index(anchors._slot(after))
+    torn = content[:place] + content[place : place + length] + b"\0" * (256 - length) + content[place + 256 :]
+    anchor.write_bytes(torn)
+    assert AnchorFile(anchor).read() == before
+    with used.open() as ledger:
+        ledger.verify()
+    assert AnchorFile(anchor).read() == after
 
 
 def test_a_lost_database_is_not_started_anew(used):
@@ -139,12 +169,12 @@ def test_nobody_is_let_in_between_a_commit_and_its_anchor(place, ledger, monkeyp
         other.balance("staff")
         waiting = []
 
-        def publish(self):
+        def publish(self, anchor):
             if not waiting:
                 waiting.append(thread.submit(charge, other, "second"))
                 with pytest.raises(TimeoutError):
                     waiting[0].result(timeout=0.2)
-            honest(self)
+            honest(self, anchor)
 
         honest = AnchorFile.publish
         monkeypatch.setattr(AnchorFile, "publish", publish)

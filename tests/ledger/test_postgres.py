@@ -1,7 +1,6 @@
 """What a turn is in PostgreSQL: its order, its settings, its schema, and several machines."""
 
 import os
-import pathlib
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -39,25 +38,25 @@ def seen_by(place, role):
 # Durability and isolation.
 
 
-def test_the_order_is_prepare_sync_commit_publish_sync(ledger, monkeypatch):
+def test_the_order_is_commit_then_anchor(ledger, monkeypatch):
     done = []
 
     def noted(name, function):
         def wrapper(*args, **kwargs):
             words = str(args[1]) if name == "execute" else name
-            done.extend(word for word in ("BEGIN", "LOCK", "COMMIT", "fsync", "replace") if word in words)
+            done.extend(word for word in ("BEGIN", "LOCK", "COMMIT", "fsync", "pwrite") if word in words)
             return function(*args, **kwargs)
 
         return wrapper
 
     monkeypatch.setattr(psycopg.Cursor, "execute", noted("execute", psycopg.Cursor.execute))
     monkeypatch.setattr(os, "fsync", noted("fsync", os.fsync))
-    monkeypatch.setattr(pathlib.Path, "replace", noted("replace", pathlib.Path.replace))
+    monkeypatch.setattr(os, "pwrite", noted("pwrite", os.pwrite))
     receipt = charge(ledger, "k")
-    assert done == ["BEGIN", "LOCK", "fsync", "COMMIT", "replace", "fsync"]
+    assert done == ["pwrite", "BEGIN", "LOCK", "COMMIT", "pwrite"]
     done.clear()
     ledger.store_answer(receipt, b"42")
-    assert done == ["BEGIN", "LOCK", "fsync", "COMMIT", "replace", "fsync"]
+    assert done == ["pwrite", "BEGIN", "LOCK", "COMMIT", "pwrite"]
     done.clear()
     ledger.balance("staff")
     assert done == ["BEGIN"]

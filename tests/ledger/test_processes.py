@@ -43,7 +43,7 @@ def test_a_process_may_fork_while_its_threads_are_at_work(forks):
 
 @pytest.mark.parametrize("ledger", ["new", "old"])
 def test_killed_at_any_step_nothing_that_was_told_is_lost(forks, kind, ledger):
-    least = {"sqlite": 100, "postgres": 30}[kind]
+    least = {"sqlite": 80, "postgres": 20}[kind]
     assert forks(f"crash_in_{ledger}", least)["killed"] >= least
 
 

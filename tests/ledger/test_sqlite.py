@@ -1,7 +1,6 @@
 """What is written in which order, what the anchor notices, and how handles are kept."""
 
 import os
-import pathlib
 import shutil
 import sqlite3
 from pathlib import Path
@@ -23,7 +22,7 @@ def kind():
 # Durability: what is written, in which order.
 
 
-def test_the_order_is_prepare_sync_commit_publish_sync(ledger, monkeypatch):
+def test_the_order_is_commit_then_anchor(ledger, monkeypatch):
     done = []
 
     def noted(name, function):
@@ -42,12 +41,12 @@ def test_the_order_is_prepare_sync_commit_publish_sync(ledger, monkeypatch):
         ledger._database.disconnect(way)
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **{**k, "factory": Connection}))
     monkeypatch.setattr(os, "fsync", noted("fsync", os.fsync))
-    monkeypatch.setattr(pathlib.Path, "replace", noted("replace", pathlib.Path.replace))
+    monkeypatch.setattr(os, "pwrite", noted("pwrite", os.pwrite))
     receipt = charge(ledger, "k")
-    assert done == ["BEGIN IMMEDIATE", "fsync", "COMMIT", "replace", "fsync"]
+    assert done == ["pwrite", "BEGIN IMMEDIATE", "COMMIT", "pwrite"]
     done.clear()
     ledger.store_answer(receipt, b"42")
-    assert done == ["BEGIN IMMEDIATE", "fsync", "COMMIT", "replace", "fsync"]
+    assert done == ["pwrite", "BEGIN IMMEDIATE", "COMMIT", "pwrite"]
     done.clear()
     ledger.balance("staff")
     assert done == []

@@ -46,7 +46,7 @@ class ChargedData:
         draw: Callable[[Results], bytes],
     ) -> tuple[Receipt, bytes, bool]:
         """What was drawn for the key, and whether before: else it is charged, read, drawn and stored."""
-        stored = self.ledger.stored_answer(self.dataset.name, key)
+        stored = self.ledger.stored_or_payable(self.dataset.name, analyst=self.analyst, key=key, loss=loss)
         if stored is not None:
             return *stored, True
         statements = emitted()

@@ -100,7 +100,7 @@ class AnchorFile:
         except OSError:
             raise self._unreadable() from None
         try:
-            if content[_SLOT - 1 : _SLOT] != b"\n":
+            if b"\n" not in content[:-1]:
                 return _anchor(json.loads(content)), None
             rest = json.loads(content[_SLOT * _SLOTS :])
             slots = [_parsed(content[start : start + _SLOT]) for start in range(0, _SLOT * _SLOTS, _SLOT)]

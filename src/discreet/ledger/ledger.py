@@ -192,6 +192,12 @@ class Ledger(Protocol):
     def stored_answer(self, dataset: str, key: str) -> Answered | None:
         """What was drawn for this question on the present version of the data, if it was asked before."""
 
+    def stored_or_payable(self, dataset: str, *, analyst: str, key: str, loss: Loss) -> Answered | None:
+        """The same; BudgetExceeded if it was not asked before, and a charge would be refused as things stand.
+
+        What cannot be paid for is known before any work is done for it.
+        """
+
     def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:
         """Keep what was drawn for a charge, durably. The first of a key stays: use what is returned."""
 

@@ -128,6 +128,18 @@ class DatabaseLedger:
             last = books.last_of(dataset, books.balance(dataset, analysts=()).version, key)
             return books.answered(last) if last is not None and last.kind is Kind.ANSWERED else None
 
+    def stored_or_payable(self, dataset: str, *, analyst: str, key: str, loss: Loss) -> Answered | None:
+        for value, name in ((analyst, "analyst"), (key, "key")):
+            checked_text(value, name, LONGEST_NAME)
+        with self._look() as books:
+            balance = books.balance(dataset, analysts=[analyst])
+            last = books.last_of(dataset, balance.version, key)
+            if last is not None and last.kind is Kind.ANSWERED:
+                return books.answered(last)
+            if last is None or last.kind is not Kind.UNUSED:
+                _admitted(balance, analyst, charge_units(loss, balance.account.budget_units.currency))
+            return None
+
     def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:
         if not isinstance(answer, bytes) or len(answer) > LARGEST_ANSWER:
             raise InvalidInput(
