@@ -12,7 +12,7 @@ from discreet.engines.spark_session import local_session
 from tests.servers import missing
 from tests.servers.postgres import running_postgres
 
-# Some virtual machines announce matrix units that they do not have: torch would end with an illegal instruction.
+# Some virtual machines announce matrix units that they do not have, and torch would end by using them.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 settings.register_profile("discreet", deadline=None)
