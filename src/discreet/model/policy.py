@@ -148,7 +148,7 @@ class PrivateTable:
     source: str
     person: Person
     unique: bool
-    """Whether the owner vouches that no person has two rows."""
+    """Whether the owner vouches that no person has two rows. Rows without a person are left out then."""
     max_rows: int
     """The rows of one person that count fully in one question."""
     max_groups: int
