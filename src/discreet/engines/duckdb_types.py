@@ -1,7 +1,7 @@
 """Types between DuckDB and discreet: what a column is, how it is read, and how results come back exactly."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -48,6 +48,10 @@ def quoted(name: str) -> str:
 
 def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def list_of(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(literal, texts))}]"
 
 
 def reading(name: str, kind: ValueType, native: str, *, is_person: bool) -> str:
