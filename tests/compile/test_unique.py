@@ -1,4 +1,4 @@
-"""Where the owner vouches for one row a person: rows without an id, of which there may be many, are left out."""
+"""Where the owner vouches for one row a person, rows without an id are left out: there may be many."""
 
 from fractions import Fraction
 from itertools import product

@@ -182,7 +182,11 @@ class DuckDBEngine:
         self._owner_execute(statement, source.location, located.format.value)
         self._empty.add(name, self._describe(self._view(name), source.location, located.format))
         self._schemas[name] = kinds
-        self._unsupported[name] = tuple(column for column in native if column not in kinds)
+        self._unsupported[name] = tuple(
+            f"{column} (milliseconds, see well_formed)" if in_source == parquet.MILLISECONDS else column
+            for column, in_source in native.items()
+            if column not in kinds
+        )
 
     @staticmethod
     def _view(table: str) -> str:

@@ -45,15 +45,16 @@ def sniffed(files: Sequence[File], header: Header) -> str:
 
 
 def _lines(files: Sequence[File]) -> str:
-    """A table of one column. Lines end with a line feed, a carriage return or both.
+    """A table of one column. Lines that are not UTF-8, or longer than 2 MB, are left out.
 
-    Lines that are not UTF-8, or longer than 2 MB, are left out. In its strict mode, DuckDB would fail on a
-    carriage return within a line.
+    A line ends with a line feed or a carriage return. Where both stand, an empty line is between them, which
+    is no row: told that lines end with both, DuckDB loses the line after two returns. In its strict mode it
+    fails on a return within a line.
     """
     return (
         f"read_csv({_names(files)}, columns = {{'line': 'VARCHAR'}}, header = true, auto_detect = false,"
         f" delim = {literal(_NO_DELIMITER)}, quote = '', escape = '', ignore_errors = true,"
-        " strict_mode = false)"
+        " strict_mode = false, new_line = '\\n')"
     )
 
 

@@ -26,7 +26,8 @@ def columns_with_milliseconds(file: File) -> str:
     """A SELECT of the names of columns with moments in milliseconds, from the schema of the file alone."""
     return (
         f"SELECT name FROM parquet_schema({list_of([file.pattern])})"  # noqa: S608
-        " WHERE converted_type::VARCHAR = 'TIMESTAMP_MILLIS' OR logical_type::VARCHAR LIKE '%MILLIS=MilliSeconds%'"
+        " WHERE converted_type::VARCHAR = 'TIMESTAMP_MILLIS'"
+        " OR logical_type::VARCHAR LIKE '%MILLIS=MilliSeconds%'"
     )
 
 
