@@ -19,7 +19,7 @@ from discreet.engines import duckdb_parquet as parquet
 from discreet.engines.duckdb_statement import EmptyTables, result_columns
 from discreet.engines.duckdb_types import joined, list_of, literal, quoted, reading, returning, value_type
 from discreet.engines.engine import Rows
-from discreet.engines.fitting import fits, misfit
+from discreet.engines.fitting import fits, left_out, may_fail, misfit
 from discreet.engines.running import Watch, bind_nothing, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
 from discreet.errors import PolicyError, QueryRefused
@@ -165,7 +165,7 @@ class DuckDBEngine:
         kinds: dict[str, ValueType] = {}
         for column, in_source in native.items():
             if in_source == parquet.MILLISECONDS and column in source.implied_types:
-                raise _may_fail(name, column)
+                raise may_fail(name, column)
             found = value_type(in_source)
             if found is not None:
                 kinds[column] = self._declared(name, column, found, declared, located, public=source.public)
@@ -182,11 +182,8 @@ class DuckDBEngine:
         self._owner_execute(statement, source.location, located.format.value)
         self._empty.add(name, self._describe(self._view(name), source.location, located.format))
         self._schemas[name] = kinds
-        self._unsupported[name] = tuple(
-            f"{column} (milliseconds, see well_formed)" if in_source == parquet.MILLISECONDS else column
-            for column, in_source in native.items()
-            if column not in kinds
-        )
+        unsafe = {column for column, in_source in native.items() if in_source == parquet.MILLISECONDS}
+        self._unsupported[name] = left_out(native, kinds, unsafe)
 
     @staticmethod
     def _view(table: str) -> str:
@@ -300,15 +297,6 @@ def _csv(files: tuple[File, ...], source: Source) -> str:
     if source.public:
         return csv.sniffed(files, header)
     return csv.vouched_for(files, header) if source.well_formed else csv.lines_as_rows(files, header)
-
-
-def _may_fail(table: str, column: str) -> PolicyError:
-    return PolicyError(
-        f"Column “{column}” of table “{table}” has moments in milliseconds: one that is out of range would"
-        " make every question about it fail.",
-        remedy="Write the file with moments in microseconds. If a program wrote it that checks them,"
-        f" declare well_formed = true in [tables.{table}].",
-    )
 
 
 def _differs(file: File, first: File) -> PolicyError:
