@@ -223,7 +223,7 @@ class DuckDBEngine:
                 for file, schema in zip(located.files, schemas, strict=True):
                     if schema != schemas[0]:
                         raise _differs(file, located.files[0])
-                return parquet.hiding_statistics(parquet.as_written(located.files), schemas[0]), schemas[0]
+                return parquet.usable(parquet.as_written(located.files), schemas[0]), schemas[0]
         return relation, self._describe(relation, source.location, located.format)
 
     def _in_parquet(self, file: File, source: Source) -> dict[str, str]:

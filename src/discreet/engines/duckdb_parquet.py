@@ -31,15 +31,17 @@ def columns_with_milliseconds(file: File) -> str:
     )
 
 
-def hiding_statistics(relation: str, native: Mapping[str, str]) -> str:
-    """The relation without the least and greatest texts that the file notes of itself.
+def usable(relation: str, native: Mapping[str, str]) -> str:
+    """The relation without columns that may fail, and without what the file notes of its texts.
 
-    They are those of the bytes as they are written, and would leave out rows whose texts are read otherwise:
-    whether one person's row counts would depend on the rows beside it. A function of the text hides them from
-    DuckDB, and trimming no sign is the cheapest: it is done once for each entry of a dictionary.
+    The least and greatest texts that it notes are those of the bytes as they are written. They would leave
+    out rows whose texts are read otherwise: whether one person's row counts would depend on the rows beside
+    it. A function of the text hides them from DuckDB, and trimming no sign is the cheapest: it is done once
+    for each entry of a dictionary. Notes of a column that may fail are not read if nothing names it.
     """
-    texts = [quoted(name) for name, kind in native.items() if kind == "VARCHAR"]
-    if not texts:
-        return relation
-    hidden = ", ".join(f"ltrim({text}, '') AS {text}" for text in texts)
-    return f"(SELECT * REPLACE ({hidden}) FROM {relation})"  # noqa: S608
+    columns = [_read(quoted(name), kind) for name, kind in native.items() if kind != MILLISECONDS]
+    return f"(SELECT {', '.join(columns)} FROM {relation})" if columns else relation  # noqa: S608
+
+
+def _read(column: str, kind: str) -> str:
+    return f"ltrim({column}, '') AS {column}" if kind == "VARCHAR" else column
