@@ -186,6 +186,13 @@ def test_unicode_names_and_a_byte_order_mark(read):
         ("max_rows = 5", "max_rows = 5.0", "line 9: [tables.visits] max_rows", "whole"),
         ("max_rows = 5", "max_rows = 0", "line 9: [tables.visits] max_rows", "between 1"),
         ("max_rows = 5", "max_rows = 5\nunique = true", "line 9: [tables.visits] max_rows", "Drop"),
+        (
+            "max_rows = 5",
+            "max_rows = 5\nwell_formed = 1",
+            "line 10: [tables.visits] well_formed",
+            "true or false",
+        ),
+        ("public = true", "public = true\nwell_formed = true", "[tables.wards] well_formed", "Drop"),
         ("max_rows = 5", "max_rows = 5\nunique = 1", "line 10: [tables.visits] unique", "true or false"),
         ('"patient_id"', '"row"', "line 9: [tables.visits] max_rows", "Drop"),
         ("public = true", 'public = true\nperson = "x"', "line 21: [tables.wards] person", "no people"),

@@ -201,6 +201,9 @@ def test_warnings():
     assert "δ" not in told()
     edit("max_rows = 1", "unique = true")
     assert "your word" in told()
+    assert "well-formed" not in told()
+    edit("unique = true", "unique = true\nwell_formed = true")
+    assert "well-formed is your word" in told()
     assert "group (private keys)" not in run("check").output
 
 

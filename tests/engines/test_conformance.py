@@ -111,6 +111,16 @@ def test_the_same_integers(name, question, delta, opened):
 
 
 @pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("question", ["rows", "people", "public table", "two tables", "each person"])
+def test_g8_rows_without_an_id_are_left_out_where_one_row_a_person_is_vouched_for(name, question, opened):
+    nobody = "SELECT count(*) FROM visits WHERE patient IS NULL"
+    for sql in (QUESTIONS[question], nobody):
+        plan = planned(sql, clinic(unique=True))
+        assert exact(opened(name, "small"), plan) == exact(opened("duckdb", "small"), plan)
+    assert exact(opened(name, "small"), plan) == [{(): (0,)}]
+
+
+@pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("wide", [False, True])
 def test_the_counts_of_a_synthetic_table_are_the_same(name, wide, opened):
     dataset = clinic(max_rows=4)

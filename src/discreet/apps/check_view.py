@@ -56,6 +56,8 @@ def warnings(dataset: Dataset) -> Iterator[str]:
             yield f"No bounds in “{table.name}”, so SUM and AVG will be refused: {', '.join(missing)}."
         if table.unique:
             yield f"That no person has two rows in “{table.name}” is your word: privacy rests on it."
+        if table.well_formed:
+            yield f"That the file of “{table.name}” is well-formed is your word: privacy rests on it."
     sources = [table.source for table in private]
     for source in sorted({source for source in sources if sources.count(source) > 1}):
         yield f"The source “{source}” is given twice: a person's rows count in both tables."

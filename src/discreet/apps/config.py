@@ -38,6 +38,7 @@ SETTINGS = {
         "unique",
         "max_rows",
         "max_groups",
+        "well_formed",
         "public",
         "answers",
         "cached_columns",
@@ -47,7 +48,7 @@ SETTINGS = {
 }
 """Every setting there is, by kind of section."""
 
-_PRIVATE_ONLY = ("person", "unique", "max_rows", "max_groups", "answers", "cached_columns")
+_PRIVATE_ONLY = ("person", "unique", "max_rows", "max_groups", "answers", "cached_columns", "well_formed")
 _POLICY = Kind(
     name="policy",
     error=PolicyError,
@@ -159,6 +160,7 @@ def _table(name: str, section: Section) -> Table:
         max_groups=max_groups,
         columns={},
         cached=_cached(section),
+        well_formed=section.flag("well_formed"),
     )
 
 

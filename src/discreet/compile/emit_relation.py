@@ -113,7 +113,9 @@ class _Writer:
         else:
             who = self._dialect.row_ids() if self._persons else "NULL"
         columns = self._columns(scan.alias, scan.table.columns, person)
-        return f"SELECT {', '.join([f'{who} AS p', *columns])} FROM {self._tables[scan.table.name]}"
+        rows = f"SELECT {', '.join([f'{who} AS p', *columns])} FROM {self._tables[scan.table.name]}"
+        # A UNIQUE column of SQL may hold any number of NULLs: nobody vouched that those are one row.
+        return f"{rows} WHERE {who} IS NOT NULL" if scan.table.unique and scan.has_ids else rows
 
     def _columns(self, alias: str, columns: Mapping[str, Column], person: Person | None = None) -> list[str]:
         return [

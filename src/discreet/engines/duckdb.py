@@ -10,22 +10,17 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 
-from discreet.engines.duckdb_types import (
-    joined,
-    literal,
-    quoted,
-    reading,
-    returnable,
-    returning,
-    value_type,
-)
+from discreet.engines import duckdb_csv as csv
+from discreet.engines import duckdb_parquet as parquet
+from discreet.engines.duckdb_statement import EmptyTables, result_columns
+from discreet.engines.duckdb_types import joined, list_of, literal, quoted, reading, returning, value_type
 from discreet.engines.engine import Rows
-from discreet.engines.fitting import fits, misfit
+from discreet.engines.fitting import fits, left_out, may_fail, misfit
 from discreet.engines.identity import names_of_files
 from discreet.engines.running import Watch, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
@@ -72,6 +67,7 @@ class DuckDBEngine:
         self._process = os.getpid()
         self._remove_spill = weakref.finalize(self, _remove, spill, self._process)
         self._connection = _connect(spill, memory_limit=memory_limit, threads=threads)
+        self._empty = EmptyTables(_connect(spill, memory_limit=memory_limit, threads=1), _SCHEMA)
         databases = self._attach()
         self._allow_only_sources()
         for name, source in sources.items():
@@ -79,10 +75,11 @@ class DuckDBEngine:
             self._names[name] = self._names_of(self._located[name], source, databases, base_dir)
         self._watched, self._watching = _watched(self._connection.cursor()), threading.Lock()
         self._connection.execute("SET lock_configuration = true")
+        self._empty.lock()
 
     @property
     def relations(self) -> Mapping[str, str]:
-        return {name: f"{_SCHEMA}.{quoted(name)}" for name in self._schemas}
+        return {name: self._view(name) for name in self._schemas}
 
     def schema(self, table: str) -> dict[str, ValueType]:
         return dict(self._schemas[table])
@@ -99,7 +96,7 @@ class DuckDBEngine:
         bind_nothing(parameters)
         check_process(self._process)
         self._check_unchanged()
-        accepted = silently(lambda: self._accepts(sql))
+        accepted = silently(lambda: self._empty.accepts(sql))
         if not accepted:
             raise QueryRefused(
                 "The database does not accept this question. No data was read and nothing was spent.",
@@ -134,17 +131,12 @@ class DuckDBEngine:
         if os.getpid() != self._process:
             return
         self._connection.close()
+        self._empty.close()
         self._remove_spill()
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._cursors:
             return self._connection.cursor()
-
-    def _accepts(self, sql: str) -> bool:
-        cursor = self._cursor()
-        columns = _result_columns(cursor, sql)
-        cursor.execute(f"EXPLAIN (FORMAT yaml) {returning(sql, columns)}")  # drawn as a tree it takes longer
-        return True
 
     def _check_unchanged(self) -> None:
         for located in self._located.values():
@@ -176,7 +168,7 @@ class DuckDBEngine:
             if located.format is not Format.DUCKDB
         ]
         allowed = sorted({name for file in files for name in (str(file.path), file.pattern)})
-        self._connection.execute(f"SET allowed_paths = {_list(allowed)}")
+        self._connection.execute(f"SET allowed_paths = {list_of(allowed)}")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute(f"CREATE SCHEMA {_SCHEMA}")
 
@@ -201,11 +193,12 @@ class DuckDBEngine:
 
     def _create_view(self, name: str, source: Source, databases: Mapping[Path, str]) -> None:
         located = self._located[name]
-        relation = self._relation(located, source, databases)
-        native = self._describe(relation, source.location, located.format)
+        relation, native = self._relation(located, source, databases)
         declared = source.implied_types if located.format is Format.CSV else source.types
         kinds: dict[str, ValueType] = {}
         for column, in_source in native.items():
+            if in_source == parquet.MILLISECONDS and column in source.implied_types:
+                raise may_fail(name, column)
             found = value_type(in_source)
             if found is not None:
                 kinds[column] = self._declared(name, column, found, declared, located, public=source.public)
@@ -218,10 +211,16 @@ class DuckDBEngine:
                 f"The source “{source.location}” has no column that can be used.",
                 remedy="Give a table with columns of numbers, text, truth values or dates.",
             )
-        statement = f"CREATE VIEW {_SCHEMA}.{quoted(name)} AS SELECT {', '.join(reads)} FROM {relation}"  # noqa: S608
+        statement = f"CREATE VIEW {self._view(name)} AS SELECT {', '.join(reads)} FROM {relation}"  # noqa: S608
         self._owner_execute(statement, source.location, located.format.value)
+        self._empty.add(name, self._describe(self._view(name), source.location, located.format))
         self._schemas[name] = kinds
-        self._unsupported[name] = tuple(column for column in native if column not in kinds)
+        unsafe = {column for column, in_source in native.items() if in_source == parquet.MILLISECONDS}
+        self._unsupported[name] = left_out(native, kinds, unsafe)
+
+    @staticmethod
+    def _view(table: str) -> str:
+        return f"{_SCHEMA}.{quoted(table)}"
 
     @staticmethod
     def _declared(
@@ -239,24 +238,38 @@ class DuckDBEngine:
             raise misfit(table, column, found, kind)
         return kind
 
-    def _relation(self, located: Located, source: Source, databases: Mapping[Path, str]) -> str:
+    def _relation(
+        self, located: Located, source: Source, databases: Mapping[Path, str]
+    ) -> tuple[str, dict[str, str]]:
+        """What stands after FROM, and the types of its columns."""
         match located.format:
             case Format.DUCKDB:
                 if len(located.files) > 1:
                     raise PolicyError(
                         f"The source “{source.location}” is several DuckDB files.", remedy="Name one of them."
                     )
-                return ".".join([databases[located.files[0].path], *map(quoted, located.table)])
+                relation = ".".join([databases[located.files[0].path], *map(quoted, located.table)])
             case Format.CSV:
-                return _csv(located.files, sniff=source.public)
+                relation = _csv(located.files, source)
             case Format.PARQUET:
-                schemas = [
-                    self._describe(_parquet([file]), file.path.name, located.format) for file in located.files
-                ]
+                schemas = [self._in_parquet(file, source) for file in located.files]
                 for file, schema in zip(located.files, schemas, strict=True):
                     if schema != schemas[0]:
                         raise _differs(file, located.files[0])
-                return _parquet(located.files)
+                return parquet.usable(parquet.as_written(located.files), schemas[0]), schemas[0]
+        return relation, self._describe(relation, source.location, located.format)
+
+    def _in_parquet(self, file: File, source: Source) -> dict[str, str]:
+        """The columns of a file, from its schema. Those that its reader may fail on have a type of no use."""
+        columns = self._describe(parquet.as_written([file]), file.path.name, Format.PARQUET)
+        if source.public or source.well_formed:
+            return columns
+        found = self._owner_execute(parquet.columns_with_milliseconds(file), file.path.name, "Parquet")
+        return columns | {
+            str(name): parquet.MILLISECONDS
+            for (name,) in found
+            if columns.get(str(name), "").startswith("TIMESTAMP")
+        }
 
     def _describe(self, relation: str, name: str, kind: Format) -> dict[str, str]:
         rows = self._owner_execute(f"DESCRIBE FROM {relation}", name, kind.value)
@@ -315,32 +328,14 @@ def _connect(spill: str, *, memory_limit: str | None, threads: int | None) -> du
     return connection
 
 
-def _csv(files: tuple[File, ...], *, sniff: bool) -> str:
-    """All columns as text, whatever the rows hold: types that follow the rows would tell about them.
-
-    Only in tables that anybody may see, DuckDB looks at them. A torn row is left out, not an error.
-    """
+def _csv(files: tuple[File, ...], source: Source) -> str:
     header = read_header(files[0])
     for file in files[1:]:
         if read_header(file) != header:
             raise _differs(file, files[0])
-    names = _list(file.pattern for file in files)
-    if sniff:
-        return f"read_csv({names}, header = true, delim = {literal(header.delimiter)}, ignore_errors = true)"
-    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in header.names)
-    return (
-        f"read_csv({names}, columns = {{{columns}}}, header = true, auto_detect = false,"
-        f" delim = {literal(header.delimiter)}, quote = '\"', escape = '\"',"
-        " ignore_errors = true, strict_mode = false)"
-    )
-
-
-def _parquet(files: tuple[File, ...] | list[File]) -> str:
-    return f"read_parquet({_list(file.pattern for file in files)}, hive_partitioning = false)"
-
-
-def _list(names: Iterable[str]) -> str:
-    return f"[{', '.join(map(literal, names))}]"
+    if source.public:
+        return csv.sniffed(files, header)
+    return csv.vouched_for(files, header) if source.well_formed else csv.lines_as_rows(files, header)
 
 
 def _differs(file: File, first: File) -> PolicyError:
@@ -350,20 +345,8 @@ def _differs(file: File, first: File) -> PolicyError:
     )
 
 
-def _result_columns(cursor: duckdb.DuckDBPyConnection, sql: str) -> dict[str, str]:
-    """Names and types of what one SELECT returns; anything else than one SELECT is refused."""
-    statements = cursor.extract_statements(sql)
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise ValueError("not one SELECT")
-    described = cursor.execute(f"DESCRIBE {sql}").fetchall()
-    columns = {str(row[0]): str(row[1]) for row in described}
-    if len(columns) != len(described) or not all(map(returnable, columns.values())):
-        raise ValueError("columns that cannot be returned")
-    return columns
-
-
 def _fetch(cursor: duckdb.DuckDBPyConnection, sql: str) -> Secret[Rows]:
-    columns = _result_columns(cursor, sql)
+    columns = result_columns(cursor, sql)
     return Secret(joined(cursor.execute(returning(sql, columns)).fetchnumpy(), columns))
 
 

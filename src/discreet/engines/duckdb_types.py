@@ -1,7 +1,7 @@
 """Types between DuckDB and discreet: what a column is, how it is read, and how results come back exactly."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -50,6 +50,10 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def list_of(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(literal, texts))}]"
+
+
 def reading(name: str, kind: ValueType, native: str, *, is_person: bool) -> str:
     """SQL that reads a column as one canonical type, and cannot fail on any cell.
 
@@ -59,13 +63,23 @@ def reading(name: str, kind: ValueType, native: str, *, is_person: bool) -> str:
     column = quoted(name)
     wide = native in _WIDE or native.startswith("DECIMAL")
     target = "HUGEINT" if is_person and wide and kind is ValueType.INTEGER else _CANONICAL[kind]
-    value = column if native == target else f"TRY_CAST({column} AS {target})"
+    value = column if native == target else f"TRY_CAST({_inside(column, native)} AS {target})"
     match kind:
         case ValueType.NUMBER:
             value = f"CASE WHEN isfinite({value}) THEN {value} END"
         case ValueType.DATE | ValueType.TIMESTAMP:
             value = f"CASE WHEN {value} >= '0001-01-01' AND {value} < '10000-01-01' THEN {value} END"
     return f"{value} AS {column}"
+
+
+def _inside(column: str, native: str) -> str:
+    """A column; NULL where a decimal has more digits than its type, as even TRY_CAST fails on some."""
+    decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", native)
+    if decimal is None:
+        return column
+    digits, scale = int(decimal[1]), int(decimal[2])
+    most = f"'{'9' * (digits - scale)}.{'9' * scale}'::{native}"
+    return f"CASE WHEN {column} BETWEEN -{most} AND {most} THEN {column} END"
 
 
 def returning(sql: str, columns: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
 """Which declared types a column of a source can be read as, the same on every engine."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from discreet.errors import PolicyError
 from discreet.model.policy import ValueType
@@ -31,4 +31,23 @@ def misfit(table: str, column: str, found: ValueType, declared: ValueType) -> Po
     return PolicyError(
         f"Column “{column}” of table “{table}” is {found.value} in its source, not {declared.value}.",
         remedy=f"Declare [tables.{table}.columns.{column}] as the source has it.",
+    )
+
+
+def may_fail(table: str, column: str) -> PolicyError:
+    """For a column that is declared, and that a reader of Parquet may fail on."""
+    return PolicyError(
+        f"Column “{column}” of table “{table}” has moments in milliseconds: one that is out of range would"
+        " make every question about it fail.",
+        remedy="Write the file with moments in microseconds. If a program wrote it that checks them,"
+        f" declare well_formed = true in [tables.{table}].",
+    )
+
+
+def left_out(columns: Iterable[str], used: Collection[str], unsafe: Collection[str]) -> tuple[str, ...]:
+    """The columns of a source that cannot be used, for the owner: `unsafe` ones with the reason."""
+    return tuple(
+        f"{column} (milliseconds, see well_formed)" if column in unsafe else column
+        for column in columns
+        if column not in used
     )

@@ -78,6 +78,19 @@ def reading(name: str, kind: ValueType, native: NativeType, *, is_person: bool) 
     return f"{value} AS {column}"
 
 
+def delivered_type(kind: ValueType, native: NativeType, *, is_person: bool) -> str:
+    """The type of what `reading` delivers."""
+    match kind:
+        case ValueType.INTEGER:
+            return "numeric" if is_person and native.name == "numeric" else "bigint"
+        case ValueType.NUMBER:
+            return "double precision"
+        case ValueType.TEXT:
+            return 'text COLLATE "C"'
+        case ValueType.BOOLEAN | ValueType.DATE | ValueType.TIMESTAMP:
+            return str(kind.value)
+
+
 def _integer(column: str, native: NativeType, *, is_person: bool) -> str:
     if native.name in _INTEGERS:
         return f"{column}::bigint"

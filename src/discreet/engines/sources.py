@@ -90,14 +90,27 @@ def read_header(file: File) -> Header:
             line = stream.readline(_LONGEST_HEADER).decode("utf-8-sig")
     except (OSError, UnicodeError):
         raise PolicyError(f"The first line of “{name}” is not text.", remedy="Save it as UTF-8.") from None
+    line = line.rstrip("\r\n")
+    if "\r" in line:
+        raise PolicyError(
+            f"The first line of “{name}” ends with a carriage return alone, as lines did long ago.",
+            remedy="Save the file with line ends of today: a line feed, with or without a carriage return.",
+        )
     delimiter = max(_DELIMITERS, key=line.count)
-    names = next(csv.reader([line.rstrip("\r\n")], delimiter=delimiter), [])
+    names = _first_row(line, delimiter)
     if not names or not all(names) or len({column.casefold() for column in names}) < len(names):
         raise PolicyError(
             f"The first line of “{name}” must name every column, and each once.",
             remedy="Write the names of the columns into the first line, upper and lower case being the same.",
         )
     return Header(names=tuple(names), delimiter=delimiter)
+
+
+def _first_row(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:  # a cell beyond the reader's limit
+        return []
 
 
 def _format(location: str) -> tuple[Format, str, tuple[str, ...]]:

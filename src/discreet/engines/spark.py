@@ -15,12 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from discreet.engines.engine import Rows
-from discreet.engines.fitting import fitting_type
+from discreet.engines.fitting import fitting_type, left_out, may_fail
 from discreet.engines.running import Watch, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.spark_names import names_of
 from discreet.engines.spark_quiet import Trouble, attempt, load_pyspark, quiet
 from discreet.engines.spark_session import Session, child_of, local_session, server_session
-from discreet.engines.spark_sources import Home, SparkSource, check_same_columns, find, quoted
+from discreet.engines.spark_sources import (
+    Home,
+    SparkSource,
+    check_same_columns,
+    columns_with_milliseconds,
+    find,
+    quoted,
+)
 from discreet.engines.spark_statement import as_query
 from discreet.engines.spark_types import reading, returnable, returning, rows_of, value_type
 from discreet.errors import PolicyError, QueryRefused
@@ -38,8 +45,12 @@ class _Opened:
 
     source: SparkSource
     view: str
+    empty: str
+    """A view with the same columns, and with nothing behind it."""
     columns: Mapping[str, str]
     kinds: Mapping[str, ValueType]
+    unsafe: frozenset[str]
+    """Columns that a reader may fail on, and that are not used."""
     relation: str
     names: frozenset[str]
 
@@ -80,7 +91,7 @@ class SparkEngine:
     def unsupported(self, table: str) -> tuple[str, ...]:
         """Columns of the source that are left out, as their type is of no use here: arrays, binaries."""
         opened = self._tables[table]
-        return tuple(column for column in opened.columns if column not in opened.kinds)
+        return left_out(opened.columns, opened.kinds, opened.unsafe)
 
     def names(self, table: str) -> frozenset[str]:
         """Those of its files, where Spark says which they are, and its name in the catalogue."""
@@ -103,11 +114,12 @@ class SparkEngine:
         check_process(self._process)
         tag = f"discreet-{uuid.uuid4()}"
         ended = threading.Event()
+        views = [table.view for table in self._tables.values()]
 
         def fetch() -> Secret[Rows]:
             try:
                 with quiet(), self._session.tagged(tag):
-                    return Secret(rows_of(self._frame(sql).toArrow()))
+                    return Secret(rows_of(self._frame(sql, views).toArrow()))
             finally:
                 ended.set()
 
@@ -133,13 +145,16 @@ class SparkEngine:
         self._close()
 
     def _plan(self, sql: str) -> bool:
-        self._session.plan(self._frame(sql))
+        """Over nothing: planning looks at the sizes of files, and at rows that are in memory."""
+        for table in self._tables.values():
+            sql = sql.replace(quoted(table.view), quoted(table.empty))
+        self._session.plan(self._frame(sql, [table.empty for table in self._tables.values()]))
         return True
 
-    def _frame(self, sql: str) -> Any:
+    def _frame(self, sql: str, views: Sequence[str]) -> Any:
         """The result of one SELECT, not yet computed; anything else than one SELECT is refused."""
         query = as_query(sql)
-        self._session.check(query, [table.view for table in self._tables.values()])
+        self._session.check(query, views)
         frame = self._session.frames.sql(query)
         columns = _columns(frame)
         if len(columns) != len(frame.columns) or not all(map(returnable, columns.values())):
@@ -148,10 +163,13 @@ class SparkEngine:
 
     def _opened(self, name: str, declared: Source, source: SparkSource, *, view: str) -> _Opened:
         source, columns = self._look_up(source, view, declared.location)
+        unsafe = _unsafe(declared, source)
+        for column in sorted(unsafe & declared.implied_types.keys()):
+            raise may_fail(name, column)
         kinds = {
             column: fitting_type(name, column, kind, declared.types)
             for column, native in columns.items()
-            if (kind := value_type(native)) is not None
+            if column not in unsafe and (kind := value_type(native)) is not None
         }
         if not kinds:
             raise PolicyError(
@@ -165,7 +183,19 @@ class SparkEngine:
         relation = f"(SELECT {', '.join(reads)} FROM {quoted(view)}) AS {quoted(name)}"  # noqa: S608
         with quiet():
             names = names_of(self._session, relation, source, declared.location, self._base_dir)
-        return _Opened(source=source, view=view, columns=columns, kinds=kinds, relation=relation, names=names)
+        empty = f"{view}_empty"
+        if isinstance(attempt(partial(_make_empty, self._session, empty, columns, kinds)), Trouble):
+            raise _cannot_be_read(declared.location, Trouble.OTHER)
+        return _Opened(
+            source=source,
+            view=view,
+            empty=empty,
+            columns=columns,
+            kinds=kinds,
+            unsafe=unsafe,
+            relation=relation,
+            names=names,
+        )
 
     def _look_up(self, source: SparkSource, view: str, location: str) -> tuple[SparkSource, dict[str, str]]:
         """Also by its name in small letters: Spark keeps it so where upper and lower case are the same."""
@@ -260,6 +290,20 @@ def _make_view(session: Session, source: SparkSource, view: str) -> dict[str, st
     columns = _columns(frame)
     session.frames.sql(f"CREATE OR REPLACE TEMPORARY VIEW {quoted(view)} AS SELECT * FROM {name}")  # noqa: S608
     return columns
+
+
+def _unsafe(declared: Source, source: SparkSource) -> frozenset[str]:
+    """Only of files on this machine: what a table is made of elsewhere, Spark does not tell."""
+    if declared.public or declared.well_formed or source.local is None:
+        return frozenset()
+    return columns_with_milliseconds(source.local)
+
+
+def _make_empty(
+    session: Session, view: str, columns: Mapping[str, str], kinds: Mapping[str, ValueType]
+) -> None:
+    cells = ", ".join(f"CAST(NULL AS {columns[name]}) AS {quoted(name)}" for name in kinds)
+    session.frames.sql(f"CREATE TEMPORARY VIEW {quoted(view)} AS SELECT {cells} WHERE false")
 
 
 def _name(table: tuple[str, ...]) -> str:

@@ -107,6 +107,22 @@ def check_same_columns(local: LocalFiles) -> None:
             )
 
 
+def columns_with_milliseconds(local: LocalFiles) -> frozenset[str]:
+    """Columns of moments that Spark's reader fails on if one is out of range, from the schemas of the files.
+
+    As they are written: the schema that Arrow makes of them may have other units.
+    """
+    import pyarrow.parquet
+
+    found: set[str] = set()
+    for file in local.files:
+        with pyarrow.parquet.ParquetFile(file.path) as opened:
+            columns = [opened.schema.column(i) for i in range(len(opened.schema))]
+        kinds = {column.path: f"{column.converted_type} {column.logical_type}" for column in columns}
+        found |= {path for path, kind in kinds.items() if "MILLIS" in kind or "timeUnit=milliseconds" in kind}
+    return frozenset(found)
+
+
 def _local(location: str, fragment: str, base_dir: Path) -> SparkSource:
     if not _is_path(fragment):
         return SparkSource(home=Home.LOCAL, table=_table(location, fragment))

@@ -70,6 +70,8 @@ class Source:
     """Declared types; other columns keep the type that the source has."""
     implied_types: Schema
     """The same for files of text, which have no types: with those that bounds and keys imply."""
+    well_formed: bool = False
+    """Whether the owner vouches for every cell of the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,7 @@ class Policy:
             person=_person_column(table),
             types={column.name: column.type for column in declared if column.type},
             implied_types={column.name: column.implied_type for column in declared if column.implied_type},
+            well_formed=isinstance(table, PrivateTable) and table.well_formed,
         )
 
 

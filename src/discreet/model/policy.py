@@ -148,7 +148,7 @@ class PrivateTable:
     source: str
     person: Person
     unique: bool
-    """Whether the owner vouches that no person has two rows."""
+    """Whether the owner vouches that no person has two rows. Rows without a person are left out then."""
     max_rows: int
     """The rows of one person that count fully in one question."""
     max_groups: int
@@ -156,6 +156,8 @@ class PrivateTable:
     columns: Mapping[str, Column]
     cached: tuple[str, ...] = ()
     """Columns that counting questions are about; answers to some then serve for others."""
+    well_formed: bool = False
+    """Whether the owner vouches that a program wrote the file which escapes and checks every cell."""
 
     def __post_init__(self) -> None:
         positive_count(self.max_rows, f"max_rows of table “{self.name}”")
