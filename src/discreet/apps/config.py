@@ -12,6 +12,8 @@ from discreet.model.declaration import ColumnDeclaration, Policy, nearest
 from discreet.model.exact import exact_fraction
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import (
+    MOST_MATCHES,
+    USUAL_MATCHES,
     Bounds,
     Dataset,
     EachRow,
@@ -38,6 +40,7 @@ SETTINGS = {
         "unique",
         "max_rows",
         "max_groups",
+        "max_matches",
         "public",
         "answers",
         "cached_columns",
@@ -139,7 +142,9 @@ def _table(name: str, section: Section) -> Table:
                 section.refuse(
                     setting, "a public table has no people in it.", f"Drop {setting}, or drop public = true."
                 )
-        return PublicTable(name=name, source=source, columns={})
+        return _public_table(name, source, section)
+    if "max_matches" in section.values:
+        section.refuse("max_matches", "this is for public tables.", "Drop it, or write public = true.")
     person = _person(section)
     unique = section.flag("unique")
     if unique or isinstance(person, EachRow):
@@ -160,6 +165,13 @@ def _table(name: str, section: Section) -> Table:
         columns={},
         cached=_cached(section),
     )
+
+
+def _public_table(name: str, source: str, section: Section) -> PublicTable:
+    matches = section.count("max_matches") if "max_matches" in section.values else USUAL_MATCHES
+    if matches > MOST_MATCHES:
+        section.refuse("max_matches", f"this is more than {MOST_MATCHES}.", f"Write {MOST_MATCHES} or less.")
+    return PublicTable(name=name, source=source, columns={}, max_matches=matches)
 
 
 def _cached(section: Section) -> tuple[str, ...]:

@@ -21,6 +21,10 @@ _LARGEST_DELTA = Fraction(1, 100)
 _LARGEST_BOUND = Fraction(2**60)
 _INTEGERS = range(-(2**63), 2**63)
 
+USUAL_MATCHES = 10
+MOST_MATCHES = 100
+"""The rows of public tables that one row can meet through all joins of a question."""
+
 
 class ValueType(Enum):
     """What a column holds, the same on every engine."""
@@ -173,6 +177,11 @@ class PublicTable:
     name: str
     source: str
     columns: Mapping[str, Column]
+    max_matches: int = USUAL_MATCHES
+    """The rows of it that may share what it is joined on; what more share matches nothing."""
+
+    def __post_init__(self) -> None:
+        positive_count(self.max_matches, f"max_matches of table “{self.name}”")
 
 
 Table: TypeAlias = PrivateTable | PublicTable

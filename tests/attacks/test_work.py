@@ -1,0 +1,133 @@
+"""Attacks G3 and G4: on how much work a question makes, which shows as time, as memory, or as a failure."""
+
+import re
+
+import duckdb
+import pytest
+
+from discreet import QueryRefused
+from discreet.compile.dialects.duckdb import DUCKDB
+from discreet.compile.emit_relation import relation_sql
+from discreet.compile.parse_sql import parse_sql
+from discreet.compile.resolve import resolve
+from discreet.compile.work import MOST_ROWS_OF_A_PERSON
+from discreet.model.privacy import PureLoss
+
+from .ask import Clinic, cell, keys
+
+NOTHING = PureLoss(epsilon=0)
+PROPERTY = "patient = 17 AND diagnosis = 'hiv'"
+
+
+def self_joins(joins):
+    """Rows of the one person who matters, multiplied with themselves again and again."""
+    side = f"(SELECT patient FROM visits WHERE {PROPERTY})"
+    others = "".join(f" JOIN {side} AS t{i} ON t0.patient = t{i}.patient" for i in range(1, joins + 1))
+    return f"SELECT count(*) AS n FROM {side} AS t0{others}"
+
+
+# G3: a join that explodes only if one person has a property.
+
+
+@pytest.mark.parametrize("joins", [4, 16, 31])
+def test_g3_what_would_multiply_a_person_without_end_is_refused(clinic, joins):
+    with pytest.raises(QueryRefused) as refusal:
+        clinic.ask(self_joins(joins), epsilon=1)
+    assert "GROUP BY" in refusal.value.remedy
+    assert clinic.spent() == NOTHING
+
+
+HEAVY = (
+    "SELECT 17 AS patient, 'north' AS ward, 1.0::DOUBLE AS cost, 1 AS age, 'hiv' AS diagnosis FROM range({})"
+)
+BOTH = "(SELECT patient FROM visits UNION ALL SELECT patient FROM visits)"
+EACH = "(SELECT patient, count(*) AS n FROM visits GROUP BY patient)"
+JOINS = {
+    self_joins(1): (32, lambda n: n**2),
+    self_joins(2): (32, lambda n: n**3),
+    "SELECT count(*) FROM visits a JOIN visits b ON a.patient = b.patient AND a.age = b.age": (
+        32,
+        lambda n: n**2,
+    ),
+    "SELECT count(*) FROM visits a LEFT JOIN visits b USING (patient) WHERE a.cost < 2": (32, lambda n: n**2),
+    f"SELECT count(*) FROM {BOTH} AS a JOIN {EACH} AS b USING (patient)": (16, lambda n: 2 * n),
+    "SELECT count(*) FROM (SELECT a.patient AS who FROM visits AS a JOIN visits AS b USING (patient)) AS c"
+    " JOIN visits AS d ON c.who = d.patient": (32, lambda n: n**3),
+}
+"""Questions, the rows of one person that are joined at most, and how many rows come of them."""
+
+
+def rows_of_person(clinic, sql, n):
+    """How many rows a person with n rows has where people are weighed."""
+    dataset = clinic.open().dataset
+    source = resolve(parse_sql(sql), dataset, lambda *_: None).source
+    relation = relation_sql(source, {"visits": f"({HEAVY.format(n)}) AS v"}, [], DUCKDB, persons=True)
+    return duckdb.sql(f"SELECT count(*) FROM ({relation})").fetchall()[0][0]
+
+
+@pytest.mark.parametrize("sql", JOINS)
+def test_g3_the_rows_of_one_person_are_cut_before_they_are_multiplied(clinic, sql):
+    """Within the limit everything is joined; beyond it, nothing of that person is."""
+    limit, joined = JOINS[sql]
+    for n in (1, limit, limit + 1, 1000):
+        assert rows_of_person(clinic, sql, n) == (joined(n) if n <= limit else 0)
+        assert rows_of_person(clinic, sql, n) <= MOST_ROWS_OF_A_PERSON
+
+
+def test_g3_a_row_stays_where_what_it_is_joined_with_is_cut(clinic):
+    sql = f"SELECT count(*) FROM {EACH} AS a LEFT JOIN visits AS b USING (patient)"
+    assert [rows_of_person(clinic, sql, n) for n in (2, 32, 33, 1000)] == [2, 32, 1, 1]
+
+
+def largest_intermediate(connection, sql):
+    """The most rows that any step of the plan put out, as DuckDB counted them while it ran."""
+    plan = connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {sql}").fetchall()[0][1]
+    return max(int(rows) for rows in re.findall(r'"(?:intermediate_rows|operator_cardinality)": (\d+)', plan))
+
+
+def test_g3_no_optimiser_joins_before_it_cuts(clinic):
+    """It would, if it could: where all rows are one person's, it takes the join for a product of all rows."""
+    heavy, rows = 1000, 20_000
+    sql = "SELECT count(*) FROM visits a JOIN visits b USING (patient) JOIN visits c USING (patient)"
+    source = resolve(parse_sql(sql), clinic.open().dataset, lambda *_: None).source
+    relation = relation_sql(source, {"visits": "visits"}, [], DUCKDB, persons=True)
+    with duckdb.connect(config={"memory_limit": "1GB"}) as connection:
+        others = f"SELECT range % {rows // 2}, 'north', 1.0, 1, 'flu' FROM range({rows})"
+        connection.execute(f"CREATE TABLE visits AS {HEAVY.format(heavy)} UNION ALL {others}")
+        counted = f"SELECT count(*) FROM ({relation}) WHERE p = 17"
+        assert largest_intermediate(connection, counted) <= heavy + rows
+
+
+# G3: public tables that match everything.
+
+
+def test_g3_a_public_row_meets_no_more_than_declared(tmp_path):
+    """What more rows of a public table than max_matches share matches nothing, whatever it is joined on."""
+    rows = (
+        "SELECT 'north' AS ward, range AS beds FROM range(10) UNION ALL SELECT 'south', range FROM range(11)"
+    )
+    clinic = with_wards(Clinic(tmp_path / "clinic"), rows)
+    answer = clinic.ask(
+        "SELECT ward, count(beds) AS n FROM visits JOIN wards USING (ward) GROUP BY ward", epsilon=400
+    )
+    assert keys(answer, "ward")[:2] == ["north", "south"]
+    assert cell(answer, "n", 0) > 500
+    assert cell(answer, "n", 1) < 100
+    everything = "SELECT count(*) AS n FROM visits v JOIN wards w ON v.age * 0 = w.beds * 0"
+    assert cell(clinic.ask(everything, epsilon=400), "n") < 100
+
+
+def test_g3_public_tables_multiply_a_row_only_so_often(tmp_path):
+    clinic = with_wards(Clinic(tmp_path / "clinic"), "SELECT 'north' AS ward, 1 AS beds")
+    joins = [f" JOIN wards AS w{i} ON v.ward = w{i}.ward" for i in range(3)]
+    clinic.ask(f"SELECT count(*) AS n FROM visits AS v{''.join(joins[:2])}")
+    with pytest.raises(QueryRefused, match="max_matches"):
+        clinic.ask(f"SELECT count(*) AS n FROM visits AS v{''.join(joins)}")
+
+
+def with_wards(clinic, rows):
+    """A clinic with a public table of wards."""
+    duckdb.sql(f"COPY ({rows}) TO '{clinic.folder / 'wards.parquet'}'")
+    with clinic.policy.open("a") as policy:
+        policy.write('\n[tables.wards]\nsource = "wards.parquet"\npublic = true\n')
+    return clinic
