@@ -8,11 +8,12 @@ from pathlib import Path
 from discreet.apps.toml_file import LONGEST_NAME, Kind, Section, read_toml
 from discreet.errors import PolicyError
 from discreet.ledger.postgres_address import is_postgres, read_address
-from discreet.model.declaration import ColumnDeclaration, Policy, nearest
+from discreet.model.declaration import USUAL_TIME_LIMIT, ColumnDeclaration, Policy, nearest
 from discreet.model.exact import exact_fraction
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import (
     MOST_MATCHES,
+    USUAL_LEAST_PRICE,
     USUAL_MATCHES,
     Bounds,
     Dataset,
@@ -25,12 +26,22 @@ from discreet.model.policy import (
     Table,
     ValueType,
     budget_delta,
+    least_price,
     type_of_key,
 )
 
 SETTINGS = {
     "": ("dataset", "tables"),
-    "dataset": ("name", "neighbours", "budget", "per_analyst", "per_question", "ledger"),
+    "dataset": (
+        "name",
+        "neighbours",
+        "budget",
+        "per_analyst",
+        "per_question",
+        "least_price",
+        "time_limit",
+        "ledger",
+    ),
     "budget": ("epsilon", "delta"),
     "per_analyst": ("epsilon",),
     "per_question": ("epsilon",),
@@ -50,6 +61,7 @@ SETTINGS = {
 }
 """Every setting there is, by kind of section."""
 
+_LONGEST_TIME_LIMIT = 24 * 3600
 _PRIVATE_ONLY = ("person", "unique", "max_rows", "max_groups", "answers", "cached_columns")
 _POLICY = Kind(
     name="policy",
@@ -71,6 +83,7 @@ def read_policy(path: str | Path) -> Policy:
         columns={name: _columns(section) for name, section in sections.items()},
         places={name: section.place() for name, section in sections.items()},
         ledger=_ledger(root.section("dataset")),
+        time_limit=_time_limit(root.section("dataset")),
     )
 
 
@@ -90,6 +103,7 @@ def _dataset(section: Section, tables: Mapping[str, Table]) -> Dataset:
             delta=exact_delta,
             analyst_epsilon=_cap(section, "per_analyst", epsilon),
             question_epsilon=_cap(section, "per_question", epsilon),
+            least_price=_least_price(section),
             tables=tables,
         ),
     )
@@ -120,6 +134,23 @@ def _ledger(section: Section) -> str | None:
             "Keep it in the file that PGPASSFILE names, in the one of PGSERVICEFILE, or as PGPASSWORD.",
         )
     return location
+
+
+def _time_limit(section: Section) -> int:
+    if "time_limit" not in section.values:
+        return USUAL_TIME_LIMIT
+    seconds = section.count("time_limit")
+    if seconds > _LONGEST_TIME_LIMIT:
+        section.refuse("time_limit", "this is more than a day.", f"Write {_LONGEST_TIME_LIMIT} or less.")
+    return seconds
+
+
+def _least_price(section: Section) -> Fraction:
+    """As a share of the budget."""
+    if "least_price" not in section.values:
+        return USUAL_LEAST_PRICE
+    value = section.values["least_price"]
+    return section.checked("least_price", lambda: least_price(value))
 
 
 def _cap(section: Section, name: str, budget: Fraction) -> Fraction:
