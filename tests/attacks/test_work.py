@@ -131,3 +131,49 @@ def with_wards(clinic, rows):
     with clinic.policy.open("a") as policy:
         policy.write('\n[tables.wards]\nsource = "wards.parquet"\npublic = true\n')
     return clinic
+
+
+# G4: names that stand for others, which stand for others.
+
+
+def through_with(times, expression="x + x"):
+    first = "c0 AS (SELECT patient, cost AS x FROM visits)"
+    others = [f"c{i} AS (SELECT patient, {expression} AS x FROM c{i - 1})" for i in range(1, times + 1)]
+    return f"WITH {', '.join([first, *others])} SELECT sum(least(greatest(x, 0), 9)) AS s FROM c{times}"
+
+
+def through_outputs(times, expression="n{} + n{}"):
+    others = [f"{expression.format(i, i)} AS n{i + 1}" for i in range(times)]
+    return f"SELECT {', '.join(['count(*) AS n0', *others])} FROM visits"
+
+
+DOUBLED = {
+    "WITH": through_with(11),
+    "WITH, far more": through_with(31),
+    "divided": through_with(11, "x / x"),
+    "outputs": through_outputs(9),
+    "outputs, far more": through_outputs(150),
+    "logarithms": through_outputs(11, "n{} * ln(n{})"),
+    "many small ones": "SELECT "
+    + ", ".join(f"count(*) FILTER (WHERE cost + {i} + age + {i} + age > {i}) AS n{i}" for i in range(200))
+    + " FROM visits",
+    "HAVING": f"{through_outputs(8)} HAVING n8 > 0 AND n8 > 1",
+    "ORDER BY": f"{through_outputs(8)} ORDER BY n8, n8 + 1",
+    "many statements": "SELECT "
+    + ", ".join(f"quantile(cost, 0.{i:03})" for i in range(100, 200))
+    + " FROM visits GROUP BY CUBE (ward, age > 50, cost > 50)",
+}
+
+
+@pytest.mark.parametrize("name", DOUBLED)
+def test_g4_a_question_has_one_limit_after_its_names_are_put_in(clinic, name):
+    assert len(DOUBLED[name]) < 20_000
+    with pytest.raises(QueryRefused):
+        clinic.ask(DOUBLED[name])
+    assert clinic.spent() == NOTHING
+
+
+def test_g4_an_ordinary_question_is_far_below_the_limit(clinic):
+    branches = " ".join(f"WHEN cost < {i} THEN {i}" for i in range(60))
+    wards = ", ".join(f"count(*) FILTER (WHERE ward = 'north' AND age > {i}) AS n{i}" for i in range(100))
+    clinic.ask(f"SELECT avg(CASE {branches} ELSE 60 END) AS mean, {wards} FROM visits")

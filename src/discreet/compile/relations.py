@@ -6,7 +6,7 @@ each person.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from sqlglot import exp
@@ -37,7 +37,7 @@ class Cte:
     """A query of WITH, together with those before it, which it may name."""
 
     query: exp.Expression
-    before: "Mapping[str, Cte]"
+    before: "Mapping[str, Cte]" = field(repr=False)  # shown, each would double what is shown
 
 
 @dataclass(frozen=True, slots=True)

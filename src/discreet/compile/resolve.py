@@ -12,6 +12,7 @@ from discreet.compile.functions import build_call, range_of
 from discreet.compile.grouping import MOST_GROUPS, Sets, group_by, is_name
 from discreet.compile.relations import Relations
 from discreet.compile.scope import PublicKeys, Scope, position_of, predicate, row_expression
+from discreet.compile.work import check_question
 from discreet.errors import InvalidInput, QueryRefused
 from discreet.model.exact import exact_fraction
 from discreet.model.expression import Expression, Field
@@ -88,6 +89,7 @@ class _Resolver:
             limit=limit,
             measures=tuple(self.measures),
         )
+        check_question(query)
         groups = 1 if query.private_keys else group_count(query)
         if groups * len(query.outputs) > _MOST_CELLS:
             raise QueryRefused(

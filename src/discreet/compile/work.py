@@ -6,13 +6,31 @@ joined: people with far more rows than the policy lets count are left out of it 
 one person can be multiplied only so often; a question that could go beyond is refused before it has a price.
 """
 
+from collections.abc import Iterable
+
+from discreet.compile.functions import calls_in, check_size
 from discreet.errors import QueryRefused
+from discreet.model.expression import Expression
 from discreet.model.policy import MOST_MATCHES
-from discreet.model.query import FewRows, Filter, Lookup, PerPerson, PersonJoin, Relation, Scan, UnionAll
+from discreet.model.query import (
+    FewRows,
+    Filter,
+    Lookup,
+    Pair,
+    PerPerson,
+    PersonJoin,
+    Query,
+    Relation,
+    Scan,
+    UnionAll,
+)
 
 MOST_JOINS = 16
 MOST_ROWS_OF_A_PERSON = 2**20
 """The rows that the joins of a question can make of one person: a fraction of a second for a database."""
+
+MOST_PIECES = 400
+"""The sums that a question is put together from, each of which reads the rows anew."""
 
 _TIMES_MAX_ROWS = 4
 _ALWAYS_JOINED = 32
@@ -48,6 +66,57 @@ def check_rows_of_a_person(relation: Relation) -> None:
             remedy="Join fewer tables on the person, or first compute one row for each person:"
             " JOIN (SELECT PERSON, count(*) AS n FROM … GROUP BY PERSON) USING (PERSON).",
         )
+
+
+def check_question(query: Query) -> None:
+    """One limit for all that a question computes, after names are put in: a name may stand for others.
+
+    What groups are picked by is a measure that was read before, and is checked by itself.
+    """
+    check_size(
+        *expressions_of(query.source),
+        *(key.expression for key in query.keys),
+        *(e for measure in query.measures for e in (measure.argument, measure.condition) if e is not None),
+        *(output.expression for output in query.outputs),
+        *(order.expression for order in query.order),
+        *([] if query.having is None else [query.having]),
+    )
+
+
+def check_statements(source: Relation, pieces: int) -> None:
+    """Every piece of a question reads its rows anew, and writes again what they are computed by."""
+    if pieces > MOST_PIECES or pieces * calls_in(expressions_of(source)) > MOST_PIECES * 10:
+        raise QueryRefused(
+            "The question asks for too many different things at once.",
+            remedy="Ask for fewer quantiles, different values or grouping sets; or in several questions.",
+        )
+
+
+def expressions_of(relation: Relation) -> list[Expression]:
+    """All that a relation computes from rows."""
+    match relation:
+        case Scan():
+            return []
+        case FewRows():
+            return expressions_of(relation.source)
+        case Filter():
+            return [relation.predicate, *expressions_of(relation.source)]
+        case Lookup():
+            return [*_sides(relation.pairs), *expressions_of(relation.source)]
+        case PersonJoin():
+            below = [*expressions_of(relation.left), *expressions_of(relation.right)]
+            return [*_sides(relation.pairs), *below]
+        case PerPerson():
+            values = [e for v in relation.values for e in (v.argument, v.condition) if e is not None]
+            return [*(key for _, key in relation.keys), *values, *expressions_of(relation.source)]
+        case UnionAll():
+            return [
+                e for branch in relation.branches for e in (*branch.columns, *expressions_of(branch.source))
+            ]
+
+
+def _sides(pairs: Iterable[Pair]) -> list[Expression]:
+    return [side for pair in pairs for side in pair]
 
 
 def matches(relation: Relation) -> int:
