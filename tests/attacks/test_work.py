@@ -5,7 +5,8 @@ import re
 import duckdb
 import pytest
 
-from discreet import QueryRefused
+from discreet import EngineFailed, QueryRefused
+from discreet.compile import outputs
 from discreet.compile.dialects.duckdb import DUCKDB
 from discreet.compile.emit_relation import relation_sql
 from discreet.compile.parse_sql import parse_sql
@@ -177,3 +178,56 @@ def test_g4_an_ordinary_question_is_far_below_the_limit(clinic):
     branches = " ".join(f"WHEN cost < {i} THEN {i}" for i in range(60))
     wards = ", ".join(f"count(*) FILTER (WHERE ward = 'north' AND age > {i}) AS n{i}" for i in range(100))
     clinic.ask(f"SELECT avg(CASE {branches} ELSE 60 END) AS mean, {wards} FROM visits")
+
+
+# G4: what is charged must not fail, and an answer has a size that is known before.
+
+LONG = "x" * 5000
+AFTER_THE_CHARGE = [
+    "SELECT count(*) AS n FROM visits ORDER BY 1.5",
+    "SELECT count(*) AS n FROM visits ORDER BY 'n'",
+    "SELECT count(*) AS n FROM visits ORDER BY NULL, 1",
+    "SELECT count(*) AS n FROM visits ORDER BY TRUE",
+    "SELECT count(*) AS n FROM visits ORDER BY 0",
+    "SELECT count(*) AS n FROM visits ORDER BY 2",
+    "SELECT count(*) AS n FROM visits ORDER BY -1",
+    "SELECT count(*) AS n FROM visits ORDER BY 1 + 1",
+    "SELECT count(*) AS n FROM visits ORDER BY DATE '2020-01-01'",
+    "SELECT count(*) AS n FROM visits HAVING TRUE",
+    "SELECT count(*) AS n FROM visits HAVING NULL",
+    "SELECT count(*) AS n FROM visits HAVING count(*) > 1e308 * 1e308",
+    "SELECT count(*) AS n FROM visits LIMIT 0",
+    "SELECT CAST(count(*) AS VARCHAR) AS t, CAST(ward AS BIGINT) AS w FROM visits GROUP BY ward",
+    "SELECT count(*), CAST(ward AS DATE) AS d, year(CAST(ward AS DATE)) AS y FROM visits GROUP BY ward",
+    "SELECT count(*) AS n, CASE WHEN count(*) > 500 THEN 'many' ELSE 'few' END AS t FROM visits",
+    "SELECT ward, CASE WHEN count(*) > 5 THEN ward END AS t FROM visits GROUP BY ward HAVING t = 'x'",
+    f"SELECT age, count(*) AS n, '{LONG}' || '{LONG}' AS t FROM visits GROUP BY age ORDER BY t DESC LIMIT 3",
+    "SELECT date_trunc('month', DATE '2020-01-01') AS d, count(*) AS n FROM visits",
+    "SELECT count(*) % 0 AS n, power(count(*), 10) AS p, round(count(*), -300) AS r FROM visits",
+    "SELECT NULL AS x, 1 AS one, count(*) AS n FROM visits ORDER BY x, one",
+]
+
+
+@pytest.mark.parametrize("sql", AFTER_THE_CHARGE)
+def test_g4_what_is_charged_is_answered(clinic, sql):
+    answer = clinic.ask_or_be_refused(sql)
+    assert clinic.spent() == (NOTHING if answer is None else PureLoss(epsilon=1))
+
+
+def test_g4_texts_that_would_fill_the_memory_are_refused(clinic):
+    """10,000 groups with a megabyte each, of which the question holds a few kilobytes."""
+    wide = ", ".join(f"'{LONG[:3000]}{i}' || '{LONG[:1000]}' AS t{i}" for i in range(20))
+    with pytest.raises(QueryRefused, match="room"):
+        clinic.ask(f"SELECT floor(cost * 100) AS c, {wide}, count(*) AS n FROM visits GROUP BY c")
+    assert clinic.spent() == NOTHING
+
+
+def test_g4_memory_that_runs_out_is_an_error_of_ours(clinic, monkeypatch):
+    """Not the database's own, which would hold what it worked on."""
+    monkeypatch.setattr(outputs, "_MEMORY", "1MB")
+    outputs._database.cache_clear()
+    with pytest.raises(EngineFailed) as failure:
+        clinic.ask("SELECT floor(cost * 100) AS c, count(*) / 3 AS n FROM visits GROUP BY c ORDER BY n")
+    outputs._database.cache_clear()
+    assert failure.value.__cause__ is None
+    assert failure.value.__context__ is None

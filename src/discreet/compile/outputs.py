@@ -20,10 +20,12 @@ from discreet.compile.exact import Column
 from discreet.compile.functions import emit_duckdb
 from discreet.compile.grouping import MOST_GROUPS
 from discreet.compile.quoting import quote_identifier
+from discreet.errors import EngineFailed
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import ValueType
 from discreet.model.query import Aggregate, key_field
 
+_MEMORY = "2GB"
 _MOST_DRAWS, _LEAST_DRAWS, _DRAWS_AT_ONCE = 2_000, 200, 2_000_000
 
 
@@ -192,10 +194,27 @@ def _quantile_pair(values: Floats, miss: float) -> tuple[Floats, Floats]:
 
 
 def _queried(columns: Mapping[str, Column], sql: str) -> dict[str, Column]:
-    """The result of a query over these columns as the table noisy."""
+    """The result of a query over these columns as the table noisy.
+
+    No function in it can fail, so that only memory is left to run out.
+    """
+    found = _run(columns, sql)
+    if found is None:
+        raise EngineFailed(
+            "There was not enough memory to compute the columns of the answer.",
+            remedy="Ask for fewer groups, or for counts and sums alone, without computing from them.",
+        )
+    return found
+
+
+def _run(columns: Mapping[str, Column], sql: str) -> dict[str, Column] | None:
+    """None if the database fails: its own error, which holds what it worked on, ends here."""
     with _cursor() as cursor:
-        cursor.register("noisy", dict(columns))
-        found: dict[str, Column] = cursor.execute(sql).fetchnumpy()
+        try:
+            cursor.register("noisy", dict(columns))
+            found: dict[str, Column] = cursor.execute(sql).fetchnumpy()
+        except (duckdb.Error, MemoryError):
+            return None
         return found
 
 
@@ -217,6 +236,8 @@ def _database(process: int) -> tuple[duckdb.DuckDBPyConnection, threading.Lock]:
     settings: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": False,
         "enable_external_access": False,
+        "memory_limit": _MEMORY,
+        "temp_directory": "",  # nothing about an answer is written to a disk
         "lock_configuration": True,
     }
     return duckdb.connect(":memory:", config=settings), threading.Lock()
