@@ -298,7 +298,8 @@ def _quantile_of(node: exp.Expression) -> tuple[exp.Expression, Fraction]:
         case exp.Quantile():
             return node.this, _share(node.args.get("quantile"))
         case exp.WithinGroup(this=exp.PercentileCont() | exp.PercentileDisc() as inner, expression=order):
-            (item,) = order.expressions if len(order.expressions) == 1 else (None,)
+            items = [] if order is None else order.expressions
+            (item,) = items if len(items) == 1 else (None,)
             if item is not None and inner.args.get("expression") is None:
                 share = _share(inner.this)
                 return item.this, 1 - share if item.args.get("desc") else share
