@@ -126,6 +126,18 @@ def test_g3_public_tables_multiply_a_row_only_so_often(tmp_path):
         clinic.ask(f"SELECT count(*) AS n FROM visits AS v{''.join(joins)}")
 
 
+def test_g3_grouping_in_between_does_not_start_the_count_anew(tmp_path):
+    clinic = with_wards(Clinic(tmp_path / "clinic"), "SELECT 'north' AS ward, 1 AS beds")
+    nested = "SELECT patient, ward FROM visits"
+    for i in range(3):
+        nested = (
+            f"SELECT v.patient, w.beds + {i} AS b, v.ward FROM ({nested}) AS v"
+            " JOIN wards AS w ON v.ward = w.ward GROUP BY v.patient, b, v.ward"
+        )
+    with pytest.raises(QueryRefused, match="max_matches"):
+        clinic.ask(f"SELECT count(*) AS n FROM ({nested}) AS x")
+
+
 def with_wards(clinic, rows):
     """A clinic with a public table of wards."""
     duckdb.sql(f"COPY ({rows}) TO '{clinic.folder / 'wards.parquet'}'")

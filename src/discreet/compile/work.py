@@ -120,20 +120,27 @@ def _sides(pairs: Iterable[Pair]) -> list[Expression]:
 
 
 def matches(relation: Relation) -> int:
-    """How many rows lookups make of one row, up to the nearest thing that is cut or grouped."""
+    """How many rows lookups make of one row, also where they are then grouped by what was looked up."""
     match relation:
-        case Filter():
+        case Scan():
+            return 1
+        case Filter() | FewRows():
             return matches(relation.source)
         case Lookup():
             return matches(relation.source) * relation.table.max_matches
         case PersonJoin():
             return matches(relation.left) * matches(relation.right)
-    return 1
+        case PerPerson():
+            return matches(relation.source) if relation.keys else 1
+        case UnionAll():
+            return max(matches(branch.source) for branch in relation.branches)
 
 
 def _rows(relation: Relation) -> int:
     """The most rows of one person, where rows that are not multiplied count as one."""
     match relation:
+        case Scan():
+            return 1
         case FewRows():
             return relation.rows
         case Filter():
@@ -142,8 +149,10 @@ def _rows(relation: Relation) -> int:
             return _rows(relation.source) * relation.table.max_matches
         case PersonJoin():
             return _rows(relation.left) * _rows(relation.right)
-        case Scan() | PerPerson() | UnionAll():
-            return 1
+        case PerPerson():
+            return _rows(relation.source) if relation.keys else 1
+        case UnionAll():
+            return sum(_rows(branch.source) for branch in relation.branches)
 
 
 def _below_filters(relation: Relation) -> Relation:
