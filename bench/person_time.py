@@ -42,7 +42,8 @@ KINDS = {
     "count": "SELECT count(*) FROM visits WHERE cost > {}",
     "groups": "SELECT ward, count(*) FROM visits WHERE cost > {} GROUP BY ward",
     "average": "SELECT avg(cost) FROM visits WHERE cost > {}",
-    "join": "SELECT count(*) FROM visits a JOIN visits b USING (patient) WHERE a.cost > b.cost + {}",
+    "join": "SELECT count(*) FROM (SELECT patient, cost FROM visits WHERE cost > 800 + {}) a"
+    " JOIN (SELECT patient, cost FROM visits WHERE cost < 200) b USING (patient)",
     "self-join": f"SELECT count(*) FROM (SELECT patient, cost FROM visits WHERE {RARE}) a"
     f" JOIN (SELECT patient, cost FROM visits WHERE {RARE}) b USING (patient) WHERE a.cost > b.cost + {{}}",
 }

@@ -209,7 +209,8 @@ def _queried(columns: Mapping[str, Column], sql: str) -> dict[str, Column]:
     found = _run(columns, sql)
     if found is None:
         raise EngineFailed(
-            "There was not enough memory to compute the columns of the answer.",
+            "The columns of the answer could not be computed, most likely for want of memory."
+            " What was charged stays charged.",
             remedy="Ask for fewer groups, or for counts and sums alone, without computing from them.",
         )
     return found
