@@ -16,6 +16,7 @@ import local_collect
 import local_javascript
 import online
 import opacus_networks
+import person_time
 import scalar_release
 import startup
 import synth
@@ -27,7 +28,7 @@ from timing import CONSOLE, judge
 def main() -> int:
     start = perf_counter()
     figures = []
-    scripts = (startup, scalar_release, timing_leak, extreme_scales, vectors, curator, engines)
+    scripts = (startup, scalar_release, timing_leak, person_time, extreme_scales, vectors, curator, engines)
     scripts += (local, local_collect, local_javascript, synth, online, learn, fit, opacus_networks)
     for script in scripts:
         figures += script.figures()

@@ -34,6 +34,7 @@ NAMES = [
     "SelfTestFailed",
     "Sensitivity",
     "StabilityThreshold",
+    "TookTooLong",
     "audit_mechanism",
     "open",
 ]

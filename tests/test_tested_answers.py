@@ -25,6 +25,7 @@ POLICY = """
 name = "clinic"
 neighbours = "add_remove"
 budget = {{ epsilon = {epsilon}, delta = {delta} }}
+least_price = 1e-9
 {more}
 [tables.visits]
 source = "visits.parquet"

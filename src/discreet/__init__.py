@@ -18,6 +18,7 @@ from discreet.errors import (
     PolicyError,
     QueryRefused,
     SelfTestFailed,
+    TookTooLong,
 )
 from discreet.model.interval import Interval
 from discreet.model.neighbours import Neighbours
@@ -70,6 +71,7 @@ __all__ = [
     "SelfTestFailed",
     "Sensitivity",
     "StabilityThreshold",
+    "TookTooLong",
     "audit_mechanism",
     "open",
 ]

@@ -6,6 +6,7 @@
     ├── PolicyError               the policy, or what it points at, is not as it must be
     ├── QueryRefused              a question that has no private answer as it stands; no data was read
     ├── EngineFailed              the database failed after the charge; the charge stays
+    │   └── TookTooLong           it was stopped after the time limit of the policy
     ├── LedgerClosed              the ledger does not add up, is not the one it was, or is out of reach
     ├── CollectorClosed           a folder of reports is in use, damaged, or cannot be written
     ├── NotComposable             two losses, or a loss and a group, that no theorem here covers
@@ -51,6 +52,10 @@ class QueryRefused(DiscreetError):
 
 class EngineFailed(DiscreetError):
     """The database failed after the charge. What it said is not shown, and the charge stays."""
+
+
+class TookTooLong(EngineFailed):
+    """The database was stopped after the time limit of the policy. The charge stays."""
 
 
 class LedgerClosed(DiscreetError):

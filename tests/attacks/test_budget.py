@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import binom
 
-from discreet import BudgetExceeded, DiscreetError, EngineFailed, LedgerClosed, QueryRefused
+from discreet import BudgetExceeded, DiscreetError, EngineFailed, LedgerClosed, QueryRefused, TookTooLong
 from discreet.apps.cli import main
 from discreet.apps.session import open_curator
 from discreet.curator import Curator
@@ -153,15 +153,16 @@ def test_d5_a_question_for_which_nothing_was_drawn_has_no_refund_and_is_not_paid
     assert clinic.spent() == PureLoss(epsilon=Fraction(1))  # paid, and at last answered
 
 
-def test_d5_a_question_that_was_stopped_is_used_up(clinic, monkeypatch):
+@pytest.mark.parametrize("reason", [KeyboardInterrupt(), TookTooLong("x", remedy="y")])
+def test_d5_a_question_that_was_stopped_is_used_up(clinic, monkeypatch, reason):
     """Else one charge would buy any number of looks at how long it takes."""
 
     def stopped(*_, **__):
-        raise KeyboardInterrupt
+        raise reason
 
     with monkeypatch.context() as patched:
         patched.setattr(DuckDBEngine, "run", stopped)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(type(reason)):
             clinic.open().ask(COUNT, epsilon=1)
     assert clinic.spent() == PureLoss(epsilon=Fraction(1))
     clinic.ask(COUNT, epsilon=1)

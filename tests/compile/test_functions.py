@@ -274,7 +274,7 @@ def test_a_tree_forged_a_million_deep_is_refused_without_recursing():
 
 def test_a_node_that_is_used_twice_counts_twice():
     doubled = AGE
-    for _ in range(12):
+    for _ in range(9):
         doubled = call("+", doubled, doubled)
     with pytest.raises(QueryRefused, match="too large"):
         call("+", doubled, doubled)

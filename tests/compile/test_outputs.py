@@ -4,10 +4,12 @@ import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
+import duckdb
 import numpy as np
 import pytest
 
 from discreet.compile import outputs
+from discreet.errors import EngineFailed
 
 
 def doubled(number):
@@ -35,5 +37,7 @@ def test_a_process_that_is_forked_while_another_thread_is_at_work_computes_too(m
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM '/etc/passwd'", "SET threads = 1", "SELECT * FROM doubled"])
 def test_the_database_reaches_nothing_else(sql):
-    with pytest.raises(Exception, match=r"disabled|locked|does not exist"):
+    with outputs._cursor() as cursor, pytest.raises(duckdb.Error, match=r"disabled|locked|does not exist"):
+        cursor.execute(sql)
+    with pytest.raises(EngineFailed):
         outputs._queried({"x": np.arange(2)}, sql)

@@ -16,7 +16,7 @@ import pytest
 
 from discreet.engines import postgres_session
 from discreet.engines.postgres import PostgresEngine
-from discreet.errors import EngineFailed, PolicyError, QueryRefused
+from discreet.errors import EngineFailed, PolicyError, QueryRefused, TookTooLong
 from tests.engines.conftest import CANARY, everything_in, source
 from tests.engines.databases import READER, rows
 
@@ -254,9 +254,9 @@ def test_threads_share_one_engine(open_postgres):
 
 
 def test_a_statement_ends_in_time(open_postgres):
-    engine = open_postgres(statement_timeout=0.3)
+    engine = open_postgres(time_limit=0.3)
     start = time.perf_counter()
-    with pytest.raises(EngineFailed):
+    with pytest.raises(TookTooLong):
         engine.run(FOR_LONG)
     assert time.perf_counter() - start < 20
     assert rows(engine, "SELECT 1 AS a")["a"] == [1]

@@ -39,7 +39,9 @@ def write_file(released: Released, path: Path) -> None:
 def _relation(released: Released) -> "duckdb.DuckDBPyRelation":
     import duckdb
 
-    connection = duckdb.connect(":memory:")
+    connection = duckdb.connect(
+        ":memory:", config={"memory_limit": "2GB", "python_enable_replacements": False}
+    )
     flat = released.flat()
     connection.register("answer", {f"c{i}": _for_duckdb(column) for i, column in enumerate(flat.values())})
     selected = ", ".join(

@@ -8,10 +8,13 @@ from pathlib import Path
 from discreet.apps.toml_file import LONGEST_NAME, Kind, Section, read_toml
 from discreet.errors import PolicyError
 from discreet.ledger.postgres_address import is_postgres, read_address
-from discreet.model.declaration import ColumnDeclaration, Policy, nearest
+from discreet.model.declaration import USUAL_TIME_LIMIT, ColumnDeclaration, Policy, nearest
 from discreet.model.exact import exact_fraction
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import (
+    MOST_MATCHES,
+    USUAL_LEAST_PRICE,
+    USUAL_MATCHES,
     Bounds,
     Dataset,
     EachRow,
@@ -23,12 +26,22 @@ from discreet.model.policy import (
     Table,
     ValueType,
     budget_delta,
+    least_price,
     type_of_key,
 )
 
 SETTINGS = {
     "": ("dataset", "tables"),
-    "dataset": ("name", "neighbours", "budget", "per_analyst", "per_question", "ledger"),
+    "dataset": (
+        "name",
+        "neighbours",
+        "budget",
+        "per_analyst",
+        "per_question",
+        "least_price",
+        "time_limit",
+        "ledger",
+    ),
     "budget": ("epsilon", "delta"),
     "per_analyst": ("epsilon",),
     "per_question": ("epsilon",),
@@ -39,6 +52,7 @@ SETTINGS = {
         "max_rows",
         "max_groups",
         "well_formed",
+        "max_matches",
         "public",
         "answers",
         "cached_columns",
@@ -48,6 +62,7 @@ SETTINGS = {
 }
 """Every setting there is, by kind of section."""
 
+_LONGEST_TIME_LIMIT = 24 * 3600
 _PRIVATE_ONLY = ("person", "unique", "max_rows", "max_groups", "answers", "cached_columns", "well_formed")
 _POLICY = Kind(
     name="policy",
@@ -69,6 +84,7 @@ def read_policy(path: str | Path) -> Policy:
         columns={name: _columns(section) for name, section in sections.items()},
         places={name: section.place() for name, section in sections.items()},
         ledger=_ledger(root.section("dataset")),
+        time_limit=_time_limit(root.section("dataset")),
     )
 
 
@@ -88,6 +104,7 @@ def _dataset(section: Section, tables: Mapping[str, Table]) -> Dataset:
             delta=exact_delta,
             analyst_epsilon=_cap(section, "per_analyst", epsilon),
             question_epsilon=_cap(section, "per_question", epsilon),
+            least_price=_least_price(section),
             tables=tables,
         ),
     )
@@ -120,6 +137,23 @@ def _ledger(section: Section) -> str | None:
     return location
 
 
+def _time_limit(section: Section) -> int:
+    if "time_limit" not in section.values:
+        return USUAL_TIME_LIMIT
+    seconds = section.count("time_limit")
+    if seconds > _LONGEST_TIME_LIMIT:
+        section.refuse("time_limit", "this is more than a day.", f"Write {_LONGEST_TIME_LIMIT} or less.")
+    return seconds
+
+
+def _least_price(section: Section) -> Fraction:
+    """As a share of the budget."""
+    if "least_price" not in section.values:
+        return USUAL_LEAST_PRICE
+    value = section.values["least_price"]
+    return section.checked("least_price", lambda: least_price(value))
+
+
 def _cap(section: Section, name: str, budget: Fraction) -> Fraction:
     if name not in section.values:
         return budget
@@ -140,7 +174,9 @@ def _table(name: str, section: Section) -> Table:
                 section.refuse(
                     setting, "a public table has no people in it.", f"Drop {setting}, or drop public = true."
                 )
-        return PublicTable(name=name, source=source, columns={})
+        return _public_table(name, source, section)
+    if "max_matches" in section.values:
+        section.refuse("max_matches", "this is for public tables.", "Drop it, or write public = true.")
     person = _person(section)
     unique = section.flag("unique")
     if unique or isinstance(person, EachRow):
@@ -162,6 +198,13 @@ def _table(name: str, section: Section) -> Table:
         cached=_cached(section),
         well_formed=section.flag("well_formed"),
     )
+
+
+def _public_table(name: str, source: str, section: Section) -> PublicTable:
+    matches = section.count("max_matches") if "max_matches" in section.values else USUAL_MATCHES
+    if matches > MOST_MATCHES:
+        section.refuse("max_matches", f"this is more than {MOST_MATCHES}.", f"Write {MOST_MATCHES} or less.")
+    return PublicTable(name=name, source=source, columns={}, max_matches=matches)
 
 
 def _cached(section: Section) -> tuple[str, ...]:

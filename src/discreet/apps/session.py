@@ -32,7 +32,7 @@ def open_curator(
     path = Path(policy)
     declared = read_policy(path)
     with ExitStack() as opened:
-        engine = open_engine(declared.sources, path.parent, spark=spark)
+        engine = open_engine(declared.sources, path.parent, spark=spark, time_limit=declared.time_limit)
         opened.callback(engine.close)
         dataset = complete_with_schema(declared, {name: engine.schema(name) for name in declared.sources})
         ledger = open_ledger(place_of(path, declared.ledger))

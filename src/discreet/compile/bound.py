@@ -14,6 +14,7 @@ from discreet.compile.grid import grid_of, steps
 from discreet.compile.parts import DistinctCount, Histogram, Part, Scores, WeightedSum
 from discreet.compile.scope import title
 from discreet.compile.weights import Norm, Unit, Weight
+from discreet.compile.work import check_statements
 from discreet.errors import QueryRefused
 from discreet.model.expression import Expression, Field, Range
 from discreet.model.neighbours import Neighbours
@@ -79,6 +80,7 @@ class _Bounder:
         selector = self._selector() if query.private_keys else None
         if query.picks is not None:
             self._index(self._scores(query.picks))
+        check_statements(query.source, len(query.sets) * self._pieces())
         return Bounded(
             query=query,
             neighbours=self._neighbours,
@@ -86,6 +88,11 @@ class _Bounder:
             measures=measures,
             selector=selector,
         )
+
+    def _pieces(self) -> int:
+        """Sums over rows that are weighed alike are one piece (`emit_sql`); all else is one each."""
+        rows = [part for part in self._parts if isinstance(part, WeightedSum) and part.unit is Unit.ROWS]
+        return len(self._parts) - len(rows) + len({part.weight for part in rows})
 
     def _index(self, part: Part) -> int:
         if part not in self._parts:

@@ -9,9 +9,9 @@ Private keys are named where one noisy count passes a threshold (see `noise.thre
 same fraction of the δ that is kept for this as it pays of the budget's ρ, so that both last equally long.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import floor
+from math import ceil, floor, log10
 from typing import TypeAlias
 
 from discreet.accounting.filters import ConcentratedFilter
@@ -23,7 +23,7 @@ from discreet.errors import QueryRefused
 from discreet.model.interval import Interval
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Dataset
-from discreet.model.privacy import AMOUNT_UNITS, DELTA_UNITS, ConcentratedLoss, PureLoss
+from discreet.model.privacy import AMOUNT_UNITS, DELTA_UNITS, ConcentratedLoss, PureLoss, amount_of
 from discreet.model.query import Aggregate
 from discreet.model.request import ByEpsilon, ByRho, Request, Within
 from discreet.model.sensitivity import Sensitivity
@@ -37,6 +37,7 @@ Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
 Mechanism: TypeAlias = Noise | QuantileTree | PermuteAndFlip | ExponentialMechanism
 Charge: TypeAlias = PureLoss | ConcentratedLoss
 
+_ROUNDING = Fraction(1, 10**6)
 THRESHOLD_SHARE = Fraction(1, 2)
 """Of a dataset's δ, kept for private keys; the rest turns ε into ρ."""
 
@@ -119,9 +120,11 @@ def calibrate(bounded: Bounded, request: Request, dataset: Dataset) -> Plan:
         case ByEpsilon() | ByRho() as price:
             mechanisms = _for_charge(bounded, charge_of(price, dataset))
     plan = Plan(bounded=bounded, mechanisms=mechanisms, threshold=None, request=request)
+    if isinstance(request.price, Within):
+        plan = replace(plan, mechanisms=_at_least(plan, least_amount(dataset)))
     if bounded.selector is not None:
         threshold = _threshold(plan, bounded.selector, dataset)
-        plan = Plan(bounded=bounded, mechanisms=mechanisms, threshold=threshold, request=request)
+        plan = replace(plan, threshold=threshold)
     check_cap(plan.loss, dataset)
     return plan
 
@@ -228,6 +231,27 @@ def _for_error(
     return tuple(law.for_error(floor(error / part.scale), request.confidence) for part in bounded.parts)
 
 
+def _at_least(plan: Plan, least: Fraction) -> tuple[Mechanism, ...]:
+    """Less noise where the least price buys more accuracy than was asked for."""
+    paid = amount_of(plan.loss)
+    if paid >= least:
+        return plan.mechanisms
+    return tuple(_less_noise(_added(each), paid / least) for each in plan.mechanisms)
+
+
+def _less_noise(noise: Noise, times: Fraction) -> Noise:
+    """The noise whose loss is 1/times as large, in the currency of its law."""
+    if isinstance(noise, DiscreteGaussian):
+        return DiscreteGaussian(sigma_squared=noise.sigma_squared * times)
+    return DiscreteLaplace(scale=noise.scale * times)
+
+
+def _added(mechanism: Mechanism) -> Noise:
+    if not isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
+        raise TypeError("Only added noise is made for an error.")
+    return mechanism
+
+
 def _threshold(plan: Plan, selector: int, dataset: Dataset) -> StabilityThreshold:
     budget, loss = known(ConcentratedLoss, budget_of(dataset)), known(ConcentratedLoss, plan.loss)
     delta = budget.delta * min(Fraction(1), loss.rho / budget.rho)
@@ -237,14 +261,37 @@ def _threshold(plan: Plan, selector: int, dataset: Dataset) -> StabilityThreshol
 
 
 def check_cap(loss: Charge, dataset: Dataset) -> None:
-    """Refuse what is more than one question may cost."""
+    """Refuse what is more than one question may cost, and what is less."""
     cap = charge_for(dataset, dataset.question_epsilon)
-    if isinstance(loss, PureLoss) and isinstance(cap, PureLoss):
-        over = loss.epsilon > cap.epsilon
-    else:
-        over = isinstance(loss, ConcentratedLoss) and isinstance(cap, ConcentratedLoss) and loss.rho > cap.rho
-    if over:
+    if amount_of(loss) > amount_of(cap):
         raise QueryRefused(
             f"One question may cost at most ε = {float(dataset.question_epsilon):g} here.",
             remedy="Ask for less accuracy, or for fewer things at once.",
         )
+    least = least_amount(dataset)
+    if amount_of(loss) < least * (1 - _ROUNDING):
+        told = _least_in_words(least, dataset)
+        raise QueryRefused(
+            f"One question costs at least {told} here, as how long it takes may tell something too.",
+            remedy=f"Pay {told}, or more: then the answer is more accurate as well.",
+        )
+
+
+def least_amount(dataset: Dataset) -> Fraction:
+    """The least ε or ρ that a question costs, in whole units; no more than a question may cost."""
+    least = _whole_units(amount_of(budget_of(dataset)) * dataset.least_price, AMOUNT_UNITS)
+    return min(least, amount_of(charge_for(dataset, dataset.question_epsilon)))
+
+
+def _least_in_words(least: Fraction, dataset: Dataset) -> str:
+    if dataset.delta == 0:
+        return f"ε = {_rounded_up(least)}"
+    loss = ConcentratedLoss(rho=least, delta=Fraction(0))
+    epsilon = loss.epsilon_at(dataset.delta * (1 - THRESHOLD_SHARE))
+    return f"ε = {_rounded_up(epsilon)} (ρ = {_rounded_up(least)})"
+
+
+def _rounded_up(amount: Fraction) -> str:
+    """With two digits that count, so that it is enough when it is typed."""
+    step = Fraction(10) ** (floor(log10(amount)) - 1)
+    return f"{float(ceil(amount / step) * step):.6g}"

@@ -73,8 +73,13 @@ _CASTS = {
 _EXTRACTED = {"YEAR": "year", "QUARTER": "quarter", "MONTH": "month", "DAY": "day", "HOUR": "hour"}
 
 
-def convert(node: exp.Expression, leaf: Leaf) -> Expression:
+def convert(node: exp.Expression | None, leaf: Leaf) -> Expression:
     """The node as our own expression; leaves by what they stand for in this place."""
+    if node is None:
+        raise QueryRefused(
+            "Something is missing in the question, such as what a function is of.",
+            remedy="Check what stands between commas and in brackets: quantile(cost, 0.9).",
+        )
     found = leaf(node)
     if found is not None:
         return found

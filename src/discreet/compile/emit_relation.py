@@ -12,6 +12,7 @@ from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Column, Person, PersonColumn, ValueType
 from discreet.model.query import (
     Branch,
+    FewRows,
     Filter,
     Lookup,
     Pair,
@@ -62,6 +63,8 @@ def _collect(relation: Relation, names: set[str]) -> None:
         case Filter():
             read(relation.predicate)
             _collect(relation.source, names)
+        case FewRows():
+            _collect(relation.source, names)
         case Lookup():
             read(*(side for pair in relation.pairs for side in pair))
             _collect(relation.source, names)
@@ -87,6 +90,7 @@ class _Writer:
         self._dialect = dialect
         self._name = dialect.identifier
         self._persons = persons
+        self._sides = 0
 
     def sql(self, relation: Relation) -> str:
         match relation:
@@ -97,6 +101,8 @@ class _Writer:
                 return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE ({condition}) IS TRUE"
             case Lookup():
                 return self._lookup(relation)
+            case FewRows():
+                return self._few_rows(relation)
             case PersonJoin():
                 return self._person_join(relation)
             case PerPerson():
@@ -134,11 +140,35 @@ class _Writer:
         return self._dialect.id_as_integer(who) if kind is ValueType.INTEGER else who
 
     def _lookup(self, lookup: Lookup) -> str:
+        """How many rows share a key is counted in SQL: nothing about the public table is taken on trust."""
         columns = self._columns(lookup.alias, lookup.table.columns)
         public = f"SELECT {', '.join(columns)} FROM {self._tables[lookup.table.name]}"
+        shared = ", ".join(self._emit(right) for _, right in lookup.pairs)
+        counted = f"SELECT *, count(*) OVER (PARTITION BY {shared}) AS n FROM ({public}) AS public"
+        public = f"SELECT * FROM ({counted}) AS counted WHERE n <= {lookup.table.max_matches}"
         return (
             f"SELECT {', '.join(['p', *self._fields(lookup)])} FROM ({self.sql(lookup.source)}) AS l"
             f" {'LEFT ' if lookup.keep_unmatched else ''}JOIN ({public}) AS r ON {self._equal(lookup.pairs)}"
+        )
+
+    def _few_rows(self, few: FewRows) -> str:
+        """Who has too many rows is found first, and no optimiser may move the join that is above below this.
+
+        So what is left is kept, or comes out of a window. NULL, which no join pairs, may stay or go.
+        """
+        source = self.sql(few.source)
+        if self._dialect.weighs_in_windows:
+            counted = f"SELECT *, count(*) OVER (PARTITION BY p) AS c FROM ({source}) AS uncounted"
+            return f"SELECT * FROM ({counted}) AS counted WHERE c <= {few.rows}"
+        self._sides += 1
+        side, rest = f"side{self._sides}", f"few{self._sides}"
+        again = self._dialect.kept(once=not _is_read_fast(few.source))
+        heavy = f"SELECT p AS h FROM {side} GROUP BY p HAVING count(*) > {few.rows}"
+        return (
+            f"WITH {side} AS {again}({source}),"
+            f" {rest} AS {self._dialect.kept(once=True)}(SELECT {self._dialect.join_hint}{side}.* FROM {side}"
+            f" LEFT JOIN ({heavy}) AS heavy ON {side}.p = heavy.h WHERE heavy.h IS NULL)"
+            f" SELECT * FROM {rest}"
         )
 
     def _person_join(self, join: PersonJoin) -> str:
@@ -214,12 +244,17 @@ class _Writer:
                 return f"{total} * {grid} / count({column})"
 
 
+def _is_read_fast(relation: Relation) -> bool:
+    """Whether it is no more than rows of a table, which are faster read twice than kept."""
+    return isinstance(relation, Scan) or (isinstance(relation, Filter) and _is_read_fast(relation.source))
+
+
 def _names(relation: Relation) -> list[str]:
     """All fields of a relation."""
     match relation:
         case Scan():
             return [f"{relation.alias}.{column}" for column in relation.table.columns]
-        case Filter():
+        case Filter() | FewRows():
             return _names(relation.source)
         case Lookup():
             public = [f"{relation.alias}.{column}" for column in relation.table.columns]

@@ -280,7 +280,7 @@ class _Writer:
                 return f"{name} IS NOT NULL"
             return f"{name} BETWEEN {min(numbers)} AND {max(numbers)}"
         listed = [Literal(value=value, type=key.expression.type) for value in values]
-        return self._dialect.is_in(name, listed) if listed else "FALSE"
+        return self._dialect.is_key(name, listed) if listed else "FALSE"
 
 
 _Column = tuple[str, str, str]

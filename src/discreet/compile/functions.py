@@ -9,7 +9,8 @@ Every function is defined once, in the file of its subject. A new one needs a li
 docs/reference/sql-functions.md, or a test fails.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -35,6 +36,8 @@ FUNCTIONS: Mapping[str, Function] = {
 }
 
 MOST_NODES = 10_000
+MOST_CALLS = 1_000
+"""A database plans a call in about 3 ms, and constants in far less."""
 MOST_LEVELS = 64
 """DuckDB binds names level by level: 64 levels take it a fraction of a second, 200 take seconds."""
 
@@ -59,32 +62,52 @@ def build_call(name: str, arguments: Arguments) -> Call:
     return call
 
 
-def check_size(expression: Expression) -> None:
-    """Refuse what is nested too deep or too large, before anything walks it."""
-    nodes, levels = _size(expression, 1, {})
-    if nodes > MOST_NODES or levels > MOST_LEVELS:
+def check_size(*expressions: Expression) -> None:
+    """Refuse what is nested too deep, or too large all together, before anything walks it."""
+    measured: dict[int, _Size] = {}
+    sizes = [_size(expression, 1, measured) for expression in expressions]
+    nodes, calls = sum(size.nodes for size in sizes), sum(size.calls for size in sizes)
+    if nodes > MOST_NODES or calls > MOST_CALLS or any(size.levels > MOST_LEVELS for size in sizes):
         raise _too_large()
 
 
-def _size(node: Expression, level: int, measured: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Nodes and levels. A node that is used twice counts twice, but is read once."""
+@dataclass(frozen=True, slots=True)
+class _Size:
+    nodes: int
+    calls: int
+    levels: int
+
+
+_LEAF = _Size(nodes=1, calls=0, levels=1)
+
+
+def _size(node: Expression, level: int, measured: dict[int, _Size]) -> _Size:
+    """A node that is used twice counts twice, as it is written twice, but is read once."""
     if not isinstance(node, Call):
-        return 1, 1
+        return _LEAF
     if level > MOST_LEVELS:
         raise _too_large()
     if id(node) not in measured:
         sizes = [_size(argument, level + 1, measured) for argument in node.arguments]
-        measured[id(node)] = (
-            1 + sum(nodes for nodes, _ in sizes),
-            1 + max((levels for _, levels in sizes), default=0),
+        measured[id(node)] = _Size(
+            nodes=1 + sum(size.nodes for size in sizes),
+            calls=1 + sum(size.calls for size in sizes),
+            levels=1 + max((size.levels for size in sizes), default=0),
         )
     return measured[id(node)]
 
 
+def calls_in(expressions: Iterable[Expression]) -> int:
+    """How many operations these are, all together."""
+    measured: dict[int, _Size] = {}
+    return sum(_size(expression, 1, measured).calls for expression in expressions)
+
+
 def _too_large() -> QueryRefused:
     return QueryRefused(
-        "An expression in the question is too large or nested too deep.",
-        remedy=f"Keep it below {MOST_NODES} parts and {MOST_LEVELS} levels; use IN for long lists.",
+        "The question is too large, or nested too deep, once its names are put in.",
+        remedy=f"Stay below {MOST_CALLS:,} operations, {MOST_NODES:,} constants and {MOST_LEVELS} levels:"
+        " what is used twice by its name counts twice. Use IN for long lists, or ask in several questions.",
     )
 
 

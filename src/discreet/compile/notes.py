@@ -6,6 +6,7 @@ from discreet.compile.calibrate import Plan
 from discreet.compile.functions import range_of
 from discreet.compile.parts import DistinctCount, Histogram, WeightedSum, known
 from discreet.compile.weights import Unit
+from discreet.compile.work import sides_cut
 from discreet.model.query import Aggregate, group_count
 from discreet.noise.selection import Selection
 
@@ -19,7 +20,10 @@ def notes_of(plan: Plan) -> tuple[str, ...]:
 
 def _people(plan: Plan) -> list[str]:
     source, parts = plan.bounded.query.source, plan.bounded.parts
-    notes: list[str] = []
+    notes = [
+        f"People with more than {few:,} rows on one side of a join are left out of it."
+        for few in sides_cut(source)
+    ]
     if source.one_row_a_person:
         return notes
     if any(

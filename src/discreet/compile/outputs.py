@@ -20,10 +20,12 @@ from discreet.compile.exact import Column
 from discreet.compile.functions import emit_duckdb
 from discreet.compile.grouping import MOST_GROUPS
 from discreet.compile.quoting import quote_identifier
+from discreet.errors import EngineFailed
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import ValueType
 from discreet.model.query import Aggregate, key_field
 
+_MEMORY = "2GB"
 _MOST_DRAWS, _LEAST_DRAWS, _DRAWS_AT_ONCE = 2_000, 200, 2_000_000
 
 
@@ -184,19 +186,45 @@ class _NoisyTable:
 
 def _quantile_pair(values: Floats, miss: float) -> tuple[Floats, Floats]:
     """The ends of the middle of each row, whatever is missing left out."""
-    values = np.where(np.isfinite(values), values, np.nan)
-    empty = np.isnan(values).all(axis=1)
-    values[empty] = 0.0
-    low, high = np.nanquantile(values, [miss, 1 - miss], axis=1)
-    low[empty] = high[empty] = np.nan
-    return low, high
+    ordered = np.sort(np.where(np.isfinite(values), values, np.nan), axis=1)  # what is missing comes last
+    there = np.count_nonzero(~np.isnan(ordered), axis=1)
+    return _quantile(ordered, there, miss), _quantile(ordered, there, 1 - miss)
+
+
+def _quantile(ordered: Floats, there: NDArray[np.int64], share: float) -> Floats:
+    """Of the first values of each row, as many as are there: between two of them, on the line."""
+    place = share * np.maximum(there - 1, 0)
+    below = np.floor(place).astype(np.int64)
+    above = np.minimum(below + 1, np.maximum(there - 1, 0))
+    rows = np.arange(len(ordered))
+    low, high = ordered[rows, below], ordered[rows, above]
+    found: Floats = low + (high - low) * (place - below)
+    return found
 
 
 def _queried(columns: Mapping[str, Column], sql: str) -> dict[str, Column]:
-    """The result of a query over these columns as the table noisy."""
+    """The result of a query over these columns as the table noisy.
+
+    No function in it can fail, so that only memory is left to run out.
+    """
+    found = _run(columns, sql)
+    if found is None:
+        raise EngineFailed(
+            "The columns of the answer could not be computed, most likely for want of memory."
+            " What was charged stays charged.",
+            remedy="Ask for fewer groups, or for counts and sums alone, without computing from them.",
+        )
+    return found
+
+
+def _run(columns: Mapping[str, Column], sql: str) -> dict[str, Column] | None:
+    """None if the database fails: its own error, which holds what it worked on, ends here."""
     with _cursor() as cursor:
-        cursor.register("noisy", dict(columns))
-        found: dict[str, Column] = cursor.execute(sql).fetchnumpy()
+        try:
+            cursor.register("noisy", dict(columns))
+            found: dict[str, Column] = cursor.execute(sql).fetchnumpy()
+        except (duckdb.Error, MemoryError):
+            return None
         return found
 
 
@@ -218,6 +246,8 @@ def _database(process: int) -> tuple[duckdb.DuckDBPyConnection, threading.Lock]:
     settings: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": False,
         "enable_external_access": False,
+        "memory_limit": _MEMORY,
+        "temp_directory": "",  # nothing about an answer is written to a disk
         "lock_configuration": True,
     }
     return duckdb.connect(":memory:", config=settings), threading.Lock()

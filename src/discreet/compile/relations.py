@@ -6,7 +6,7 @@ each person.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from sqlglot import exp
@@ -23,6 +23,7 @@ from discreet.compile.scope import (
     row_expression,
 )
 from discreet.compile.unions import united
+from discreet.compile.work import MOST_JOINS, check_rows_of_a_person, side_of_join
 from discreet.errors import QueryRefused
 from discreet.model.expression import Call, Expression, Field, Range
 from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PublicTable
@@ -36,7 +37,7 @@ class Cte:
     """A query of WITH, together with those before it, which it may name."""
 
     query: exp.Expression
-    before: "Mapping[str, Cte]"
+    before: "Mapping[str, Cte]" = field(repr=False)  # shown, each would double what is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Relations:
         self._dataset = dataset
         self._public_keys = public_keys
         self._aliases = 0
+        self._joins = 0
 
     def read(self, select: exp.Select, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
         """The rows of a SELECT before it groups them, and what can be named in it."""
@@ -140,6 +142,11 @@ class Relations:
         join: exp.Join,
         ctes: Mapping[str, Cte],
     ) -> tuple[Relation | Public, Scope]:
+        self._joins += 1
+        if self._joins > MOST_JOINS:
+            raise QueryRefused(
+                f"The question has more than {MOST_JOINS} joins.", remedy="Ask it in several questions."
+            )
         right, other = self._item(join.this, ctes)
         outer = _is_left(join)
         merged = [identifier.name for identifier in join.args.get("using") or ()]
@@ -165,6 +172,7 @@ class Relations:
             relation = _person_join(left, right, pairs, both, outer=outer)
             if outer:  # where there is no match, the right side's id is NULL, and the row is somebody's still
                 both.persons -= other.persons
+        check_rows_of_a_person(relation)
         for condition in rest:
             relation = Filter(source=relation, predicate=condition)
         return relation, both
@@ -301,7 +309,9 @@ def _person_join(
             "Two tables about people are joined only on the person, so that no row holds two people.",
             remedy="Write JOIN … ON a.PERSON = b.PERSON.",
         )
-    return PersonJoin(left=left, right=right, pairs=tuple(others), keep_unmatched=outer)
+    return PersonJoin(
+        left=side_of_join(left), right=side_of_join(right), pairs=tuple(others), keep_unmatched=outer
+    )
 
 
 def _is_aggregate(node: exp.Expression) -> bool:

@@ -7,14 +7,16 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.compile.answer_size import check_answer_size
 from discreet.compile.convert import convert
 from discreet.compile.functions import build_call, range_of
 from discreet.compile.grouping import MOST_GROUPS, Sets, group_by, is_name
 from discreet.compile.relations import Relations
 from discreet.compile.scope import PublicKeys, Scope, position_of, predicate, row_expression
+from discreet.compile.work import check_question
 from discreet.errors import InvalidInput, QueryRefused
 from discreet.model.exact import exact_fraction
-from discreet.model.expression import Expression, Field
+from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Dataset, ValueType
 from discreet.model.query import (
     Aggregate,
@@ -25,12 +27,10 @@ from discreet.model.query import (
     Picks,
     Query,
     Relation,
-    group_count,
     key_field,
 )
 
 _MOST_OUTPUTS = 200
-_MOST_CELLS = 4_000_000
 
 _AGGREGATES: dict[type[exp.Expression], Aggregate] = {
     exp.Sum: Aggregate.SUM,
@@ -88,12 +88,8 @@ class _Resolver:
             limit=limit,
             measures=tuple(self.measures),
         )
-        groups = 1 if query.private_keys else group_count(query)
-        if groups * len(query.outputs) > _MOST_CELLS:
-            raise QueryRefused(
-                f"That is an answer of more than {_MOST_CELLS:,} numbers.",
-                remedy="Ask for fewer columns, or for fewer groups.",
-            )
+        check_question(query)
+        check_answer_size(query)
         if not query.measures and picks is None and not query.private_keys:
             raise QueryRefused(
                 "The question asks for no aggregate, and single rows are never shown.",
@@ -267,6 +263,11 @@ class _Resolver:
             position = position_of(node)
             known = 1 <= position <= len(self.outputs)
             expression = self.outputs[position - 1].expression if known else self._output(node)
+            if not known and next(fields_of(expression), None) is None:
+                raise QueryRefused(
+                    "ORDER BY has a constant, which orders nothing.",
+                    remedy=f"Name a column, or its position from 1 to {len(self.outputs)}.",
+                )
             yield Order(expression=expression, descending=bool(item.args.get("desc")))
 
     def _limit(self) -> int | None:
@@ -297,7 +298,8 @@ def _quantile_of(node: exp.Expression) -> tuple[exp.Expression, Fraction]:
         case exp.Quantile():
             return node.this, _share(node.args.get("quantile"))
         case exp.WithinGroup(this=exp.PercentileCont() | exp.PercentileDisc() as inner, expression=order):
-            (item,) = order.expressions if len(order.expressions) == 1 else (None,)
+            items = [] if order is None else order.expressions
+            (item,) = items if len(items) == 1 else (None,)
             if item is not None and inner.args.get("expression") is None:
                 share = _share(inner.this)
                 return item.this, 1 - share if item.args.get("desc") else share

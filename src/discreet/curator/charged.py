@@ -18,7 +18,7 @@ from discreet.compile.exact import Results
 from discreet.compile.statement import Planned, Statement
 from discreet.engines.engine import Engine
 from discreet.engines.running import Watch, failed
-from discreet.errors import DiscreetError, EngineFailed
+from discreet.errors import DiscreetError, EngineFailed, TookTooLong
 from discreet.ledger.ledger import Answered, Ledger
 from discreet.model.policy import Dataset
 from discreet.model.receipt import Receipt
@@ -73,8 +73,8 @@ class ChargedData:
 
         try:
             return apart(read_and_draw)
-        except EngineFailed:
-            if began:
+        except EngineFailed as failure:
+            if began or isinstance(failure, TookTooLong):  # a time that can be looked at again for nothing
                 raise
             self.ledger.mark_unused(receipt)
         raise failed()

@@ -25,7 +25,7 @@ from discreet.engines.identity import names_of_files
 from discreet.engines.running import Watch, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
 from discreet.errors import PolicyError, QueryRefused
-from discreet.model.declaration import Source
+from discreet.model.declaration import USUAL_TIME_LIMIT, Source
 from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
@@ -56,8 +56,13 @@ class DuckDBEngine:
         *,
         memory_limit: str | None = None,
         threads: int | None = None,
+        time_limit: float = USUAL_TIME_LIMIT,
     ) -> None:
-        """Open the sources, relative to `base_dir`, and lock the database."""
+        """Open the sources, relative to `base_dir`, and lock the database.
+
+        A statement is stopped after `time_limit` seconds.
+        """
+        self._time_limit = time_limit
         self._schemas: dict[str, dict[str, ValueType]] = {}
         self._unsupported: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, frozenset[str]] = {}
@@ -114,6 +119,7 @@ class DuckDBEngine:
             return run_to_end(
                 lambda: _fetch(cursor, sql),
                 interrupt=cursor.interrupt,
+                time_limit=self._time_limit,
                 watch=watch,
                 progress=lambda: _share_done(cursor),
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from discreet.engines.duckdb import DuckDBEngine, guess_types
 from discreet.engines.engine import Engine
 from discreet.errors import PolicyError
-from discreet.model.declaration import Source
+from discreet.model.declaration import USUAL_TIME_LIMIT, Source
 from discreet.model.policy import ValueType
 
 if TYPE_CHECKING:
@@ -19,9 +19,16 @@ _ENGINES = {"postgresql": "PostgreSQL", "postgres": "PostgreSQL", "spark": "Spar
 
 
 def open_engine(
-    sources: Mapping[str, Source], base_dir: Path, *, spark: "SparkSession | None" = None
+    sources: Mapping[str, Source],
+    base_dir: Path,
+    *,
+    spark: "SparkSession | None" = None,
+    time_limit: float = USUAL_TIME_LIMIT,
 ) -> Engine:
-    """Open the sources, relative to `base_dir`; those in Spark in a session that may be handed in."""
+    """Open the sources, relative to `base_dir`; those in Spark in a session that may be handed in.
+
+    A statement is stopped after `time_limit` seconds.
+    """
     engines = {engine_of(source.location) for source in sources.values()}
     if len(engines) > 1:
         raise PolicyError(
@@ -32,12 +39,12 @@ def open_engine(
         case "PostgreSQL":
             from discreet.engines.postgres import PostgresEngine
 
-            return PostgresEngine(sources)
+            return PostgresEngine(sources, time_limit=time_limit)
         case "Spark":
             from discreet.engines.spark import SparkEngine
 
-            return SparkEngine(sources, base_dir, session=spark)
-    return DuckDBEngine(sources, base_dir)
+            return SparkEngine(sources, base_dir, session=spark, time_limit=time_limit)
+    return DuckDBEngine(sources, base_dir, time_limit=time_limit)
 
 
 def schema_of(location: str, base_dir: Path) -> tuple[dict[str, ValueType], bool]:

@@ -23,7 +23,7 @@ from discreet.engines.postgres_statement import Bound, executed, fetch, plan, vo
 from discreet.engines.postgres_types import delivered_type, quoted, reading
 from discreet.engines.running import Watch, failed, run_to_end, silently
 from discreet.errors import PolicyError, QueryRefused
-from discreet.model.declaration import Source
+from discreet.model.declaration import USUAL_TIME_LIMIT, Source
 from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from discreet.engines.postgres_session import Connection
 
 _SECONDS_BETWEEN_CANCELS = 0.5
+_SECONDS_TO_CANCEL = 5.0
+"""After the time limit, until the server ends a statement by itself: where nobody is left to cancel it."""
 _LOCK_NOT_AVAILABLE = "55P03"
 _NO_PRIVILEGE = "42501"
 
@@ -46,9 +48,10 @@ class PostgresEngine:
         sources: Mapping[str, Source],
         base_dir: Path | None = None,  # noqa: ARG002  files are relative to it; databases are not
         *,
-        statement_timeout: float = 3600,
+        time_limit: float = USUAL_TIME_LIMIT,
     ) -> None:
-        """Connect and look the tables up. A statement is stopped after `statement_timeout` seconds."""
+        """Connect and look the tables up. A statement is stopped after `time_limit` seconds."""
+        self._time_limit = time_limit
         self._addresses = {name: read_address(source.location) for name, source in sources.items()}
         self._schemas: dict[str, dict[str, ValueType]] = {}
         self._unsupported: dict[str, tuple[str, ...]] = {}
@@ -56,7 +59,9 @@ class PostgresEngine:
         self._empty: dict[str, str] = {}
         """By the relation of a table, one with the same columns and with nothing behind it."""
         self._opened: dict[str, RelationInCatalogue] = {}
-        self._sessions = Sessions(_only_database(self._addresses), statement_timeout=statement_timeout)
+        self._sessions = Sessions(
+            _only_database(self._addresses), statement_timeout=time_limit + _SECONDS_TO_CANCEL
+        )
         try:
             with self._sessions.transaction() as connection:
                 found = self._look_up(connection)
@@ -121,7 +126,7 @@ class PostgresEngine:
             if connections is None:
                 raise failed()
             statements = [Bound(sql, parameters) for sql in sqls]
-            return _run(connections, statements, self._forbidden, watch)
+            return _run(connections, statements, self._forbidden, watch, self._time_limit)
 
     def close(self) -> None:
         self._sessions.close()
@@ -236,6 +241,7 @@ def _run(
     statements: Sequence[Bound],
     forbidden: frozenset[str],
     watch: Watch | None,
+    time_limit: float,
 ) -> list[Secret[Rows]]:
     """The rows. Ctrl-C cancels until the statements have ended: a cancel that comes too early is lost.
 
@@ -268,4 +274,4 @@ def _run(
             cancel()
             ended.wait(_SECONDS_BETWEEN_CANCELS)
 
-    return run_to_end(work, interrupt=interrupt, watch=watch)
+    return run_to_end(work, interrupt=interrupt, time_limit=time_limit, watch=watch)

@@ -1,11 +1,14 @@
-"""How every engine runs a statement: silent about errors, stopped by Ctrl-C, and with a sign of life."""
+"""How every engine runs a statement: silent about errors, stopped by Ctrl-C or in time, with a sign of
+life.
+"""
 
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
-from discreet.errors import EngineFailed, PolicyError
+from discreet.errors import EngineFailed, PolicyError, TookTooLong
 from discreet.model.expression import Parameter
 
 T = TypeVar("T")
@@ -14,6 +17,7 @@ Watch: TypeAlias = Callable[[float | None], None]
 """Told now and then how much of a statement is done, from 0 to 1; None where the engine cannot tell."""
 
 _SECONDS_BETWEEN_SIGNS = 0.2
+_SECONDS_BETWEEN_INTERRUPTS = 0.2
 
 
 def silently(action: Callable[[], T]) -> T | None:
@@ -32,6 +36,15 @@ def failed() -> EngineFailed:
         "The database failed while it computed the answer. What was charged stays charged.",
         remedy="Ask the same again: it is not charged twice. If it fails again, ask the owner of the data"
         " to run “discreet check” and to look at memory and disk.",
+    )
+
+
+def took_too_long(time_limit: float) -> TookTooLong:
+    """Stopped by us: the same would be stopped again."""
+    return TookTooLong(
+        f"The database was stopped after {time_limit:g} seconds, the time limit of this policy."
+        " What was charged stays charged.",
+        remedy="Ask a simpler question; or ask the owner of the data for a larger time_limit.",
     )
 
 
@@ -60,16 +73,19 @@ def run_to_end(
     action: Callable[[], T],
     *,
     interrupt: Callable[[], object],
+    time_limit: float,
     watch: Watch | None = None,
     progress: Callable[[], float | None] = lambda: None,
 ) -> T:
-    """The result of an action that reads data; one fixed error if it fails.
+    """The result of an action that reads data; one fixed error if it fails, and one if it takes too long.
 
     It runs in a thread of its own, as an engine can go for long without looking whether Ctrl-C was pressed.
-    Then it is interrupted, and waited for: no statement goes on after its caller has left.
+    Then, or after `time_limit` seconds, it is interrupted, and waited for: no statement goes on after its
+    caller has left.
     """
     results: list[T] = []
     finished = threading.Event()
+    end = time.monotonic() + time_limit
 
     def work() -> None:
         try:
@@ -83,15 +99,31 @@ def run_to_end(
     worker.start()
     try:
         # wait, not join, which takes a thread for ended when it is interrupted (CPython 3.11)
-        while not finished.wait(None if watch is None else _SECONDS_BETWEEN_SIGNS):
+        while not finished.wait(_next_look(end, watched=watch is not None)):
+            if time.monotonic() >= end:
+                break
             if watch is not None:
                 watch(silently(progress))
-    except BaseException:
-        silently(interrupt)
-        finished.wait()
-        raise
     finally:
-        worker.join()
+        try:
+            _stop(interrupt, finished)
+        finally:
+            worker.join()
+    if time.monotonic() >= end:
+        results.clear()  # what came just after the end is as late as what was stopped
+        raise took_too_long(time_limit)
     if not results:
         raise failed()
     return results[0]
+
+
+def _next_look(end: float, *, watched: bool) -> float:
+    left = max(0.0, end - time.monotonic())
+    return min(left, _SECONDS_BETWEEN_SIGNS) if watched else left
+
+
+def _stop(interrupt: Callable[[], object], finished: threading.Event) -> None:
+    """Interrupt until it has ended: a statement that is just about to begin does not notice the first one."""
+    while not finished.is_set():
+        silently(interrupt)
+        finished.wait(_SECONDS_BETWEEN_INTERRUPTS)

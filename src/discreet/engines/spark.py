@@ -31,7 +31,7 @@ from discreet.engines.spark_sources import (
 from discreet.engines.spark_statement import as_query
 from discreet.engines.spark_types import reading, returnable, returning, rows_of, value_type
 from discreet.errors import PolicyError, QueryRefused
-from discreet.model.declaration import Source
+from discreet.model.declaration import USUAL_TIME_LIMIT, Source
 from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
@@ -60,8 +60,19 @@ class SparkEngine:
 
     dialect = "spark"
 
-    def __init__(self, sources: Mapping[str, Source], base_dir: Path, *, session: Any = None) -> None:
-        """Open the sources, relative to `base_dir`; those at spark://session are in `session`."""
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        base_dir: Path,
+        *,
+        session: Any = None,
+        time_limit: float = USUAL_TIME_LIMIT,
+    ) -> None:
+        """Open the sources, relative to `base_dir`; those at spark://session are in `session`.
+
+        A statement is stopped after `time_limit` seconds.
+        """
+        self._time_limit = time_limit
         found = {name: find(source.location, base_dir) for name, source in sources.items()}
         place = _one_place(found, session)
         load_pyspark()
@@ -133,7 +144,9 @@ class SparkEngine:
             with quiet():
                 return self._session.share_done(tag)
 
-        return run_to_end(fetch, interrupt=interrupt, watch=watch, progress=progress)
+        return run_to_end(
+            fetch, interrupt=interrupt, time_limit=self._time_limit, watch=watch, progress=progress
+        )
 
     def run_each(
         self, sqls: Sequence[str], watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()

@@ -26,6 +26,9 @@ from discreet.model.policy import (
 
 Schema: TypeAlias = Mapping[str, ValueType]
 
+USUAL_TIME_LIMIT = 600
+"""In seconds."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDeclaration:
@@ -85,6 +88,8 @@ class Policy:
     """Where each table is declared, in the owner's words, for errors."""
     ledger: str | None = None
     """Where the ledger is, if not beside the policy: a file, or an address in PostgreSQL."""
+    time_limit: int = USUAL_TIME_LIMIT
+    """After so many seconds the database is stopped, for each statement of a question."""
 
     @property
     def sources(self) -> dict[str, Source]:

@@ -4,7 +4,7 @@ A policy never looks at the data; everything in it is public.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
@@ -20,6 +20,12 @@ KeyValue: TypeAlias = str | int | bool | date
 _LARGEST_DELTA = Fraction(1, 100)
 _LARGEST_BOUND = Fraction(2**60)
 _INTEGERS = range(-(2**63), 2**63)
+
+_SMALLEST_LEAST_PRICE = Fraction(1, 10**9)
+USUAL_LEAST_PRICE = Fraction(1, 10_000)
+USUAL_MATCHES = 10
+MOST_MATCHES = 100
+"""The rows of public tables that one row can meet through all joins of a question."""
 
 
 class ValueType(Enum):
@@ -41,6 +47,11 @@ def budget_delta(value: object) -> Fraction:
     """Read a budget's δ: 0 for pure ε, else far below 1 and not so small that it cannot be meant."""
     exact = within(value, "delta", Fraction(0), _LARGEST_DELTA)
     return positive_delta(exact) if exact else exact
+
+
+def least_price(value: object) -> Fraction:
+    """Read the least price of a question, as a share of the budget."""
+    return within(value, "least_price", _SMALLEST_LEAST_PRICE, Fraction(1))
 
 
 def type_of_key(key: object) -> ValueType | None:
@@ -175,6 +186,11 @@ class PublicTable:
     name: str
     source: str
     columns: Mapping[str, Column]
+    max_matches: int = USUAL_MATCHES
+    """The rows of it that may share what it is joined on; what more share matches nothing."""
+
+    def __post_init__(self) -> None:
+        positive_count(self.max_matches, f"max_matches of table “{self.name}”")
 
 
 Table: TypeAlias = PrivateTable | PublicTable
@@ -194,6 +210,11 @@ class Dataset:
     question_epsilon: Fraction
     """The most that any one question may cost; equal to epsilon if there is no cap."""
     tables: Mapping[str, Table]
+    least_price: Fraction = field(default=USUAL_LEAST_PRICE, repr=False)
+    """The least that a question costs, as a share of the budget: an answer tells something by its time too.
+
+    Not part of what a question is known by, as it changes nothing about an answer.
+    """
 
     def __post_init__(self) -> None:
         epsilon = positive_epsilon(self.epsilon, "the budget's epsilon")
@@ -205,6 +226,7 @@ class Dataset:
             ("delta", delta),
             ("analyst_epsilon", min(analyst, epsilon)),
             ("question_epsilon", min(question, epsilon)),
+            ("least_price", least_price(self.least_price)),
         ):
             object.__setattr__(self, name, value)
         if not any(isinstance(table, PrivateTable) for table in self.tables.values()):

@@ -1,7 +1,7 @@
 """What was asked: a relation whose rows belong to people, and what is to be released of it.
 
 Query
-├── source: Relation      Scan | Filter | Lookup | PersonJoin | PerPerson | UnionAll
+├── source: Relation      Scan | Filter | Lookup | FewRows | PersonJoin | PerPerson | UnionAll
 ├── keys, sets            what rows are grouped by, and who knows the values
 ├── measures              aggregates over each group: the only things that meet noise
 ├── picks                 or, instead of measures, which groups are the largest
@@ -80,7 +80,10 @@ Pair: TypeAlias = tuple[Expression, Expression]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """Each row with the rows of a public table that match it; a person's rows may become more."""
+    """Each row with the rows of a public table that match it, of which there are at most `max_matches`.
+
+    What more rows of the public table than that share matches nothing.
+    """
 
     source: "Relation"
     table: PublicTable
@@ -100,6 +103,30 @@ class Lookup:
     @property
     def one_row_a_person(self) -> bool:
         return False
+
+    @property
+    def has_ids(self) -> bool:
+        return self.source.has_ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewRows:
+    """The rows of people who have at most so many; who has more is left out, with all of them."""
+
+    source: "Relation"
+    rows: int
+
+    @property
+    def max_rows(self) -> int:
+        return self.source.max_rows
+
+    @property
+    def max_groups(self) -> int:
+        return self.source.max_groups
+
+    @property
+    def one_row_a_person(self) -> bool:
+        return self.source.one_row_a_person
 
     @property
     def has_ids(self) -> bool:
@@ -214,7 +241,7 @@ class UnionAll:
         return True
 
 
-Relation: TypeAlias = Scan | Filter | Lookup | PersonJoin | PerPerson | UnionAll
+Relation: TypeAlias = Scan | Filter | Lookup | FewRows | PersonJoin | PerPerson | UnionAll
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,6 +135,10 @@ class Dialect(ABC):
             written = [self.binary(each) for each in written]
         return f"{sql} IN ({', '.join(written)})"
 
+    def is_key(self, sql: str, keys: Sequence[Literal]) -> str:
+        """Whether a value is one of the public keys, of which there may be very many, and none is NULL."""
+        return self.is_in(sql, keys)
+
     @abstractmethod
     def let(self, name: str, sql: str, body: str) -> str:
         """The body, in which the name stands for the value of the SQL."""

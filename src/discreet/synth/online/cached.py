@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.compile.bound import Bounded
+from discreet.compile.calibrate import least_amount
 from discreet.compile.counts import Count
 from discreet.compile.exact import Results
 from discreet.compile.parse_sql import parse_sql
@@ -56,6 +57,7 @@ class CachedTable:
             table=table,
             single=Sensitivity.scalar(table.linf, table.neighbours),
             unit=unit_of(self.bounded),
+            least=least_amount(self.dataset),
         )
 
     def question(self, count: Count) -> Question | None:

@@ -260,13 +260,13 @@ class Online:
             return known.joined(fresh) if known else fresh
 
         most_noise = largest(lambda v: after(v).reach(miss) <= most, most**2 / _WIDE, most**2 * _WIDE)
-        noise = self.pricing.single_noise(most_noise)
+        noise = self.pricing.single_noise_at_least(most_noise)
         return Pay(
             attributes=question.attributes,
             mask=question.mask,
             noise=noise,
             loss=self.pricing.loss(noise, table=False),
-            reach=after(most_noise).reach(miss),
+            reach=after(min(most_noise, self.pricing.spread(noise).variance)).reach(miss),
         )
 
     def _buy(self, question: Question, energy: Floats, most: float, miss: float, pay: Fraction) -> Buy | None:
@@ -296,6 +296,7 @@ class Online:
             again = divided(float(parts.sum()), usual, known, raised, self.pricing.precision)
             parts = again if enough(again) else parts
         parts = _least(parts, enough)
+        parts *= max(1.0, float(self.pricing.least) / float(parts.sum()))
         tables = tuple(
             (levels, self.pricing.table_noise(part))
             for levels, part in zip(all_levels(shape), parts, strict=True)

@@ -43,6 +43,8 @@ class Pricing:
     """Of the count in any set of cells."""
     unit: int = 1
     """Counts are in 1/unit of a person."""
+    least: Fraction = Fraction(0)
+    """The least ε or ρ that is paid at once; what costs less is bought with less noise."""
 
     def __post_init__(self) -> None:
         positive_count(self.unit, "unit")
@@ -52,6 +54,16 @@ class Pricing:
         if self.concentrated:
             return DiscreteGaussian(sigma_squared=round_down(variance * self.unit**2))
         return DiscreteLaplace(scale=round_down(sqrt(variance / 2) * self.unit))
+
+    def single_noise_at_least(self, variance: float) -> Noise:
+        """The same, or less noise if that would cost less than the least price."""
+        noise = self.single_noise(variance)
+        paid = amount_of(self.loss(noise, table=False))
+        if paid >= self.least:
+            return noise
+        if isinstance(noise, DiscreteGaussian):
+            return DiscreteGaussian.for_loss(self.least, self.single)
+        return DiscreteLaplace.for_loss(self.least, self.single)
 
     def table_noise(self, amount: float) -> Noise:
         """The least noise of a table that costs at most so much ε or ρ."""

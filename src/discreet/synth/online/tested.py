@@ -170,6 +170,8 @@ class Guesses:
             return None
         run = None if running else self._price(mechanism)
         loss = otherwise.loss if run is None else self._pricing.sum([run, otherwise.loss])
+        if run is not None and amount_of(run) < self._pricing.least:
+            return None
         dearer = amount_of(otherwise.loss) > MOST_DEARER * amount_of(step.loss)
         if dearer or amount_of(loss) > most:
             return None

@@ -92,4 +92,4 @@ def _database() -> "duckdb.DuckDBPyConnection":
     """An empty one, kept because opening it takes longer than anything that it is asked."""
     import duckdb
 
-    return duckdb.connect(":memory:", config={"threads": 1})
+    return duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "1GB"})

@@ -1,0 +1,54 @@
+"""How large an answer can be, before anything is paid: from the types of its columns and from public keys."""
+
+from discreet.errors import QueryRefused
+from discreet.model.expression import Call, Expression, Field, Literal
+from discreet.model.policy import ValueType
+from discreet.model.query import Query, group_count, key_field
+
+MOST_CELLS = 4_000_000
+MOST_BYTES = 2**27
+"""Of all texts, half of the largest answer that a ledger keeps."""
+
+_LONGEST_JOINED = 4 * 4096
+"""Joined texts are cut to 4,096 characters."""
+_LONGEST_NUMBER = 64
+_WIDER = 3
+"""Upper and lower case, and texts that replace others, can take so many times as much room."""
+
+
+def check_answer_size(query: Query) -> None:
+    """Refuse what could be too large to be kept. How many private keys there are, nobody knows before."""
+    groups = 1 if query.private_keys else group_count(query)
+    if groups * len(query.outputs) > MOST_CELLS:
+        raise QueryRefused(
+            f"That is an answer of more than {MOST_CELLS:,} numbers.",
+            remedy="Ask for fewer columns, or for fewer groups.",
+        )
+    longest = {key_field(i): _longest_key(key.values or ()) for i, key in enumerate(query.keys)}
+    texts = [output.expression for output in query.outputs if output.expression.type is ValueType.TEXT]
+    if groups * sum(_longest(text, longest) for text in texts) > MOST_BYTES:
+        raise QueryRefused(
+            "The texts of the answer could take too much room.",
+            remedy="Ask for the keys as they are, and for fewer or shorter texts beside them.",
+        )
+
+
+def _longest_key(values: tuple[object, ...]) -> int:
+    return max((len(value.encode()) for value in values if isinstance(value, str)), default=0)
+
+
+def _longest(text: Expression, keys: dict[str, int]) -> int:
+    """The most bytes that a text can have."""
+    match text:
+        case Field(name=name):
+            return keys.get(name, 0)
+        case Literal(value=value):
+            return len(value.encode()) if isinstance(value, str) else 0
+        case Call(function=function, arguments=arguments):
+            parts = [_longest(each, keys) for each in arguments if each.type is ValueType.TEXT]
+            if function == "concat":
+                return min(_LONGEST_JOINED, sum(parts))
+            if function == "replace":
+                return min(_LONGEST_JOINED, parts[0] * (1 + parts[-1]))
+            longest = max(parts, default=_LONGEST_NUMBER)
+            return _WIDER * longest if function in ("upper", "lower") else longest

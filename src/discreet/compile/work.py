@@ -1,0 +1,176 @@
+"""How much work one person can make of a question, from the policy alone.
+
+A join on the person pairs all rows of a person on one side with all of theirs on the other. How long that
+takes would tell whether somebody has many of them, whatever the noise. So each side is cut before it is
+joined: people with far more rows than the policy lets count are left out of it (`FewRows`). What is left of
+one person can be multiplied only so often; a question that could go beyond is refused before it has a price.
+"""
+
+from collections.abc import Iterable
+
+from discreet.compile.functions import calls_in, check_size
+from discreet.errors import QueryRefused
+from discreet.model.expression import Expression
+from discreet.model.policy import MOST_MATCHES
+from discreet.model.query import (
+    FewRows,
+    Filter,
+    Lookup,
+    Pair,
+    PerPerson,
+    PersonJoin,
+    Query,
+    Relation,
+    Scan,
+    UnionAll,
+)
+
+MOST_JOINS = 16
+MOST_ROWS_OF_A_PERSON = 2**20
+"""The rows that the joins of a question can make of one person: a fraction of a second for a database."""
+
+MOST_PIECES = 400
+"""The sums that a question is put together from, each of which reads the rows anew."""
+
+_TIMES_MAX_ROWS = 4
+_ALWAYS_JOINED = 32
+"""Nobody with this few rows is left out of a join, however small max_rows is."""
+
+
+def side_of_join(side: Relation) -> Relation:
+    """A side as it is joined: without the people who have too many rows there.
+
+    Who is left out follows from that person's own rows, so that a person still takes along exactly their own.
+    The sides of a join below were cut already.
+    """
+    if side.one_row_a_person or isinstance(_below_filters(side), PersonJoin):
+        return side
+    return FewRows(source=side, rows=most_rows_of_side(side))
+
+
+def most_rows_of_side(side: Relation) -> int:
+    """Who has more rows than this is left out: several times as many as count fully."""
+    return max(_ALWAYS_JOINED, _TIMES_MAX_ROWS * side.max_rows) * matches(side)
+
+
+def check_rows_of_a_person(relation: Relation) -> None:
+    """Refuse what could make too many rows of those that a person has."""
+    if matches(relation) > MOST_MATCHES:
+        raise QueryRefused(
+            f"One row could meet more than {MOST_MATCHES} rows of public tables.",
+            remedy="Join fewer of them; or the owner can declare a smaller max_matches for these tables.",
+        )
+    if _rows(relation) > MOST_ROWS_OF_A_PERSON:
+        raise QueryRefused(
+            "Joined like this, one person could have too many rows.",
+            remedy="Join fewer tables on the person, or first compute one row for each person:"
+            " JOIN (SELECT PERSON, count(*) AS n FROM … GROUP BY PERSON) USING (PERSON).",
+        )
+
+
+def check_question(query: Query) -> None:
+    """One limit for all that a question computes, after names are put in: a name may stand for others.
+
+    What groups are picked by is a measure that was read before, and is checked by itself.
+    """
+    check_size(
+        *expressions_of(query.source),
+        *(key.expression for key in query.keys),
+        *(e for measure in query.measures for e in (measure.argument, measure.condition) if e is not None),
+        *(output.expression for output in query.outputs),
+        *(order.expression for order in query.order),
+        *([] if query.having is None else [query.having]),
+    )
+
+
+def check_statements(source: Relation, pieces: int) -> None:
+    """Every piece of a question reads its rows anew, and writes again what they are computed by."""
+    if pieces > MOST_PIECES or pieces * calls_in(expressions_of(source)) > MOST_PIECES * 10:
+        raise QueryRefused(
+            "The question asks for too many different things at once.",
+            remedy="Ask for fewer quantiles, different values or grouping sets; or in several questions.",
+        )
+
+
+def expressions_of(relation: Relation) -> list[Expression]:
+    """All that a relation computes from rows."""
+    match relation:
+        case Scan():
+            return []
+        case FewRows():
+            return expressions_of(relation.source)
+        case Filter():
+            return [relation.predicate, *expressions_of(relation.source)]
+        case Lookup():
+            return [*_sides(relation.pairs), *expressions_of(relation.source)]
+        case PersonJoin():
+            below = [*expressions_of(relation.left), *expressions_of(relation.right)]
+            return [*_sides(relation.pairs), *below]
+        case PerPerson():
+            values = [e for v in relation.values for e in (v.argument, v.condition) if e is not None]
+            return [*(key for _, key in relation.keys), *values, *expressions_of(relation.source)]
+        case UnionAll():
+            return [
+                e for branch in relation.branches for e in (*branch.columns, *expressions_of(branch.source))
+            ]
+
+
+def _sides(pairs: Iterable[Pair]) -> list[Expression]:
+    return [side for pair in pairs for side in pair]
+
+
+def matches(relation: Relation) -> int:
+    """How many rows lookups make of one row, also where they are then grouped by what was looked up."""
+    match relation:
+        case Scan():
+            return 1
+        case Filter() | FewRows():
+            return matches(relation.source)
+        case Lookup():
+            return matches(relation.source) * relation.table.max_matches
+        case PersonJoin():
+            return matches(relation.left) * matches(relation.right)
+        case PerPerson():
+            return matches(relation.source) if relation.keys else 1
+        case UnionAll():
+            return max(matches(branch.source) for branch in relation.branches)
+
+
+def _rows(relation: Relation) -> int:
+    """The most rows of one person, where rows that are not multiplied count as one."""
+    match relation:
+        case Scan():
+            return 1
+        case FewRows():
+            return relation.rows
+        case Filter():
+            return _rows(relation.source)
+        case Lookup():
+            return _rows(relation.source) * relation.table.max_matches
+        case PersonJoin():
+            return _rows(relation.left) * _rows(relation.right)
+        case PerPerson():
+            return _rows(relation.source) if relation.keys else 1
+        case UnionAll():
+            return sum(_rows(branch.source) for branch in relation.branches)
+
+
+def _below_filters(relation: Relation) -> Relation:
+    while isinstance(relation, Filter | Lookup):
+        relation = relation.source
+    return relation
+
+
+def sides_cut(relation: Relation) -> list[int]:
+    """All limits on the rows of a person in a side of a join, for those who ask."""
+    match relation:
+        case Scan():
+            return []
+        case FewRows():
+            return [relation.rows, *sides_cut(relation.source)]
+        case Filter() | Lookup() | PerPerson():
+            return sides_cut(relation.source)
+        case PersonJoin():
+            return [*sides_cut(relation.left), *sides_cut(relation.right)]
+        case UnionAll():
+            return [rows for branch in relation.branches for rows in sides_cut(branch.source)]

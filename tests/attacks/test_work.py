@@ -1,0 +1,245 @@
+"""Attacks G3 and G4: on how much work a question makes, which shows as time, as memory, or as a failure."""
+
+import re
+
+import duckdb
+import pytest
+
+from discreet import EngineFailed, QueryRefused
+from discreet.compile import outputs
+from discreet.compile.dialects.duckdb import DUCKDB
+from discreet.compile.emit_relation import relation_sql
+from discreet.compile.parse_sql import parse_sql
+from discreet.compile.resolve import resolve
+from discreet.compile.work import MOST_ROWS_OF_A_PERSON
+from discreet.model.privacy import PureLoss
+
+from .ask import Clinic, cell, keys
+
+NOTHING = PureLoss(epsilon=0)
+PROPERTY = "patient = 17 AND diagnosis = 'hiv'"
+
+
+def self_joins(joins):
+    """Rows of the one person who matters, multiplied with themselves again and again."""
+    side = f"(SELECT patient FROM visits WHERE {PROPERTY})"
+    others = "".join(f" JOIN {side} AS t{i} ON t0.patient = t{i}.patient" for i in range(1, joins + 1))
+    return f"SELECT count(*) AS n FROM {side} AS t0{others}"
+
+
+# G3: a join that explodes only if one person has a property.
+
+
+@pytest.mark.parametrize("joins", [4, 16, 31])
+def test_g3_what_would_multiply_a_person_without_end_is_refused(clinic, joins):
+    with pytest.raises(QueryRefused) as refusal:
+        clinic.ask(self_joins(joins), epsilon=1)
+    assert "GROUP BY" in refusal.value.remedy
+    assert clinic.spent() == NOTHING
+
+
+HEAVY = (
+    "SELECT 17 AS patient, 'north' AS ward, 1.0::DOUBLE AS cost, 1 AS age, 'hiv' AS diagnosis FROM range({})"
+)
+BOTH = "(SELECT patient FROM visits UNION ALL SELECT patient FROM visits)"
+EACH = "(SELECT patient, count(*) AS n FROM visits GROUP BY patient)"
+JOINS = {
+    self_joins(1): (32, lambda n: n**2),
+    self_joins(2): (32, lambda n: n**3),
+    "SELECT count(*) FROM visits a JOIN visits b ON a.patient = b.patient AND a.age = b.age": (
+        32,
+        lambda n: n**2,
+    ),
+    "SELECT count(*) FROM visits a LEFT JOIN visits b USING (patient) WHERE a.cost < 2": (32, lambda n: n**2),
+    f"SELECT count(*) FROM {BOTH} AS a JOIN {EACH} AS b USING (patient)": (16, lambda n: 2 * n),
+    "SELECT count(*) FROM (SELECT a.patient AS who FROM visits AS a JOIN visits AS b USING (patient)) AS c"
+    " JOIN visits AS d ON c.who = d.patient": (32, lambda n: n**3),
+}
+"""Questions, the rows of one person that are joined at most, and how many rows come of them."""
+
+
+def rows_of_person(clinic, sql, n):
+    """How many rows a person with n rows has where people are weighed."""
+    dataset = clinic.open().dataset
+    source = resolve(parse_sql(sql), dataset, lambda *_: None).source
+    relation = relation_sql(source, {"visits": f"({HEAVY.format(n)}) AS v"}, [], DUCKDB, persons=True)
+    return duckdb.sql(f"SELECT count(*) FROM ({relation})").fetchall()[0][0]
+
+
+@pytest.mark.parametrize("sql", JOINS)
+def test_g3_the_rows_of_one_person_are_cut_before_they_are_multiplied(clinic, sql):
+    """Within the limit everything is joined; beyond it, nothing of that person is."""
+    limit, joined = JOINS[sql]
+    for n in (1, limit, limit + 1, 1000):
+        assert rows_of_person(clinic, sql, n) == (joined(n) if n <= limit else 0)
+        assert rows_of_person(clinic, sql, n) <= MOST_ROWS_OF_A_PERSON
+
+
+def test_g3_a_row_stays_where_what_it_is_joined_with_is_cut(clinic):
+    sql = f"SELECT count(*) FROM {EACH} AS a LEFT JOIN visits AS b USING (patient)"
+    assert [rows_of_person(clinic, sql, n) for n in (2, 32, 33, 1000)] == [2, 32, 1, 1]
+
+
+def largest_intermediate(connection, sql):
+    """The most rows that any step of the plan put out, as DuckDB counted them while it ran."""
+    plan = connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {sql}").fetchall()[0][1]
+    return max(int(rows) for rows in re.findall(r'"(?:intermediate_rows|operator_cardinality)": (\d+)', plan))
+
+
+def test_g3_no_optimiser_joins_before_it_cuts(clinic):
+    """It would, if it could: where all rows are one person's, it takes the join for a product of all rows."""
+    heavy, rows = 1000, 20_000
+    sql = "SELECT count(*) FROM visits a JOIN visits b USING (patient) JOIN visits c USING (patient)"
+    source = resolve(parse_sql(sql), clinic.open().dataset, lambda *_: None).source
+    relation = relation_sql(source, {"visits": "visits"}, [], DUCKDB, persons=True)
+    with duckdb.connect(config={"memory_limit": "1GB"}) as connection:
+        others = f"SELECT range % {rows // 2}, 'north', 1.0, 1, 'flu' FROM range({rows})"
+        connection.execute(f"CREATE TABLE visits AS {HEAVY.format(heavy)} UNION ALL {others}")
+        counted = f"SELECT count(*) FROM ({relation}) WHERE p = 17"
+        assert largest_intermediate(connection, counted) <= heavy + rows
+
+
+# G3: public tables that match everything.
+
+
+def test_g3_a_public_row_meets_no_more_than_declared(tmp_path):
+    """What more rows of a public table than max_matches share matches nothing, whatever it is joined on."""
+    rows = (
+        "SELECT 'north' AS ward, range AS beds FROM range(10) UNION ALL SELECT 'south', range FROM range(11)"
+    )
+    clinic = with_wards(Clinic(tmp_path / "clinic"), rows)
+    answer = clinic.ask(
+        "SELECT ward, count(beds) AS n FROM visits JOIN wards USING (ward) GROUP BY ward", epsilon=400
+    )
+    assert keys(answer, "ward")[:2] == ["north", "south"]
+    assert cell(answer, "n", 0) > 500
+    assert cell(answer, "n", 1) < 100
+    everything = "SELECT count(*) AS n FROM visits v JOIN wards w ON v.age * 0 = w.beds * 0"
+    assert cell(clinic.ask(everything, epsilon=400), "n") < 100
+
+
+def test_g3_public_tables_multiply_a_row_only_so_often(tmp_path):
+    clinic = with_wards(Clinic(tmp_path / "clinic"), "SELECT 'north' AS ward, 1 AS beds")
+    joins = [f" JOIN wards AS w{i} ON v.ward = w{i}.ward" for i in range(3)]
+    clinic.ask(f"SELECT count(*) AS n FROM visits AS v{''.join(joins[:2])}")
+    with pytest.raises(QueryRefused, match="max_matches"):
+        clinic.ask(f"SELECT count(*) AS n FROM visits AS v{''.join(joins)}")
+
+
+def test_g3_grouping_in_between_does_not_start_the_count_anew(tmp_path):
+    clinic = with_wards(Clinic(tmp_path / "clinic"), "SELECT 'north' AS ward, 1 AS beds")
+    nested = "SELECT patient, ward FROM visits"
+    for i in range(3):
+        nested = (
+            f"SELECT v.patient, w.beds + {i} AS b, v.ward FROM ({nested}) AS v"
+            " JOIN wards AS w ON v.ward = w.ward GROUP BY v.patient, b, v.ward"
+        )
+    with pytest.raises(QueryRefused, match="max_matches"):
+        clinic.ask(f"SELECT count(*) AS n FROM ({nested}) AS x")
+
+
+def with_wards(clinic, rows):
+    """A clinic with a public table of wards."""
+    duckdb.sql(f"COPY ({rows}) TO '{clinic.folder / 'wards.parquet'}'")
+    with clinic.policy.open("a") as policy:
+        policy.write('\n[tables.wards]\nsource = "wards.parquet"\npublic = true\n')
+    return clinic
+
+
+# G4: names that stand for others, which stand for others.
+
+
+def through_with(times, expression="x + x"):
+    first = "c0 AS (SELECT patient, cost AS x FROM visits)"
+    others = [f"c{i} AS (SELECT patient, {expression} AS x FROM c{i - 1})" for i in range(1, times + 1)]
+    return f"WITH {', '.join([first, *others])} SELECT sum(least(greatest(x, 0), 9)) AS s FROM c{times}"
+
+
+def through_outputs(times, expression="n{} + n{}"):
+    others = [f"{expression.format(i, i)} AS n{i + 1}" for i in range(times)]
+    return f"SELECT {', '.join(['count(*) AS n0', *others])} FROM visits"
+
+
+DOUBLED = {
+    "WITH": through_with(11),
+    "WITH, far more": through_with(31),
+    "divided": through_with(11, "x / x"),
+    "outputs": through_outputs(9),
+    "outputs, far more": through_outputs(150),
+    "logarithms": through_outputs(11, "n{} * ln(n{})"),
+    "many small ones": "SELECT "
+    + ", ".join(f"count(*) FILTER (WHERE cost + {i} + age + {i} + age > {i}) AS n{i}" for i in range(200))
+    + " FROM visits",
+    "HAVING": f"{through_outputs(8)} HAVING n8 > 0 AND n8 > 1",
+    "ORDER BY": f"{through_outputs(8)} ORDER BY n8, n8 + 1",
+    "many statements": "SELECT "
+    + ", ".join(f"quantile(cost, 0.{i:03})" for i in range(100, 200))
+    + " FROM visits GROUP BY CUBE (ward, age > 50, cost > 50)",
+}
+
+
+@pytest.mark.parametrize("name", DOUBLED)
+def test_g4_a_question_has_one_limit_after_its_names_are_put_in(clinic, name):
+    assert len(DOUBLED[name]) < 20_000
+    with pytest.raises(QueryRefused):
+        clinic.ask(DOUBLED[name])
+    assert clinic.spent() == NOTHING
+
+
+def test_g4_an_ordinary_question_is_far_below_the_limit(clinic):
+    branches = " ".join(f"WHEN cost < {i} THEN {i}" for i in range(60))
+    wards = ", ".join(f"count(*) FILTER (WHERE ward = 'north' AND age > {i}) AS n{i}" for i in range(100))
+    clinic.ask(f"SELECT avg(CASE {branches} ELSE 60 END) AS mean, {wards} FROM visits")
+
+
+# G4: what is charged must not fail, and an answer has a size that is known before.
+
+LONG = "x" * 5000
+AFTER_THE_CHARGE = [
+    "SELECT count(*) AS n FROM visits ORDER BY 1.5",
+    "SELECT count(*) AS n FROM visits ORDER BY 'n'",
+    "SELECT count(*) AS n FROM visits ORDER BY NULL, 1",
+    "SELECT count(*) AS n FROM visits ORDER BY TRUE",
+    "SELECT count(*) AS n FROM visits ORDER BY 0",
+    "SELECT count(*) AS n FROM visits ORDER BY 2",
+    "SELECT count(*) AS n FROM visits ORDER BY -1",
+    "SELECT count(*) AS n FROM visits ORDER BY 1 + 1",
+    "SELECT count(*) AS n FROM visits ORDER BY DATE '2020-01-01'",
+    "SELECT count(*) AS n FROM visits HAVING TRUE",
+    "SELECT count(*) AS n FROM visits HAVING NULL",
+    "SELECT count(*) AS n FROM visits HAVING count(*) > 1e308 * 1e308",
+    "SELECT count(*) AS n FROM visits LIMIT 0",
+    "SELECT CAST(count(*) AS VARCHAR) AS t, CAST(ward AS BIGINT) AS w FROM visits GROUP BY ward",
+    "SELECT count(*), CAST(ward AS DATE) AS d, year(CAST(ward AS DATE)) AS y FROM visits GROUP BY ward",
+    "SELECT count(*) AS n, CASE WHEN count(*) > 500 THEN 'many' ELSE 'few' END AS t FROM visits",
+    "SELECT ward, CASE WHEN count(*) > 5 THEN ward END AS t FROM visits GROUP BY ward HAVING t = 'x'",
+    f"SELECT age, count(*) AS n, '{LONG}' || '{LONG}' AS t FROM visits GROUP BY age ORDER BY t DESC LIMIT 3",
+    "SELECT date_trunc('month', DATE '2020-01-01') AS d, count(*) AS n FROM visits",
+    "SELECT count(*) % 0 AS n, power(count(*), 10) AS p, round(count(*), -300) AS r FROM visits",
+    "SELECT NULL AS x, 1 AS one, count(*) AS n FROM visits ORDER BY x, one",
+]
+
+
+@pytest.mark.parametrize("sql", AFTER_THE_CHARGE)
+def test_g4_what_is_charged_is_answered(clinic, sql):
+    answer = clinic.ask_or_be_refused(sql)
+    assert clinic.spent() == (NOTHING if answer is None else PureLoss(epsilon=1))
+
+
+def test_g4_texts_that_would_fill_the_memory_are_refused(clinic):
+    """10,000 groups with a megabyte each, of which the question holds a few kilobytes."""
+    wide = ", ".join(f"'{LONG[:3000]}{i}' || '{LONG[:1000]}' AS t{i}" for i in range(20))
+    with pytest.raises(QueryRefused, match="room"):
+        clinic.ask(f"SELECT floor(cost * 100) AS c, {wide}, count(*) AS n FROM visits GROUP BY c")
+    assert clinic.spent() == NOTHING
+
+
+def test_g4_memory_that_runs_out_is_an_error_of_ours(clinic, monkeypatch):
+    """Not the database's own, which would hold what it worked on."""
+    monkeypatch.setattr(outputs, "_MEMORY", "1MB")
+    outputs._database.cache_clear()
+    with pytest.raises(EngineFailed) as failure:
+        clinic.ask("SELECT floor(cost * 100) AS c, count(*) / 3 AS n FROM visits GROUP BY c ORDER BY n")
+    outputs._database.cache_clear()
+    assert failure.value.__cause__ is None
+    assert failure.value.__context__ is None
