@@ -63,6 +63,20 @@ def test_a_restored_backup_is_noticed_and_rebased(used):
         ledger.verify()
 
 
+def test_a_rebased_ledger_is_not_taken_for_the_one_that_was_lost(used):
+    """The entry that is written off has the number of one that was lost."""
+    backup = used.backup()
+    with used.open() as ledger:
+        charge(ledger, "lost")
+    used.restore(backup)
+    with used.open() as ledger:
+        ledger.rebase(write_off={"staff": TENTH}, reason="restored")
+        ledger.verify()
+    with used.open() as ledger:
+        charge(ledger, "more")
+        ledger.verify()
+
+
 def test_a_backup_from_between_charge_and_answer_is_noticed(place):
     """Else the charge would look unused, and a second draw of its noise would be free."""
     with place.open() as ledger:

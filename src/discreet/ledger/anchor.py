@@ -89,6 +89,8 @@ class AnchorFile:
             return None
         if found is None or found[1] is None or _tail(found[0]) != _tail(anchor):
             return None
+        if anchor.number <= found[0].number:  # of a ledger that was re-based: nothing may be left of the other
+            return None
         return (found[1] + 1) % _SLOTS
 
     def _read(self) -> tuple[Anchor, int | None] | None:
