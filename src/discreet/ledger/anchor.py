@@ -89,7 +89,7 @@ class AnchorFile:
             return None
         if found is None or found[1] is None or _tail(found[0]) != _tail(anchor):
             return None
-        if anchor.number <= found[0].number:  # of a ledger that was re-based: nothing may be left of the other
+        if anchor.number <= found[0].number:  # a ledger was re-based: nothing may be left of the other
             return None
         return (found[1] + 1) % _SLOTS
 
