@@ -23,6 +23,7 @@ POLICY = """
 name = "clinic"
 neighbours = "add_remove"
 budget = {{ epsilon = {epsilon}, delta = {delta} }}
+least_price = 1e-9
 
 [tables.visits]
 source = "visits.parquet"
