@@ -31,6 +31,7 @@ POLICY = """
 name = "clinic"
 neighbours = "{neighbours}"
 budget = {{ epsilon = 1000, delta = {delta} }}
+least_price = 1e-9
 
 [tables.visits]
 source = "visits.parquet"

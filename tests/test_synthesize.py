@@ -23,6 +23,7 @@ POLICY = """
 name = "clinic"
 neighbours = "add_remove"
 budget = {{ epsilon = {epsilon}, delta = {delta} }}
+least_price = 1e-9
 
 [tables.visits]
 source = "visits.parquet"
@@ -233,7 +234,7 @@ def test_which_values_there_are_does_not_depend_on_the_data(folder, tmp_path_fac
 
 def test_an_explanation_says_what_noise_does_before_anything_is_paid(folder):
     curator = curator_of(folder)
-    good, fair, poor = (curator.explain_synthesis(SQL, epsilon=epsilon) for epsilon in (10, 0.01, 0.0001))
+    good, fair, poor = (curator.explain_synthesis(SQL, epsilon=epsilon) for epsilon in (10, 0.01, 0.001))
     assert curator.budget().spent.rho == 0
     assert not good.warning
     assert "drowns tables of 2 columns" in fair.warning

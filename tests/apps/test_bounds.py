@@ -16,6 +16,7 @@ POLICY = """
 name = "clinic"
 neighbours = "add_remove"
 budget = {{ epsilon = 100, delta = {delta} }}
+least_price = 1e-9
 
 [tables.visits]
 source = "visits.parquet"

@@ -14,6 +14,7 @@ POLICY = """
 name = "clinic"
 neighbours = "add_remove"
 budget = { epsilon = 10, delta = 1e-6 }
+least_price = 1e-9
 
 [tables.visits]
 source = "visits.parquet"
