@@ -76,7 +76,8 @@ class Answer(Tabular):
         if self.cached:
             return f"Follows from what was paid for before: free; {left}."
         if self.repeated:
-            return f"Asked before: the same answer, free; {left}."
+            when = f"on {self.receipt.at:%Y-%m-%d}, of version {self.receipt.version} of the data"
+            return f"Asked before, {when}: the same answer, free; {left}."
         return f"Cost {charge_text(self.charged)}; {left}. Receipt {self.receipt.number}."
 
     def summary(self) -> str:

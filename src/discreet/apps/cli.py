@@ -166,9 +166,9 @@ def ask(
       discreet ask "SELECT count(*) FROM visits WHERE age > 65" --within 20 --format json
     """
     from discreet.apps.answer_view import show_answer
-    from discreet.apps.session import open_curator
+    from discreet.apps.session import note, open_curator
 
-    with open_curator(policy, analyst=analyst, progress=True) as curator:
+    with open_curator(policy, analyst=analyst, progress=True, warn=note) as curator:
         answer = curator.ask(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
     show_answer(answer, output)
 
@@ -194,9 +194,9 @@ def explain(
       discreet explain "SELECT sum(cost) FROM visits" --within 5000
     """
     from discreet.apps.explain_view import show_explanation
-    from discreet.apps.session import open_curator
+    from discreet.apps.session import note, open_curator
 
-    with open_curator(policy, analyst=analyst) as curator:
+    with open_curator(policy, analyst=analyst, warn=note) as curator:
         found = curator.explain(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
     show_explanation(found, output)
 
@@ -220,9 +220,9 @@ def bounds(column: str, epsilon: float, analyst: str | None, policy: Path, outpu
       discreet bounds visits.cost --epsilon 0.1 --policy clinic.toml
     """
     from discreet.apps.bounds import learn_bounds, show_bounds
-    from discreet.apps.session import open_curator
+    from discreet.apps.session import note, open_curator
 
-    with open_curator(policy, analyst=analyst, progress=True) as curator:
+    with open_curator(policy, analyst=analyst, progress=True, warn=note) as curator:
         found = learn_bounds(curator, column, epsilon=epsilon)
     show_bounds(found, output)
 

@@ -2,9 +2,13 @@
 
 import getpass
 import os
+import warnings
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from discreet.apps.config import read_policy
 from discreet.apps.ledgers import open_ledger, place_of
@@ -18,16 +22,27 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def note(text: str) -> None:
+    """For whoever sits at the terminal, beside what the command writes."""
+    click.echo(text, err=True)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=4)
+
+
 def open_curator(
     policy: str | Path,
     *,
     analyst: str | None = None,
     spark: "SparkSession | None" = None,
     progress: bool = False,
+    warn: Callable[[str], None] = _warn,
 ) -> Curator:
     """The curator of a policy, for an analyst: the user of this system if not named.
 
-    `spark` is the session that sources at spark://session are in. `progress` shows how much is done.
+    `spark` is the session that sources at spark://session are in. `progress` shows how much is done. `warn`
+    is told if the data was replaced without a word.
     """
     path = Path(policy)
     declared = read_policy(path)
@@ -40,6 +55,12 @@ def open_curator(
         curator = Curator(dataset, engine, ledger, analyst=analyst or system_user())
         curator.watch = Bar() if progress else None
         opened.pop_all()
+    if curator.changed_since is not None:
+        warn(
+            f"The files have changed since {curator.changed_since:%Y-%m-%d %H:%M} UTC, and no new version was"
+            " announced: questions that were asked before get the answers of the old data."
+            " The owner announces new data by: discreet data refresh"
+        )
     return curator
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from discreet.answers.wording import charge_text, number_text
 from discreet.apps.answer_view import charge_json
-from discreet.apps.session import open_curator
+from discreet.apps.session import note, open_curator
 from discreet.apps.written import write_json
 from discreet.compile.calibrate import Charge
 from discreet.compile.rows import select_of
@@ -103,7 +103,7 @@ def make_synthetic(
     """Explain, or pay and write. Everything that can be refused is refused before anything is paid."""
     if not only_explain:
         _check_files(request)
-    with open_curator(policy, analyst=analyst) as curator:
+    with open_curator(policy, analyst=analyst, warn=note) as curator:
         question = request.question(curator.dataset)
         found = curator.explain_synthesis(**question)
         if request.check_epsilon is not None:  # a price that is refused is refused now

@@ -86,6 +86,9 @@ class Curator:
                 people=people_of(dataset, engine),
             )
         )
+        stamp = engine.stamp()
+        self.changed_since = ledger.changed_since(dataset.name, stamp) if stamp else None
+        """When this version of the data was first opened, if its files have changed since."""
 
     def plan(
         self,

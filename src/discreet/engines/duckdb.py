@@ -21,7 +21,7 @@ from discreet.engines.duckdb_statement import EmptyTables, result_columns
 from discreet.engines.duckdb_types import joined, list_of, literal, quoted, reading, returning, value_type
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fits, left_out, may_fail, misfit
-from discreet.engines.identity import names_of_files
+from discreet.engines.identity import names_of_files, stamp_of
 from discreet.engines.running import Watch, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
 from discreet.errors import PolicyError, QueryRefused
@@ -67,6 +67,8 @@ class DuckDBEngine:
         self._unsupported: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, frozenset[str]] = {}
         self._located = {name: locate(source.location, base_dir) for name, source in sources.items()}
+        private = [self._located[name] for name, source in sources.items() if not source.public]
+        self._stamp = stamp_of(file for located in private for file in located.files)
         self._cursors = threading.Lock()
         spill = tempfile.mkdtemp(prefix="discreet-")
         self._process = os.getpid()
@@ -96,6 +98,9 @@ class DuckDBEngine:
     def names(self, table: str) -> frozenset[str]:
         """A view in a DuckDB file may show the people of any table in it, and goes by all their names."""
         return self._names[table]
+
+    def stamp(self) -> str:
+        return self._stamp
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         bind_nothing(parameters)

@@ -41,6 +41,10 @@ class Engine(Protocol):
         """All that the source is known by: two sources that share a name hold the same people."""
         ...
 
+    def stamp(self) -> str:
+        """What the data looks like from outside: new files have another stamp. "" where nothing tells."""
+        ...
+
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         """Make sure that the database accepts the statement. No row is read; QueryRefused if it does not.
 

@@ -5,9 +5,12 @@ them. Two sources that share one name hold the same people. Renaming a file keep
 moving a folder keeps how it is written; a link, a pattern or a way around leads to the same files.
 """
 
+import hashlib
 import posixpath
 from collections.abc import Iterable
 from pathlib import Path
+
+from discreet.engines.sources import File
 
 
 def names_of_files(
@@ -19,6 +22,12 @@ def names_of_files(
     for file in files:
         places |= _names_of_file(file, home)
     return frozenset(_table_in(place, table) for place in places for table in tables)
+
+
+def stamp_of(files: Iterable[File]) -> str:
+    """What files look like from outside, wherever their folder is. No file is opened."""
+    looks = sorted((file.path.name, *file.stamp[1:]) for file in files)
+    return hashlib.sha256(repr(looks).encode()).hexdigest() if looks else ""
 
 
 def _names_of_file(file: Path, home: Path) -> set[str]:

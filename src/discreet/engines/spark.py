@@ -16,6 +16,7 @@ from typing import Any
 
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fitting_type, left_out, may_fail
+from discreet.engines.identity import stamp_of
 from discreet.engines.running import Watch, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.spark_names import names_of
 from discreet.engines.spark_quiet import Trouble, attempt, load_pyspark, quiet
@@ -107,6 +108,10 @@ class SparkEngine:
     def names(self, table: str) -> frozenset[str]:
         """Those of its files, where Spark says which they are, and its name in the catalogue."""
         return self._tables[table].names
+
+    def stamp(self) -> str:
+        local = [table.source.local for table in self._tables.values() if table.source.local is not None]
+        return stamp_of(file for located in local for file in located.files)
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         bind_nothing(parameters)

@@ -118,6 +118,8 @@ class Kind(StrEnum):
     RESUMED = "resumed"
     """A charge that was unused is used."""
     ANSWERED = "answered"
+    DATA_SEEN = "data seen"
+    """What a version of the data looked like from outside when it was first opened."""
     REFRESHED = "refreshed"
     BUDGET_CHANGED = "budget changed"
     WRITTEN_OFF = "written off"
@@ -206,6 +208,13 @@ class Ledger(Protocol):
 
     def entries(self, dataset: str, *, after: int = 0) -> Iterator[Entry]:
         """Everything that happened to a dataset, oldest first; only what came after an entry, if told."""
+
+    def changed_since(self, dataset: str, stamp: str) -> datetime | None:
+        """When this version of the data was first opened, if it looked different then; else None.
+
+        The stamp is what the data looks like from outside, such as sizes and times of files. The first one of
+        a version is kept.
+        """
 
     def verify(self) -> None:
         """Check the chain, the sums and the anchor; LedgerClosed with what is wrong."""

@@ -26,7 +26,15 @@ from discreet.ledger.postgres_errors import (
     refused,
     told,
 )
-from discreet.ledger.postgres_schema import DEFINITION, MARK, UPGRADES, check_schema, found_in, is_usable
+from discreet.ledger.postgres_schema import (
+    DEFINITION,
+    MARK,
+    UPGRADES,
+    check_schema,
+    found_in,
+    is_usable,
+    server_of,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -94,11 +102,16 @@ class PostgresDatabase(Database):
         self._options = _options(address)
         self._connection: Connection | None = None
         self._reader: Connection | None = None
+        self._server = ""
         super().__init__(lock)
 
     @property
     def name(self) -> str:
         return self._address.name
+
+    @property
+    def server(self) -> str:
+        return self._server
 
     @property
     def patience(self) -> float:
@@ -261,6 +274,7 @@ class PostgresDatabase(Database):
                 f"The ledger {self.name} is in a database that cannot hold all texts.",
                 remedy="Keep it in a database that was created with ENCODING 'UTF8'.",
             )
+        self._server = server_of(connection)
 
     def _create_if_missing(self, connection: "Connection") -> None:
         """One process at a time; what it sees after the lock is what another has made before."""

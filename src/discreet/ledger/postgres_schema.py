@@ -193,6 +193,17 @@ UNION ALL SELECT 'type', typname, typtype::text FROM pg_type JOIN home ON typnam
 """
 
 
+_MAY_ASK_FOR_SERVER = (
+    "SELECT NOT pg_catalog.pg_is_in_recovery() AND "
+    "pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE') AS granted"
+)
+_SERVER = (
+    "SELECT pg_catalog.format('%s/%s', system_identifier, pg_catalog.left("
+    "pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8)) AS server "
+    "FROM pg_catalog.pg_control_system()"
+)
+
+
 class Found(NamedTuple):
     """What is in the place of a ledger."""
 
@@ -211,6 +222,17 @@ def found_in(connection: "Connection", schema: str) -> Found:
         [schema],
     ).fetchall()
     return Found(**rows[0])
+
+
+def server_of(connection: "Connection") -> str:
+    """The number that a server is given when it is made, and its timeline, which changes when it is restored
+    to a moment and when a standby takes over; "" where the role may not ask.
+    """
+    may_ask = connection.execute(_MAY_ASK_FOR_SERVER).fetchone()
+    if may_ask is None or not may_ask["granted"]:
+        return ""
+    found = connection.execute(_SERVER).fetchone()
+    return "" if found is None else str(found["server"])
 
 
 def is_usable(connection: "Connection", schema: str) -> bool:

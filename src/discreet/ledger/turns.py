@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Literal, Self
 
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed
@@ -40,6 +41,8 @@ _REBASE = (
     "If the ledger was restored from a backup, its owner decides with rebase how much to write off for "
     "what was charged since."
 )
+_DATA_SEEN = "data seen"
+"""A key that no question has."""
 
 
 class DatabaseLedger:
@@ -174,6 +177,25 @@ class DatabaseLedger:
             yield from page
             number = page[-1].number
 
+    def changed_since(self, dataset: str, stamp: str) -> datetime | None:
+        checked_text(stamp, "stamp", LONGEST_NAME)
+        with self._look() as books:
+            seen = _data_seen(books, dataset)
+        if seen is None:
+            with self._turn() as books:
+                seen = _data_seen(books, dataset)
+                if seen is None:
+                    balance = books.balance(dataset, analysts=())
+                    seen = books.append(
+                        Kind.DATA_SEEN,
+                        dataset=dataset,
+                        version=balance.version,
+                        spent=balance.spent_units,
+                        key=_DATA_SEEN,
+                        note=stamp,
+                    )
+        return None if seen.note == stamp else seen.at
+
     def verify(self) -> None:
         with self._look() as books:
             books.replay()
@@ -276,7 +298,11 @@ class DatabaseLedger:
             self._catch_up(anchor, ahead)
 
     def _fits(self, anchor: Anchor, books: Books) -> bool:
-        return books.digest_at(anchor.number) == anchor.digest and anchor.server == self._database.server
+        return books.digest_at(anchor.number) == anchor.digest and self._same_server(anchor)
+
+    def _same_server(self, anchor: Anchor) -> bool:
+        """As far as both are known: not every role may ask."""
+        return "" in (anchor.server, self._database.server) or anchor.server == self._database.server
 
     def _catch_up(self, seen: Anchor, ahead: Anchor) -> None:
         """Anchor what was looked at, so that this machine remembers it; unless others do just now."""
@@ -296,13 +322,13 @@ class DatabaseLedger:
                 f"Entry {anchor.number} was made, and is not in this ledger: it is not the one it was.",
                 remedy=_REBASE,
             )
-        if anchor is not None and anchor.server and anchor.server != self._database.server:
+        if anchor is not None and not self._same_server(anchor):
             raise LedgerClosed(
                 "The database of this ledger is on another server, or on another timeline of it, than before:"
                 " it was restored, moved, or a standby took over.",
                 remedy=f"{_REBASE} If nothing was lost, they write off nothing.",
             )
-        if anchor is None or anchor.number < books.number or anchor.server != self._database.server:
+        if anchor is None or anchor.number < books.number or self._database.server not in ("", anchor.server):
             anchor = self._anchor_after(books, None)
             self._anchor.prepare(anchor)
             self._anchor.publish(anchor)
@@ -312,8 +338,12 @@ class DatabaseLedger:
         """Where the chain stands. The accounts are those of before, unless one was opened."""
         same = before is not None and not books.opened_an_account
         datasets = before.datasets if before is not None and same else tuple(books.datasets())
+        known = "" if before is None else before.server
         return Anchor(
-            number=books.number, digest=books.digest, datasets=datasets, server=self._database.server
+            number=books.number,
+            digest=books.digest,
+            datasets=datasets,
+            server=self._database.server or known,
         )
 
     def _publish(self, anchor: Anchor) -> None:
@@ -331,6 +361,10 @@ class DatabaseLedger:
         except LedgerClosed:
             anchor = None
         return () if anchor is None else anchor.datasets
+
+
+def _data_seen(books: Books, dataset: str) -> Entry | None:
+    return books.last_of(dataset, books.balance(dataset, analysts=()).version, _DATA_SEEN)
 
 
 def _charge_of(books: Books, receipt: Receipt) -> tuple[Entry, Entry]:
