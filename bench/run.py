@@ -11,6 +11,7 @@ import engines
 import extreme_scales
 import fit
 import learn
+import ledger
 import local
 import local_collect
 import local_javascript
@@ -28,7 +29,17 @@ from timing import CONSOLE, judge
 def main() -> int:
     start = perf_counter()
     figures = []
-    scripts = (startup, scalar_release, timing_leak, person_time, extreme_scales, vectors, curator, engines)
+    scripts = (
+        startup,
+        scalar_release,
+        timing_leak,
+        person_time,
+        extreme_scales,
+        vectors,
+        curator,
+        engines,
+        ledger,
+    )
     scripts += (local, local_collect, local_javascript, synth, online, learn, fit, opacus_networks)
     for script in scripts:
         figures += script.figures()

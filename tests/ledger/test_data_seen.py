@@ -38,9 +38,7 @@ def test_item13_another_server_or_timeline_is_noticed_by_a_machine_that_was_idle
             with used.open() as ledger, pytest.raises(LedgerClosed, match="another server"):
                 call(ledger)
     with used.open() as ledger:
-        ledger.rebase(
-            write_off={"staff": PureLoss(epsilon=0)}, reason="a standby took over"
-        )
+        ledger.rebase(write_off={"staff": PureLoss(epsilon=0)}, reason="a standby took over")
         charge(ledger, "more")
         ledger.verify()
 

@@ -46,13 +46,15 @@ def _acquired(path: Path) -> int:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(handle, path):  # and was not removed by who held it before
+                os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
                 return handle
         except BlockingIOError:
             if time.monotonic() > give_up:
+                holder = os.read(handle, 20).decode("ascii", "replace").strip()
                 os.close(handle)
                 raise LedgerClosed(
-                    f"Another process has been answering this question for {PATIENCE_SECONDS:.0f} seconds.",
-                    remedy="End that process, or wait for it; then ask again.",
+                    f"Process {holder} has been answering this very question for {PATIENCE_SECONDS:.0f} seconds.",
+                    remedy=f"Wait for it, or end it: kill -KILL {holder}. Then ask again.",
                 ) from None
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
