@@ -29,18 +29,8 @@ from timing import CONSOLE, judge
 def main() -> int:
     start = perf_counter()
     figures = []
-    scripts = (
-        startup,
-        scalar_release,
-        timing_leak,
-        person_time,
-        extreme_scales,
-        vectors,
-        curator,
-        engines,
-        ledger,
-    )
-    scripts += (local, local_collect, local_javascript, synth, online, learn, fit, opacus_networks)
+    scripts = (startup, scalar_release, timing_leak, person_time, extreme_scales, vectors, curator, engines)
+    scripts += (ledger, local, local_collect, local_javascript, synth, online, learn, fit, opacus_networks)
     for script in scripts:
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")

@@ -53,7 +53,7 @@ def _acquired(path: Path) -> int:
                 holder = os.read(handle, 20).decode("ascii", "replace").strip()
                 os.close(handle)
                 raise LedgerClosed(
-                    f"Process {holder} has been answering this very question for {PATIENCE_SECONDS:.0f} seconds.",
+                    f"Process {holder} has been answering this question for {PATIENCE_SECONDS:.0f} seconds.",
                     remedy=f"Wait for it, or end it: kill -KILL {holder}. Then ask again.",
                 ) from None
             time.sleep(wait)
