@@ -4,7 +4,6 @@ import os
 import struct
 from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
 
 import duckdb
 import pyarrow as pa
@@ -90,8 +89,8 @@ def test_g2_a_plan_before_the_charge_is_the_same_for_neighbours(open_engine, tmp
     for name, incomes in (("without", [1.0, 2.0]), ("with", [1.0, 2.0, 999.0])):
         write_parquet(tmp_path / f"{name}.parquet", x=incomes)
         engine = open_engine({"t": source(f"{name}.parquet")}, tmp_path)
-        cursor = engine._empty._connection.cursor()
-        monkeypatch.setattr(engine._empty, "_connection", SimpleNamespace(cursor=lambda one=cursor: one))
+        cursor = engine._empty.cursor()
+        monkeypatch.setattr(engine._empty, "cursor", lambda one=cursor: one)
         engine.prepare(f"{ALL} WHERE x > 900")
         monkeypatch.undo()
         plans.append(cursor.fetchall())

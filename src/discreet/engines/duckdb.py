@@ -74,7 +74,7 @@ class DuckDBEngine:
         self._process = os.getpid()
         self._remove_spill = weakref.finalize(self, _remove, spill, self._process)
         self._connection = _connect(spill, memory_limit=memory_limit, threads=threads)
-        self._empty = EmptyTables(_connect(spill, memory_limit=memory_limit, threads=1), _SCHEMA)
+        self._empty = EmptyTables(lambda: _connect(spill, memory_limit=memory_limit, threads=1), _SCHEMA)
         databases = self._attach()
         self._allow_only_sources()
         for name, source in sources.items():
@@ -82,7 +82,6 @@ class DuckDBEngine:
             self._names[name] = self._names_of(self._located[name], source, databases, base_dir)
         self._watched, self._watching = _watched(self._connection.cursor()), threading.Lock()
         self._connection.execute("SET lock_configuration = true")
-        self._empty.lock()
 
     @property
     def relations(self) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """One SELECT in DuckDB: what it returns, and whether it is accepted, against the schema alone."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import duckdb
 
@@ -24,30 +24,37 @@ class EmptyTables:
     """A DuckDB of its own with the tables of a policy, without a row and without a file behind them.
 
     Planning a statement over files reads what they note of their rows: one cell would decide what is refused
-    before the charge. Here the same statement meets the same names and types, and nothing else.
+    before the charge. Here the same statement meets the same names and types, and nothing else. It is made
+    when a statement is first to be accepted: whoever only explains does not need it.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, schema: str) -> None:
-        self._connection = connection
+    def __init__(self, connect: Callable[[], duckdb.DuckDBPyConnection], schema: str) -> None:
+        self._connect = connect
         self._schema = schema
+        self._definitions = ["SET enable_external_access = false", f"CREATE SCHEMA {schema}"]
+        self._connection: duckdb.DuckDBPyConnection | None = None
         self._cursors = threading.Lock()
-        connection.execute("SET enable_external_access = false")
-        connection.execute(f"CREATE SCHEMA {schema}")
 
     def add(self, table: str, columns: Mapping[str, str]) -> None:
         listed = ", ".join(f"{quoted(name)} {native}" for name, native in columns.items())
-        self._connection.execute(f"CREATE TABLE {self._schema}.{quoted(table)} ({listed})")
+        self._definitions.append(f"CREATE TABLE {self._schema}.{quoted(table)} ({listed})")
 
-    def lock(self) -> None:
-        self._connection.execute("SET lock_configuration = true")
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        with self._cursors:
+            if self._connection is None:
+                connection = self._connect()
+                for definition in (*self._definitions, "SET lock_configuration = true"):
+                    connection.execute(definition)
+                self._connection = connection
+            return self._connection.cursor()
 
     def accepts(self, sql: str) -> bool:
         """True, or an error."""
-        with self._cursors:
-            cursor = self._connection.cursor()
+        cursor = self.cursor()
         columns = result_columns(cursor, sql)
         cursor.execute(f"EXPLAIN (FORMAT yaml) {returning(sql, columns)}")  # drawn as a tree it takes longer
         return True
 
     def close(self) -> None:
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
