@@ -153,6 +153,19 @@ def test_d5_a_question_for_which_nothing_was_drawn_has_no_refund_and_is_not_paid
     assert clinic.spent() == PureLoss(epsilon=Fraction(1))  # paid, and at last answered
 
 
+def test_d5_a_database_that_goes_on_failing_is_paid_for(clinic, monkeypatch):
+    """Whoever can make it fail would have any number of looks at a question for one price."""
+    told = []
+    with monkeypatch.context() as patched:
+        patched.setattr(DuckDBEngine, "run", lambda *_, **__: 1 / 0)
+        for _ in range(4):
+            with pytest.raises(EngineFailed) as failure:
+                clinic.open().ask(COUNT, epsilon=1)
+            told.append("charged anew" in str(failure.value))
+    assert told == [False, True, False, True]
+    assert clinic.spent() == PureLoss(epsilon=Fraction(2))
+
+
 @pytest.mark.parametrize("reason", [KeyboardInterrupt(), TookTooLong("x", remedy="y")])
 def test_d5_a_question_that_was_stopped_is_used_up(clinic, monkeypatch, reason):
     """Else one charge would buy any number of looks at how long it takes."""

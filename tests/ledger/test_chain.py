@@ -88,6 +88,13 @@ CANNOT_BE = {
     "unused after it was answered": [*STORY[:3], entry(4, Kind.UNUSED, spent=3, key="k", note="2")],
     "unused without a charge": [STORY[0], entry(2, Kind.UNUSED, key="k", note="1")],
     "another charge that is unused": [*STORY[:2], entry(3, Kind.UNUSED, spent=3, key="l", note="2")],
+    "unused a second time": [
+        *STORY[:2],
+        *(
+            entry(i, kind, spent=3, key="k", note="2")
+            for i, kind in enumerate((Kind.UNUSED, Kind.RESUMED, Kind.UNUSED), 3)
+        ),
+    ],
     "resumed and not unused": [*STORY[:2], entry(3, Kind.RESUMED, spent=3, key="k", note="2")],
     "an answer of another key": [
         *STORY[:2],

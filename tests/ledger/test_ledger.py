@@ -131,14 +131,15 @@ def test_g1_a_charge_that_has_no_answer_is_charged_anew(ledger):
 
 def test_g1_a_charge_for_which_nothing_was_drawn_is_used_once_more(ledger):
     first = charge(ledger, "k")
-    ledger.mark_unused(first)
-    ledger.mark_unused(first)
+    assert ledger.mark_unused(first)
+    assert not ledger.mark_unused(first)
     assert charge(ledger, "k", analyst="bo") == first
+    assert not ledger.mark_unused(first)  # each try can be watched: two for one charge, and no more
     assert ledger.balance("staff").spent == TENTH
     second = charge(ledger, "k")
     assert second != first
     assert ledger.balance("staff").spent == PureLoss(epsilon=0.2)
-    ledger.mark_unused(first)  # it was given to another since, so that this says nothing
+    assert not ledger.mark_unused(first)  # another try was charged since, so that this says nothing
     assert charge(ledger, "k") not in (first, second)
     kinds = [str(entry.kind) for entry in ledger.entries("staff")]
     assert kinds == ["opened", "charged", "unused", "resumed", "charged", "charged"]
@@ -148,7 +149,7 @@ def test_g1_a_charge_for_which_nothing_was_drawn_is_used_once_more(ledger):
 def test_g1_what_was_answered_is_not_unused_any_more(ledger):
     receipt = charge(ledger, "k")
     ledger.store_answer(receipt, b"42")
-    ledger.mark_unused(receipt)
+    assert not ledger.mark_unused(receipt)
     assert charge(ledger, "k") == (receipt, b"42")
     for forged in (replace(receipt, number=3), replace(receipt, key="other"), "receipt"):
         with pytest.raises(InvalidInput):
@@ -456,7 +457,7 @@ def test_handles_on_one_ledger_see_each_other(place, ledger):
 def test_the_sums_refuse_even_if_the_code_does_not(place, monkeypatch, cap, more):
     """The conditional update is a wall of its own: take the filter away."""
     monkeypatch.setattr(
-        "discreet.ledger.turns._admitted", lambda balance, _, cost: balance.spent_units.plus(cost)
+        "discreet.ledger.charging.admitted", lambda balance, _, cost: balance.spent_units.plus(cost)
     )
     with place.open() as ledger:
         ledger.open_account(account(cap=PureLoss(epsilon=cap)))

@@ -44,7 +44,8 @@ class LedgerMachine(RuleBasedStateMachine):
         self.cap = dict.fromkeys(DATASETS, cap)
         self.version = dict.fromkeys(DATASETS, 1)
         self.spent = dict.fromkeys(DATASETS, Fraction(0))
-        self.spent_by, self.charges, self.answers, self.receipts, self.unused = {}, {}, {}, [], set()
+        self.spent_by, self.charges, self.answers, self.receipts = {}, {}, {}, []
+        self.unused, self.resumed = set(), set()
         self.entries = len(DATASETS)
         for dataset in DATASETS:
             self.handles[0].open_account(self.declared(dataset))
@@ -74,6 +75,7 @@ class LedgerMachine(RuleBasedStateMachine):
         elif earlier is not None and place in self.unused:
             assert ask() == earlier
             self.unused.remove(place)
+            self.resumed.add(earlier.number)
             self.entries += 1
         elif self.spent[dataset] + cost > self.budget[dataset] or by + cost > self.cap[dataset]:
             with pytest.raises(BudgetExceeded):
@@ -101,8 +103,10 @@ class LedgerMachine(RuleBasedStateMachine):
         if self.receipts:
             receipt = self.receipts[which % len(self.receipts)]
             place = (receipt.dataset, receipt.version, receipt.key)
-            self.handles[handle].mark_unused(receipt)
-            if self.charges[place] == receipt and place not in self.answers and place not in self.unused:
+            may_be = self.charges[place] == receipt and receipt.number not in self.resumed
+            may_be = may_be and place not in self.answers and place not in self.unused
+            assert self.handles[handle].mark_unused(receipt) == may_be
+            if may_be:
                 self.unused.add(place)
                 self.entries += 1
 

@@ -76,8 +76,7 @@ class ChargedData:
         except EngineFailed as failure:
             if began or isinstance(failure, TookTooLong):  # a time that can be looked at again for nothing
                 raise
-            self.ledger.mark_unused(receipt)
-        raise failed()
+        raise failed(charged_anew=not self.ledger.mark_unused(receipt))
 
     def emit(self, plan: Planned) -> tuple[Statement, ...]:
         """The statements of a plan; what this engine cannot do soundly is refused."""

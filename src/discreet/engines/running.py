@@ -30,11 +30,12 @@ def silently(action: Callable[[], T]) -> T | None:
         return None
 
 
-def failed() -> EngineFailed:
+def failed(*, charged_anew: bool = False) -> EngineFailed:
     """The one error for all that goes wrong after the charge."""
+    again = "which is charged anew" if charged_anew else "which is not charged twice"
     return EngineFailed(
         "The database failed while it computed the answer. What was charged stays charged.",
-        remedy="Ask the same again: it is not charged twice. If it fails again, ask the owner of the data"
+        remedy=f"Ask the same again, {again}. If it fails again, ask the owner of the data"
         " to run “discreet check” and to look at memory and disk.",
     )
 

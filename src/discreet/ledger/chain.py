@@ -191,8 +191,8 @@ class Replay:
             _require(last is not Kind.ANSWERED)
             self.answers[number] = answer_digest(entry)
         else:
-            before = (Kind.UNUSED,) if entry.kind is Kind.RESUMED else (Kind.CHARGED, Kind.RESUMED)
-            _require(last in before and number == latest)
+            before = Kind.UNUSED if entry.kind is Kind.RESUMED else Kind.CHARGED
+            _require(last is before and number == latest)
         self._last[place] = (entry.kind, number)
 
     def _declare(self, entry: Entry) -> None:

@@ -188,8 +188,10 @@ class Ledger(Protocol):
         charge was marked as unused.
         """
 
-    def mark_unused(self, receipt: Receipt) -> None:
-        """Say that nothing was drawn for a charge, and nothing will be: the same question may use it."""
+    def mark_unused(self, receipt: Receipt) -> bool:
+        """Say that nothing was drawn for a charge, and nothing will be. Whether the same question may use it:
+        once more.
+        """
 
     def stored_answer(self, dataset: str, key: str) -> Answered | None:
         """What was drawn for this question on the present version of the data, if it was asked before."""

@@ -9,18 +9,18 @@ A call that only reads takes no turn. It reads the anchor first and looks at the
 anchored was committed before, so that it must be there. In doubt, it takes a turn, which tells what is wrong.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Literal, Self
 
-from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed
+from discreet.errors import InvalidInput, LedgerClosed
 from discreet.ledger.anchor import Anchor, AnchorFile
 from discreet.ledger.asking import held
 from discreet.ledger.books import Books
-from discreet.ledger.chain import BEFORE_THE_FIRST, charge_number, declaration, exported
+from discreet.ledger.chain import BEFORE_THE_FIRST, declaration, exported
+from discreet.ledger.charging import admitted, charge_or_find, mark_unused, store
 from discreet.ledger.database import Database
 from discreet.ledger.ledger import (
     LONGEST_NAME,
@@ -33,7 +33,7 @@ from discreet.ledger.ledger import (
     checked_text,
 )
 from discreet.ledger.opening import is_open, open_or_find
-from discreet.ledger.units import Currency, KeptLoss, Units, budget_units, charge_units, filter_of
+from discreet.ledger.units import Currency, KeptLoss, Units, budget_units, charge_units
 from discreet.model.privacy import Loss
 from discreet.model.receipt import LARGEST_ANSWER, Receipt
 
@@ -93,37 +93,11 @@ class DatabaseLedger:
             checked_text(value, name, LONGEST_NAME)
         checked_text(question, "question", LONGEST_TEXT)
         with self._turn() as books:
-            balance = books.balance(dataset, analysts=[analyst])
-            cost = charge_units(loss, balance.account.budget_units.currency)
-            last = books.last_of(dataset, balance.version, key)
-            earlier = None if last is None else books.charge_behind(last)
-            if earlier is not None and earlier.taken != cost:
-                raise InvalidInput(
-                    "This key was charged at another price.", remedy="The price is part of the key."
-                )
-            if last is not None and last.kind is Kind.ANSWERED:
-                return books.answered(last)
-            if earlier is not None and last is not None and last.kind is Kind.UNUSED:
-                _follow_up(books, Kind.RESUMED, earlier, balance.spent_units)
-                return earlier.receipt()
-            spent = _admitted(balance, analyst, cost)
-            books.spend_as(analyst, dataset, cost)
-            return books.append(
-                Kind.CHARGED,
-                dataset=dataset,
-                version=balance.version,
-                spent=spent,
-                taken=cost,
-                analyst=analyst,
-                question=question,
-                key=key,
-            ).receipt()
+            return charge_or_find(books, dataset, analyst=analyst, question=question, key=key, loss=loss)
 
-    def mark_unused(self, receipt: Receipt) -> None:
+    def mark_unused(self, receipt: Receipt) -> bool:
         with self._turn() as books:
-            charge, last = _charge_of(books, receipt)
-            if last.kind in (Kind.CHARGED, Kind.RESUMED) and charge_number(last) == charge.number:
-                _follow_up(books, Kind.UNUSED, charge, books.balance(charge.dataset, analysts=()).spent_units)
+            return mark_unused(books, receipt)
 
     def stored_answer(self, dataset: str, key: str) -> Answered | None:
         checked_text(key, "key", LONGEST_NAME)
@@ -140,7 +114,7 @@ class DatabaseLedger:
             if last is not None and last.kind is Kind.ANSWERED:
                 return books.answered(last)
             if last is None or last.kind is not Kind.UNUSED:
-                _admitted(balance, analyst, charge_units(loss, balance.account.budget_units.currency))
+                admitted(balance, analyst, charge_units(loss, balance.account.budget_units.currency))
             return None
 
     def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:
@@ -149,18 +123,7 @@ class DatabaseLedger:
                 f"An answer is stored as at most {LARGEST_ANSWER} bytes.", remedy="Encode it as bytes."
             )
         with self._turn() as books:
-            charge, last = _charge_of(books, receipt)
-            if last.kind is Kind.ANSWERED:
-                return books.answered(last).answer
-            if receipt.number < books.last(receipt.dataset, Kind.WRITTEN_OFF):
-                raise LedgerClosed(
-                    "This receipt is from before the ledger was re-based; its answer may have been given.",
-                    remedy="Ask again, at the price of a new question.",
-                )
-            books.keep_answer(charge.number, answer)
-            spent = books.balance(charge.dataset, analysts=()).spent_units
-            _follow_up(books, Kind.ANSWERED, charge, spent, hashlib.sha256(answer).hexdigest())
-            return answer
+            return store(books, receipt, answer)
 
     def balance(self, dataset: str, *, analyst: str | None = None) -> Balance:
         with self._look() as books:
@@ -365,41 +328,6 @@ class DatabaseLedger:
 
 def _data_seen(books: Books, dataset: str) -> Entry | None:
     return books.last_of(dataset, books.balance(dataset, analysts=()).version, _DATA_SEEN)
-
-
-def _charge_of(books: Books, receipt: Receipt) -> tuple[Entry, Entry]:
-    """The charge of a receipt, and what happened last to its key."""
-    if not isinstance(receipt, Receipt):
-        raise InvalidInput("A receipt is expected.", remedy="Give the one that charge returned.")
-    charge = books.entry(receipt.number)
-    if charge is None or charge.kind is not Kind.CHARGED or charge.receipt() != receipt:
-        raise InvalidInput("This ledger gave no such receipt.", remedy="Charge the question first.")
-    return charge, books.last_of(charge.dataset, charge.version, charge.key) or charge
-
-
-def _follow_up(books: Books, kind: Kind, charge: Entry, spent: Units, *words: str) -> None:
-    """An entry about a charge."""
-    books.append(
-        kind,
-        dataset=charge.dataset,
-        version=charge.version,
-        spent=spent,
-        key=charge.key,
-        note=" ".join([*words, str(charge.number)]),
-    )
-
-
-def _admitted(balance: Balance, analyst: str, cost: Units) -> Units:
-    """What is spent after this charge; BudgetExceeded if it does not fit the budget or the analyst's cap."""
-    filter_of(balance.account.budget, balance.spent).spend(cost.loss)
-    cap = balance.account.analyst_cap
-    try:
-        filter_of(cap, balance.analysts.get(analyst, cost.none.loss)).spend(cost.loss)
-    except BudgetExceeded as refused:
-        raise BudgetExceeded(
-            f"{refused.problem} That is of what one analyst may spend.", remedy=refused.remedy
-        ) from None
-    return balance.spent_units.plus(cost)
 
 
 def _write_off(books: Books, balance: Balance, loss: Loss | None, reason: str) -> None:

@@ -1,0 +1,106 @@
+"""What happens to a charge: it is made, used, perhaps found unused, and answered. One charge, one draw.
+
+See `discreet.ledger.ledger` for why.
+"""
+
+import hashlib
+
+from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed
+from discreet.ledger.books import Books
+from discreet.ledger.ledger import Answered, Balance, Entry, Kind
+from discreet.ledger.units import Units, charge_units, filter_of
+from discreet.model.privacy import Loss
+from discreet.model.receipt import Receipt
+
+
+def charge_or_find(
+    books: Books, dataset: str, *, analyst: str, question: str, key: str, loss: Loss
+) -> Receipt | Answered:
+    """A receipt for one draw, or what was drawn before."""
+    balance = books.balance(dataset, analysts=[analyst])
+    cost = charge_units(loss, balance.account.budget_units.currency)
+    last = books.last_of(dataset, balance.version, key)
+    earlier = None if last is None else books.charge_behind(last)
+    if earlier is not None and earlier.taken != cost:
+        raise InvalidInput("This key was charged at another price.", remedy="The price is part of the key.")
+    if last is not None and last.kind is Kind.ANSWERED:
+        return books.answered(last)
+    if earlier is not None and last is not None and last.kind is Kind.UNUSED:
+        _follow_up(books, Kind.RESUMED, earlier, balance.spent_units)
+        return earlier.receipt()
+    spent = admitted(balance, analyst, cost)
+    books.spend_as(analyst, dataset, cost)
+    return books.append(
+        Kind.CHARGED,
+        dataset=dataset,
+        version=balance.version,
+        spent=spent,
+        taken=cost,
+        analyst=analyst,
+        question=question,
+        key=key,
+    ).receipt()
+
+
+def mark_unused(books: Books, receipt: Receipt) -> bool:
+    """Whether the same question may use the charge: once more, and not if another try was charged since.
+
+    Each try can be watched. If a charge could be used until the database no longer fails, whoever can make it
+    fail would have any number of looks for one price.
+    """
+    charge, last = _charge_of(books, receipt)
+    if last != charge:
+        return False
+    _follow_up(books, Kind.UNUSED, charge, books.balance(charge.dataset, analysts=()).spent_units)
+    return True
+
+
+def store(books: Books, receipt: Receipt, answer: bytes) -> bytes:
+    """What is stored for the key of a receipt: this answer, or one that was there before."""
+    charge, last = _charge_of(books, receipt)
+    if last.kind is Kind.ANSWERED:
+        return books.answered(last).answer
+    if receipt.number < books.last(receipt.dataset, Kind.WRITTEN_OFF):
+        raise LedgerClosed(
+            "This receipt is from before the ledger was re-based; its answer may have been given.",
+            remedy="Ask again, at the price of a new question.",
+        )
+    books.keep_answer(charge.number, answer)
+    spent = books.balance(charge.dataset, analysts=()).spent_units
+    _follow_up(books, Kind.ANSWERED, charge, spent, hashlib.sha256(answer).hexdigest())
+    return answer
+
+
+def admitted(balance: Balance, analyst: str, cost: Units) -> Units:
+    """What is spent after this charge; BudgetExceeded if it does not fit the budget or the analyst's cap."""
+    filter_of(balance.account.budget, balance.spent).spend(cost.loss)
+    cap = balance.account.analyst_cap
+    try:
+        filter_of(cap, balance.analysts.get(analyst, cost.none.loss)).spend(cost.loss)
+    except BudgetExceeded as refused:
+        raise BudgetExceeded(
+            f"{refused.problem} That is of what one analyst may spend.", remedy=refused.remedy
+        ) from None
+    return balance.spent_units.plus(cost)
+
+
+def _charge_of(books: Books, receipt: Receipt) -> tuple[Entry, Entry]:
+    """The charge of a receipt, and what happened last to its key."""
+    if not isinstance(receipt, Receipt):
+        raise InvalidInput("A receipt is expected.", remedy="Give the one that charge returned.")
+    charge = books.entry(receipt.number)
+    if charge is None or charge.kind is not Kind.CHARGED or charge.receipt() != receipt:
+        raise InvalidInput("This ledger gave no such receipt.", remedy="Charge the question first.")
+    return charge, books.last_of(charge.dataset, charge.version, charge.key) or charge
+
+
+def _follow_up(books: Books, kind: Kind, charge: Entry, spent: Units, *words: str) -> None:
+    """An entry about a charge."""
+    books.append(
+        kind,
+        dataset=charge.dataset,
+        version=charge.version,
+        spent=spent,
+        key=charge.key,
+        note=" ".join([*words, str(charge.number)]),
+    )
