@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import LedgerClosed
-from discreet.ledger import database, turns
+from discreet.ledger import charging, database
 from discreet.model.privacy import PureLoss
 
 from .places import ONE, account, charge
@@ -56,7 +56,7 @@ def test_no_connection_lives_through_a_fork(ledger):
 
 
 def test_a_signal_handler_inside_the_ledger_does_not_wait_for_itself(ledger, monkeypatch):
-    admitted = turns._admitted
+    admitted = charging.admitted
 
     def interrupted(*args):
         with pytest.raises(LedgerClosed, match="inside the ledger already"):
@@ -64,6 +64,6 @@ def test_a_signal_handler_inside_the_ledger_does_not_wait_for_itself(ledger, mon
         assert ledger.balance("staff").spent == PureLoss(epsilon=0)  # to look is no turn
         return admitted(*args)
 
-    monkeypatch.setattr(turns, "_admitted", interrupted)
+    monkeypatch.setattr(charging, "admitted", interrupted)
     charge(ledger, "k", loss=ONE)
     ledger.verify()
