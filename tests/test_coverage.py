@@ -92,7 +92,8 @@ def share_that_holds(folder, measure, *, delta, epsilon):
     policy = folder / f"survey_{delta}.toml"
     policy.write_text(POLICY.format(delta=delta, max_rows=MAX_ROWS, last=GROUPS - 1))
     for leftover in folder.glob("*.ledger*"):
-        leftover.unlink()
+        if leftover.is_file():
+            leftover.unlink()
     curator = open_curator(policy, analyst="ann")
     holds = 0
     for i in range(QUESTIONS):

@@ -80,7 +80,7 @@ def test_g2_a_plan_in_spark_is_the_same_whatever_the_rows_are(spark, open_spark,
         monkeypatch.setattr(engine._session, "plan", frames.append)
         engine.prepare(QUESTION.format(**engine.relations))
         plan = frames[0]._jdf.queryExecution().optimizedPlan()
-        plans.append((plan.canonicalized().toString(), plan.stats().sizeInBytes().toString()))
+        plans.append((plan.canonicalized().toString(), str(plan.stats().sizeInBytes())))
     assert plans[0] == plans[1]
 
 

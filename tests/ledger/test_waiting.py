@@ -15,6 +15,7 @@ import pytest
 
 from discreet.errors import LedgerClosed
 from discreet.ledger import postgres_database, sqlite_file
+from discreet.ledger.locking import FileLock
 from discreet.model.privacy import PureLoss
 
 from .holders import stopped_in_its_turn
@@ -222,3 +223,17 @@ class TestServers:
                 with pytest.raises(LedgerClosed, match="lost the connection"):
                     waiting.result()
                 charge(healthy, "k4")
+
+
+def test_item10_a_wait_that_is_over_closes_no_file_of_another(tmp_path):
+    """In the child of a fork: the number of its handle may be that of any file by then."""
+    lock = FileLock(tmp_path / "lock")
+    with FileLock(lock.path).held("ledger", 1), pytest.raises(LedgerClosed), lock.held("ledger", 0.05):
+        pytest.fail("held by two")
+    for thread in threading.enumerate():
+        if thread.name == "waits for the ledger":
+            thread.join()
+    opened = [os.open(tmp_path / "lock", os.O_RDONLY) for _ in range(8)]
+    lock.forget()
+    for handle in opened:
+        os.close(handle)

@@ -120,9 +120,13 @@ class _Claim:
                 _release(self._handle)
 
     def close(self) -> None:
-        """Where its thread is not, because a fork has no threads: the lock that may come is the parent's."""
-        with suppress(OSError):
-            os.close(self._handle)
+        """Where its thread is not, because a fork has no threads: the lock that may come is the parent's.
+
+        If it has come already, the handle is closed, and its number may be that of another file by now.
+        """
+        if self._waiting:
+            with suppress(OSError):
+                os.close(self._handle)
 
     def _wait(self) -> None:
         try:
