@@ -42,6 +42,7 @@ POLICY = """
 name = "bench"
 neighbours = "add_remove"
 budget = {{ epsilon = 1000.0, delta = {delta} }}
+least_price = 1e-9
 
 [tables.t]
 source = "{source}"

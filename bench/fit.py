@@ -24,6 +24,7 @@ POLICY = """
 name = "bench"
 neighbours = "add_remove"
 budget = { epsilon = 100, delta = 1e-6 }
+least_price = 1e-9
 
 [tables.t]
 source = "t.parquet"
