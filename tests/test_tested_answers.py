@@ -310,20 +310,23 @@ def test_g1_a_run_that_was_charged_and_not_claimed_is_charged_anew(folder):
     assert runs(curator) == 1
 
 
-def test_a_failure_while_data_is_read_loses_nothing_but_time(folder, monkeypatch):
+@pytest.mark.parametrize(
+    "failure", [EngineFailed("The database stopped.", remedy="Again."), KeyboardInterrupt()]
+)
+def test_g1_a_test_that_failed_or_was_stopped_ends_its_run(folder, monkeypatch, failure):
+    """Else one paid run would buy any number of looks at questions that are stopped."""
     curator = ready(curator_of(folder))
 
     def fails(*_, **__):
-        raise EngineFailed("The database stopped.", remedy="Ask again.")
+        raise failure
 
     with monkeypatch.context() as patched:
         patched.setattr(curator._engine, "run_each", fails)
-        with pytest.raises(EngineFailed):
+        with pytest.raises(type(failure)):
             curator.ask(OLD, within=WITHIN)
-    before = spent(curator)
-    assert "paid for already" in curator.explain(OLD, within=WITHIN).way
-    always(curator, OLD)
-    assert spent(curator) == before
+    assert spent(curator) > 0
+    assert guesses_of(curator)._own.run is None
+    assert "paid for already" not in curator.explain(OLD, within=WITHIN).way
 
 
 def test_a_failed_test_whose_payment_is_refused_loses_only_the_run(folder):

@@ -1,6 +1,7 @@
 """Attacks G3 and G4: on how much work a question makes, which shows as time, as memory, or as a failure."""
 
 import re
+from fractions import Fraction
 
 import duckdb
 import pytest
@@ -14,7 +15,7 @@ from discreet.compile.resolve import resolve
 from discreet.compile.work import MOST_ROWS_OF_A_PERSON
 from discreet.model.privacy import PureLoss
 
-from .ask import Clinic, cell, keys
+from .ask import Clinic, cell, keys, notes
 
 NOTHING = PureLoss(epsilon=0)
 PROPERTY = "patient = 17 AND diagnosis = 'hiv'"
@@ -120,8 +121,8 @@ def test_g3_a_public_row_meets_no_more_than_declared(tmp_path):
 
 def test_g3_public_tables_multiply_a_row_only_so_often(tmp_path):
     clinic = with_wards(Clinic(tmp_path / "clinic"), "SELECT 'north' AS ward, 1 AS beds")
-    joins = [f" JOIN wards AS w{i} ON v.ward = w{i}.ward" for i in range(3)]
-    clinic.ask(f"SELECT count(*) AS n FROM visits AS v{''.join(joins[:2])}")
+    joins = [f" JOIN wards AS w{i} ON v.ward = w{i}.ward" for i in range(4)]
+    clinic.ask(f"SELECT count(*) AS n FROM visits AS v{''.join(joins[:3])}")
     with pytest.raises(QueryRefused, match="max_matches"):
         clinic.ask(f"SELECT count(*) AS n FROM visits AS v{''.join(joins)}")
 
@@ -129,13 +130,43 @@ def test_g3_public_tables_multiply_a_row_only_so_often(tmp_path):
 def test_g3_grouping_in_between_does_not_start_the_count_anew(tmp_path):
     clinic = with_wards(Clinic(tmp_path / "clinic"), "SELECT 'north' AS ward, 1 AS beds")
     nested = "SELECT patient, ward FROM visits"
-    for i in range(3):
+    for i in range(4):
         nested = (
             f"SELECT v.patient, w.beds + {i} AS b, v.ward FROM ({nested}) AS v"
             " JOIN wards AS w ON v.ward = w.ward GROUP BY v.patient, b, v.ward"
         )
     with pytest.raises(QueryRefused, match="max_matches"):
         clinic.ask(f"SELECT count(*) AS n FROM ({nested}) AS x")
+
+
+def test_g3_what_more_rows_share_than_may_match_is_said(tmp_path):
+    clinic = with_wards(Clinic(tmp_path / "clinic"), "SELECT 'north' AS ward, range AS beds FROM range(20)")
+    answer = clinic.ask("SELECT count(*) AS n FROM visits AS v JOIN wards AS w ON v.ward = w.ward")
+    assert any("wards match nothing if more than 10" in note for note in notes(answer))
+
+
+GROWN = "replace(replace(diagnosis, 'flu', 'aaaaaaaaaaaaaaaa'), 'a', 'aaaaaaaaaaaaaaaa')"
+SLOW = " OR ".join(f"x LIKE '%{'a_' * (100 - i)}b%'" for i in range(60))
+
+
+@pytest.mark.parametrize(("branches", "joins"), [(5, 2), (15, 0)])
+def test_g3_slow_functions_are_multiplied_only_so_often(clinic, branches, joins):
+    """Each LIKE takes a millisecond on a text that was made long, and there is one row of one person."""
+    one = f"SELECT patient, {GROWN} AS x FROM visits WHERE patient = 17"
+    side = f"({' UNION ALL '.join([one] * branches)})"
+    more = "".join(f" JOIN {side} AS j{i} ON a.patient = j{i}.patient" for i in range(joins))
+    slow = SLOW.replace("x LIKE", "a.x LIKE")
+    with pytest.raises(QueryRefused, match="computes too much"):
+        clinic.ask(f"SELECT count(*) FILTER (WHERE {slow}) AS n FROM {side} AS a{more}")
+    assert clinic.spent() == PureLoss(epsilon=Fraction(0))
+
+
+def test_g3_slow_functions_on_plain_rows_are_answered(clinic):
+    clinic.ask("SELECT count(*) AS n FROM visits WHERE diagnosis LIKE '%f_u%' OR diagnosis LIKE 'f%'")
+    clinic.ask(
+        "SELECT count(*) AS n FROM visits AS a JOIN visits AS b ON a.patient = b.patient"
+        " WHERE a.diagnosis LIKE '%f%' AND replace(b.diagnosis, 'f', 'g') = 'glu'"
+    )
 
 
 def with_wards(clinic, rows):

@@ -43,6 +43,9 @@ class _RefusingGroup(click.Group):
             click.secho(error.problem, err=True, fg="red")
             click.echo(error.remedy, err=True)
             ctx.exit(_exit_code(error))
+        except KeyboardInterrupt:
+            click.echo("\nStopped. What was charged stays, and asking again is charged anew.", err=True)
+            raise
 
 
 def _exit_code(error: DiscreetError) -> int:

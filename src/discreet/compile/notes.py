@@ -6,7 +6,7 @@ from discreet.compile.calibrate import Plan
 from discreet.compile.functions import range_of
 from discreet.compile.parts import DistinctCount, Histogram, WeightedSum, known
 from discreet.compile.weights import Unit
-from discreet.compile.work import sides_cut
+from discreet.compile.work import looked_up, sides_cut
 from discreet.model.query import Aggregate, group_count
 from discreet.noise.selection import Selection
 
@@ -23,6 +23,10 @@ def _people(plan: Plan) -> list[str]:
     notes = [
         f"People with more than {few:,} rows on one side of a join are left out of it."
         for few in sides_cut(source)
+    ]
+    notes += [
+        f"Rows of {table.name} match nothing if more than {table.max_matches} share what they are joined on."
+        for table in looked_up(source)
     ]
     if source.one_row_a_person:
         return notes

@@ -6,12 +6,12 @@ joined: people with far more rows than the policy lets count are left out of it 
 one person can be multiplied only so often; a question that could go beyond is refused before it has a price.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from discreet.compile.functions import calls_in, check_size
+from discreet.compile.functions import calls_in, check_size, steps_in
 from discreet.errors import QueryRefused
 from discreet.model.expression import Expression
-from discreet.model.policy import MOST_MATCHES
+from discreet.model.policy import PublicTable
 from discreet.model.query import (
     FewRows,
     Filter,
@@ -32,6 +32,11 @@ MOST_ROWS_OF_A_PERSON = 2**20
 MOST_PIECES = 400
 """The sums that a question is put together from, each of which reads the rows anew."""
 
+MOST_STEPS = 2**26
+"""What is computed from the rows that joins and unions make of one row of a person, in about 20 ns: a second
+or so."""
+
+_MOST_MATCHES_TOGETHER = 1_000
 _TIMES_MAX_ROWS = 4
 _ALWAYS_JOINED = 32
 """Nobody with this few rows is left out of a join, however small max_rows is."""
@@ -55,9 +60,9 @@ def most_rows_of_side(side: Relation) -> int:
 
 def check_rows_of_a_person(relation: Relation) -> None:
     """Refuse what could make too many rows of those that a person has."""
-    if matches(relation) > MOST_MATCHES:
+    if matches(relation) > _MOST_MATCHES_TOGETHER:
         raise QueryRefused(
-            f"One row could meet more than {MOST_MATCHES} rows of public tables.",
+            f"One row could meet more than {_MOST_MATCHES_TOGETHER:,} rows of public tables.",
             remedy="Join fewer of them; or the owner can declare a smaller max_matches for these tables.",
         )
     if _rows(relation) > MOST_ROWS_OF_A_PERSON:
@@ -73,18 +78,33 @@ def check_question(query: Query) -> None:
 
     What groups are picked by is a measure that was read before, and is checked by itself.
     """
-    check_size(
-        *expressions_of(query.source),
+    of_rows = [
         *(key.expression for key in query.keys),
         *(e for measure in query.measures for e in (measure.argument, measure.condition) if e is not None),
+    ]
+    check_steps(query.source, of_rows)
+    check_size(
+        *expressions_of(query.source),
+        *of_rows,
         *(output.expression for output in query.outputs),
         *(order.expression for order in query.order),
         *([] if query.having is None else [query.having]),
     )
 
 
+def check_steps(source: Relation, expressions: Sequence[Expression], pieces: int = 1) -> None:
+    """Refuse what could take long for the rows of one person, before it has a price."""
+    if pieces * _rows(source) * steps_in([*expressions_of(source), *expressions]) > MOST_STEPS:
+        raise QueryRefused(
+            "The question computes too much from the rows that one person could have in it.",
+            remedy="Join or unite less; compute less from texts, above all LIKE with _ after % and replace;"
+            " or ask in several questions.",
+        )
+
+
 def check_statements(source: Relation, pieces: int) -> None:
     """Every piece of a question reads its rows anew, and writes again what they are computed by."""
+    check_steps(source, (), pieces)
     if pieces > MOST_PIECES or pieces * calls_in(expressions_of(source)) > MOST_PIECES * 10:
         raise QueryRefused(
             "The question asks for too many different things at once.",
@@ -153,6 +173,21 @@ def _rows(relation: Relation) -> int:
             return _rows(relation.source) if relation.keys else 1
         case UnionAll():
             return sum(_rows(branch.source) for branch in relation.branches)
+
+
+def looked_up(relation: Relation) -> list[PublicTable]:
+    """All public tables that are joined."""
+    match relation:
+        case Scan():
+            return []
+        case Lookup():
+            return [relation.table, *looked_up(relation.source)]
+        case Filter() | FewRows() | PerPerson():
+            return looked_up(relation.source)
+        case PersonJoin():
+            return [*looked_up(relation.left), *looked_up(relation.right)]
+        case UnionAll():
+            return [table for branch in relation.branches for table in looked_up(branch.source)]
 
 
 def _below_filters(relation: Relation) -> Relation:

@@ -83,9 +83,13 @@ class CachedAnswers:
             self.data.prepare(statements)
             test, question = asked.step, asked.question
             paid += cache.begin(test, question=sql, analyst=self.data.analyst)
-            passed = apart(
-                lambda: cache.passes(test, narrowed.exact(test, question, self.data.exact(statements)))
-            )
+            try:
+                passed = apart(
+                    lambda: cache.passes(test, narrowed.exact(test, question, self.data.exact(statements)))
+                )
+            except BaseException:
+                cache.end_run()  # else a paid run would buy any number of looks at questions that are stopped
+                raise
             return cache.tested(asked, passed=passed, question=sql, analyst=self.data.analyst)
 
     def _paid(self, sql: str, cache: Cache, asked: Asked, step: Pay | Buy) -> Receipt:

@@ -57,7 +57,7 @@ class ChargedData:
             )
             if isinstance(charged, Answered):  # somebody asked the same, and was faster
                 return *charged, True
-            return charged, self.ledger.store_answer(charged, self._drawn(charged, statements, draw)), False
+            return charged, self._stored(charged, self._drawn(charged, statements, draw)), False
 
     def _drawn(
         self, receipt: Receipt, statements: Sequence[Statement], draw: Callable[[Results], bytes]
@@ -77,6 +77,17 @@ class ChargedData:
             if began or isinstance(failure, TookTooLong):  # a time that can be looked at again for nothing
                 raise
         raise failed(charged_anew=not self.ledger.mark_unused(receipt))
+
+    def _stored(self, receipt: Receipt, drawn: bytes) -> bytes:
+        """What is kept for a charge. If it cannot be, whoever paid is told so before they ask again."""
+        try:
+            return self.ledger.store_answer(receipt, drawn)
+        except DiscreetError as error:
+            problem = type(error)(
+                f"{error.problem} The question was charged, which stays.",
+                remedy=f"{error.remedy} If its answer was not stored, asking again is charged anew.",
+            )
+        raise problem
 
     def emit(self, plan: Planned) -> tuple[Statement, ...]:
         """The statements of a plan; what this engine cannot do soundly is refused."""

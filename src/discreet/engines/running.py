@@ -43,7 +43,7 @@ def failed(*, charged_anew: bool = False) -> EngineFailed:
 def took_too_long(time_limit: float) -> TookTooLong:
     """Stopped by us: the same would be stopped again."""
     return TookTooLong(
-        f"The database was stopped after {time_limit:g} seconds, the time limit of this policy."
+        f"The database took longer than {time_limit:g} seconds, the time limit of this policy."
         " What was charged stays charged.",
         remedy="Ask a simpler question; or ask the owner of the data for a larger time_limit.",
     )

@@ -12,7 +12,7 @@ from discreet.model.policy import ValueType
 _CHECKED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _NAMES = {"starts_with": "startswith", "ends_with": "endswith"}
 _ESCAPES = "!~^|\x01\x02"
-_MOST_WILDCARDS = 3
+_MOST_WILDCARDS = 2
 _SHIFTABLE = 1e290
 _LIMB = 20
 """Bits of a sum that are added up apart: 2⁴³ rows fit 64 bits, which a DECIMAL would hold far slower."""

@@ -160,6 +160,11 @@ class Cache:
         with self._lock:
             return self._known.tester.passes(test, exact)
 
+    def end_run(self) -> None:
+        """Give up the run of tests that is under way, if there is one; the next one is charged."""
+        with self._lock:
+            self._known.tester.end_run()
+
     def tested(self, asked: Asked, *, passed: bool, question: str, analyst: str) -> Asked:
         """What the question takes after its test: nothing if it passed, which is stored; else a payment."""
         test = asked.step

@@ -207,6 +207,10 @@ class Guesses:
             own.run = own.mechanism = None
         return passed
 
+    def end_run(self) -> None:
+        """Forget the run of this process."""
+        self._own.run = self._own.mechanism = None
+
     def paid(
         self, step: Pay | Buy, readings: Sequence[Reading], guess: float | None, within: Fraction
     ) -> None:
