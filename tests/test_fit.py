@@ -435,13 +435,11 @@ def few(tmp_path):
     return tmp_path
 
 
-@pytest.mark.filterwarnings("ignore:The files have changed")
 def test_a_canary_is_not_seen_better_than_was_paid_for(few):
     """Through what the curator stores, from the exact sums of two tables: false alarms below 10⁻⁶."""
     assert canary_bound(few) <= 1
 
 
-@pytest.mark.filterwarnings("ignore:The files have changed")
 def test_a_canary_is_seen_if_there_is_a_quarter_of_the_noise(few, monkeypatch):
     """At ε about 3.8 the event happens in half of the fits with the canary, in about 1 % without: 800 of each
     fail to show ε > 1 with probability below 10⁻¹²."""

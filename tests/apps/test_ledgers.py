@@ -33,8 +33,8 @@ def test_every_command_works_on_a_ledger_in_postgresql(place, tmp_path):
     assert (first["rows"], again["receipt"]["repeated"]) == (again["rows"], True)
     assert "ε = 0.25 of ε = 1 spent" in run("budget", "--policy", policy).output
     verified = run("ledger", "verify", "--policy", policy)
-    assert (verified.exit_code, "3 entries" in verified.output) == (0, True)
-    assert len(run("ledger", "export", "--policy", policy).output.splitlines()) == 3
+    assert (verified.exit_code, "4 entries" in verified.output) == (0, True)
+    assert len(run("ledger", "export", "--policy", policy).output.splitlines()) == 4
     assert run("data", "refresh", "--policy", policy, "--yes").exit_code == 0
     assert json.loads(ask(policy).output)["receipt"]["repeated"] is False
     declare(tmp_path, epsilon=2.0, cap=named(place.address))

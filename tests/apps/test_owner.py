@@ -24,7 +24,7 @@ def policy(tmp_path):
 def test_verify_says_what_was_checked(policy):
     result = run("ledger", "verify", "--policy", policy)
     assert result.exit_code == 0
-    assert "5 entries" in result.output  # opened, and two questions with their answers
+    assert "6 entries" in result.output  # opened, data seen, and two questions with their answers
     assert "clinic" in result.output
     assert "ε = 0.375" in result.output
     assert "ε = 1" in result.output
@@ -92,7 +92,7 @@ def test_an_export_can_be_checked_by_anybody(policy, tmp_path):
         text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
         assert hashlib.sha256(text.encode()).hexdigest() == digest
         previous = digest
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert run("ledger", "export", "--policy", policy).output.splitlines() == lines
 
 

@@ -182,7 +182,7 @@ def test_g7_what_an_account_knows_is_part_of_its_chain(spent):
     with spent.open() as curator:
         curator._ledger.verify()
         kinds = [str(entry.kind) for entry in curator._ledger.entries("clinic")]
-    assert kinds == ["opened", "charged", "answered", "sources added"]
+    assert kinds == ["opened", "data seen", "charged", "answered", "sources added"]
     assert spent.leaks() == []
 
 
@@ -190,7 +190,7 @@ def test_g7_opening_again_adds_nothing(spent):
     for _ in range(3):
         spent_on(spent)
     with spent.open() as curator:
-        assert len(list(curator._ledger.entries("clinic"))) == 3
+        assert len(list(curator._ledger.entries("clinic"))) == 4
 
 
 def test_g7_a_refusal_by_the_ledger_is_one_of_ours(spent):

@@ -107,7 +107,7 @@ def budget_json(found: Standing, now: datetime) -> dict[str, object]:
                 "spent": loss_json(entry.spent.loss),
             }
             for entry in found.entries
-            if entry.kind is not Kind.ANSWERED
+            if entry.kind not in (Kind.ANSWERED, Kind.DATA_SEEN, Kind.UNUSED, Kind.RESUMED)
         ],
     }
 
