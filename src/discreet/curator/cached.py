@@ -9,6 +9,8 @@ from discreet.compile.exact import Results
 from discreet.compile.explain import Explanation
 from discreet.compile.scope import PublicKeys
 from discreet.curator.charged import ChargedData, apart
+from discreet.engines.running import failed
+from discreet.errors import EngineFailed, TookTooLong
 from discreet.ledger.ledger import Balance
 from discreet.model.policy import PrivateTable
 from discreet.model.receipt import Receipt
@@ -87,8 +89,10 @@ class CachedAnswers:
                 passed = apart(
                     lambda: cache.passes(test, narrowed.exact(test, question, self.data.exact(statements)))
                 )
-            except BaseException:
+            except BaseException as stopped:
                 cache.end_run()  # else a paid run would buy any number of looks at questions that are stopped
+                if isinstance(stopped, EngineFailed) and not isinstance(stopped, TookTooLong):
+                    raise failed(charged_anew=True) from None
                 raise
             return cache.tested(asked, passed=passed, question=sql, analyst=self.data.analyst)
 
