@@ -9,6 +9,7 @@ Private keys are named where one noisy count passes a threshold (see `noise.thre
 same fraction of the δ that is kept for this as it pays of the budget's ρ, so that both last equally long.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, log10
@@ -112,13 +113,14 @@ def analyst_cap_of(dataset: Dataset) -> Charge:
     return charge_for(dataset, dataset.analyst_epsilon)
 
 
-def calibrate(bounded: Bounded, request: Request, dataset: Dataset) -> Plan:
-    """Choose the noise for each part."""
+def calibrate(bounded: Bounded, request: Request, dataset: Dataset, *, in_order_asked: bool = False) -> Plan:
+    """Choose the noise for each part. `in_order_asked`: as at first, see `split`."""
     match request.price:
         case Within(error=error):
             mechanisms = _for_error(bounded, error, request, dataset)
         case ByEpsilon() | ByRho() as price:
-            mechanisms = _for_charge(bounded, charge_of(price, dataset))
+            shares = split(bounded, concentrated=dataset.delta > 0, in_order_asked=in_order_asked)
+            mechanisms = _for_charge(bounded, charge_of(price, dataset), shares)
     plan = Plan(bounded=bounded, mechanisms=mechanisms, threshold=None, request=request)
     if isinstance(request.price, Within):
         plan = replace(plan, mechanisms=_at_least(plan, least_amount(dataset)))
@@ -183,9 +185,8 @@ def _picks(bounded: Bounded) -> int:
     return min(groups, query.picks.count) if query.picks is not None else 1
 
 
-def _for_charge(bounded: Bounded, charge: Charge) -> tuple[Mechanism, ...]:
+def _for_charge(bounded: Bounded, charge: Charge, shares: Sequence[Fraction]) -> tuple[Mechanism, ...]:
     amount = charge.epsilon if isinstance(charge, PureLoss) else charge.rho
-    shares = split(bounded, concentrated=isinstance(charge, ConcentratedLoss))
     return tuple(
         _mechanism(part, amount * share, bounded, concentrated=isinstance(charge, ConcentratedLoss))
         for part, share in zip(bounded.parts, shares, strict=True)

@@ -35,15 +35,17 @@ class Drawn:
     places: NDArray[np.int64] | None
     """Which of the public groups were picked; None where all are shown, or keys are private."""
     sums: Mapping[int, Integers]
-    """By part: one integer for each group."""
+    """By the place of a part: one integer for each group."""
     trees: Mapping[int, Integers]
-    """By part that is a histogram: the nodes of each group's tree, one group after the other."""
+    """By the place of a histogram: the nodes of each group's tree, one group after the other."""
+    ordered: bool = True
+    """Whether the places are those of `parts_in_order`; at first they were those of the question's parts."""
 
     def encode(self) -> bytes:
         """The same numbers give the same bytes."""
         vectors = [*self.sums.values(), *self.trees.values()]
         facts = {
-            "drawn": 1,
+            "drawn": 2,
             "groups": self.groups,
             "keys": len(self.keys),
             "picked": self.places is not None,
@@ -58,7 +60,7 @@ class Drawn:
     def decode(cls, data: bytes) -> "Drawn | None":
         """What `encode` wrote; None for bytes that are something else, such as a whole answer."""
         facts, columns = decode_columns(data)
-        if facts.get("drawn") != 1:
+        if facts.get("drawn") not in (1, 2):
             return None
         try:
             keys, rest = columns[: facts["keys"]], columns[facts["keys"] :]
@@ -71,6 +73,7 @@ class Drawn:
                 places=places,
                 sums={part: vectors[part] for part in facts["sums"]},
                 trees={part: vectors[part] for part in facts["trees"]},
+                ordered=facts["drawn"] == 2,
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InvalidInput(

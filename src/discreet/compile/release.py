@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answers.released import Released
+from discreet.compile.bounded_facts import parts_in_order
 from discreet.compile.calibrate import Plan
 from discreet.compile.drawn import Drawn
 from discreet.compile.estimate import Noisy
@@ -30,13 +31,13 @@ def draw_noise(plan: Plan, results: Results) -> bytes:
     exact = exact_vectors(plan, results)
     shown, counts = _shown(plan, exact)
     sums, trees = _noisy(plan, exact, shown, counts)
-    private = plan.bounded.query.private_keys
+    private, order = plan.bounded.query.private_keys, parts_in_order(plan.bounded)
     return Drawn(
         groups=len(shown),
         keys=tuple(key[shown] for key in exact.keys) if private else (),
         places=shown.astype(np.int64) if plan.bounded.query.picks is not None and not private else None,
-        sums=sums,
-        trees=trees,
+        sums={order.index(part): vector for part, vector in sums.items()},
+        trees={order.index(part): nodes for part, nodes in trees.items()},
     ).encode()
 
 
@@ -46,9 +47,12 @@ def answer_from(plan: Plan, stored: bytes) -> Released:
     if drawn is None:  # stored by a version that kept whole answers
         return Released.decode(stored)
     parts, groups = plan.bounded.parts, drawn.groups
+    order = parts_in_order(plan.bounded) if drawn.ordered else range(len(parts))
+    sums = {order[place]: vector for place, vector in drawn.sums.items()}
+    trees = {order[place]: nodes for place, nodes in drawn.trees.items()}
     noisy = Noisy(
-        sums={i: vector.astype(np.float64) * float(parts[i].scale) for i, vector in drawn.sums.items()},
-        trees={i: _trees(plan, i, nodes, groups) for i, nodes in drawn.trees.items()},
+        sums={i: vector.astype(np.float64) * float(parts[i].scale) for i, vector in sums.items()},
+        trees={i: _trees(plan, i, nodes, groups) for i, nodes in trees.items()},
         seed=int.from_bytes(hashlib.sha256(stored).digest(), "big"),
     )
     return compute_outputs(plan, drawn.keys_of(plan), noisy, groups, notes_of(plan))

@@ -12,6 +12,7 @@ for is what is spent.
 from fractions import Fraction
 
 from discreet.compile.bound import Bounded
+from discreet.compile.bounded_facts import parts_in_order
 from discreet.model.query import Aggregate
 
 _STEPS = 1024
@@ -22,8 +23,12 @@ _SQUARES: dict[Aggregate, tuple[float, ...]] = {
 }
 
 
-def split(bounded: Bounded, *, concentrated: bool) -> list[Fraction]:
-    """The share of each part, in the order of the parts."""
+def split(bounded: Bounded, *, concentrated: bool, in_order_asked: bool = False) -> list[Fraction]:
+    """The share of each part, in the order of the parts.
+
+    What is left over by rounding goes to the first of the largest, in an order that does not depend on what
+    was named first; `in_order_asked` is how it was done at first.
+    """
     squares = [0.0] * len(bounded.parts)
     for measure in bounded.measures:
         known = _SQUARES.get(measure.measure.aggregate, (1.0,))
@@ -34,5 +39,6 @@ def split(bounded: Bounded, *, concentrated: bool) -> list[Fraction]:
     roots = [(square or 1.0) ** (1 / 2 if concentrated else 1 / 3) for square in squares]
     total = _STEPS * max(1, len(roots) // 16)
     steps = [max(1, int(total * root / sum(roots))) for root in roots]
-    steps[steps.index(max(steps))] += total - sum(steps)
+    order = range(len(steps)) if in_order_asked else parts_in_order(bounded)
+    steps[max(order, key=steps.__getitem__)] += total - sum(steps)
     return [Fraction(step, total) for step in steps]

@@ -9,6 +9,7 @@ from discreet.compile.exact import Results
 from discreet.compile.explain import Explanation
 from discreet.compile.scope import PublicKeys
 from discreet.curator.charged import ChargedData, apart
+from discreet.curator.older_keys import older_prefixes
 from discreet.engines.running import failed
 from discreet.errors import EngineFailed, TookTooLong
 from discreet.ledger.ledger import Balance
@@ -65,7 +66,7 @@ class CachedAnswers:
             return None
         if table.name not in self.caches:
             cached = CachedTable.of(table, self.data.dataset, self.public_keys)
-            self.caches[table.name] = Cache(cached, self.data.ledger)
+            self.caches[table.name] = Cache(cached, self.data.ledger, older=older_prefixes(cached))
         cache = self.caches[table.name]
         asked = cache.ask(count, plan.request, analyst=self.data.analyst, direct=plan.loss)
         return None if asked is None else (cache, asked)

@@ -44,9 +44,15 @@ class ChargedData:
         loss: Charge,
         emitted: Callable[[], tuple[Statement, ...]],
         draw: Callable[[Results], bytes],
+        older: Callable[[], Sequence[str]] = tuple,
     ) -> tuple[Receipt, bytes, bool]:
-        """What was drawn for the key, and whether before: else it is charged, read, drawn and stored."""
-        stored = self.ledger.stored_or_payable(self.dataset.name, analyst=self.analyst, key=key, loss=loss)
+        """What was drawn for the key, and whether before: else it is charged, read, drawn and stored.
+
+        `older` are keys under which older versions would have stored it.
+        """
+        stored = self.ledger.stored_or_payable(
+            self.dataset.name, analyst=self.analyst, key=key, loss=loss, older=older
+        )
         if stored is not None:
             return *stored, True
         statements = emitted()

@@ -32,6 +32,7 @@ from discreet.compile.drawn import check_size
 from discreet.compile.emit_sql import emit_public_keys
 from discreet.compile.explain import Explanation, explain
 from discreet.compile.frame import Frame
+from discreet.compile.identity import question_identity
 from discreet.compile.parse_sql import parse_sql
 from discreet.compile.release import answer_from, draw_noise
 from discreet.compile.resolve import resolve
@@ -39,12 +40,14 @@ from discreet.compile.rows import resolve_rows
 from discreet.compile.scope import nearest
 from discreet.curator.cached import CachedAnswers
 from discreet.curator.charged import ChargedData
+from discreet.curator.older_keys import older_check_keys, older_keys
 from discreet.curator.people import fingerprint_of, people_of
 from discreet.engines.engine import Engine
 from discreet.engines.running import Watch
 from discreet.errors import InvalidInput, MissingExtra
 from discreet.ledger.ledger import Account, Balance, Ledger
 from discreet.model.exact import Number, positive_epsilon, positive_rho
+from discreet.model.identity import has_version, identity_of, loss_facts
 from discreet.model.policy import Dataset, KeyValue, ValueType
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.query import Query
@@ -121,13 +124,14 @@ class Curator:
             return cached
         receipt, stored, repeated = self._data.charge_and_draw(
             sql,
-            _key(plan),
+            question_identity(plan),
             plan.loss,
             lambda: self._data.emit(plan),
             lambda exact: draw_noise(plan, exact),
+            older=lambda: older_keys(self._older(plan)),
         )
         return Answer(
-            released=answer_from(plan, stored),
+            released=answer_from(plan if has_version(receipt.key) else self._older(plan), stored),
             charged=receipt.charged,
             left=self._left(),
             receipt=receipt,
@@ -197,7 +201,12 @@ class Curator:
         """
         plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
         receipt, stored, repeated = self._data.charge_and_draw(
-            sql, _key(plan), plan.loss, lambda: self._data.emit(plan), plan.draw
+            sql,
+            plan.identity(),
+            plan.loss,
+            lambda: self._data.emit(plan),
+            plan.draw,
+            older=lambda: older_keys(plan),
         )
         return SyntheticTable(
             plan=plan,
@@ -221,10 +230,11 @@ class Curator:
         loss = self._price_of_rows(epsilon, rho)
         _, stored, _ = self._data.charge_and_draw(
             f"How good is the synthetic table of receipt {table.receipt.number}?",
-            hashlib.sha256(repr(("check", loss)).encode() + table.encoded).hexdigest(),
+            _check_identity(table, loss),
             loss,
             lambda: self._data.emit(table.plan),
             lambda exact: encode_measurements(table.plan.measured_again(exact, table.learnt, loss)),
+            older=lambda: older_check_keys(loss, table.encoded),
         )
         return table.plan.quality(table.learnt, decode_measurements(stored))
 
@@ -257,10 +267,11 @@ class Curator:
         plan = self.plan_fit(model, sql, epsilon=epsilon, rho=rho)
         receipt, stored, repeated = self._data.charge_and_draw(
             f"A {type(model).__name__} of: {sql}",
-            _key(plan),
+            plan.identity(),
             plan.loss,
             lambda: (plan.statement(self._engine.relations, self._dialect),),
             plan.draw,
+            older=lambda: older_keys(plan),
         )
         fitted: FittedModel = _learning("model").FittedModel.of(
             plan.columns, plan.fitted(stored), receipt=receipt, left=self._left(), repeated=repeated
@@ -299,6 +310,10 @@ class Curator:
     def _left(self) -> Charge:
         return self._ledger.balance(self.dataset.name, analyst=self.analyst).left
 
+    def _older(self, plan: Plan) -> Plan:
+        """The plan as it was made before keys said their version."""
+        return calibrate(plan.bounded, plan.request, self.dataset, in_order_asked=True)
+
     def _resolved(self, sql: str) -> Query:
         return resolve(parse_sql(sql), self.dataset, self._keys_of_public_table)
 
@@ -329,9 +344,10 @@ class Curator:
         return self._public_keys[table, column]
 
 
-def _key(plan: "Plan | SynthesisPlan | FitPlan") -> str:
-    """The same for two questions exactly if the same would be run, at the same price."""
-    return hashlib.sha256(repr(plan).encode()).hexdigest()
+def _check_identity(table: SyntheticTable, loss: Charge) -> str:
+    """What a check of a synthetic table is known by."""
+    made = hashlib.sha256(table.encoded).hexdigest()
+    return identity_of("check", {"table": table.plan.identity(), "made": made, "price": loss_facts(loss)})
 
 
 def _learning(part: str) -> ModuleType:

@@ -22,6 +22,7 @@ from discreet.ledger.database import Row, Transaction
 from discreet.ledger.ledger import LONGEST_NAME, Account, Answered, Balance, Entry, Kind, checked_text
 from discreet.ledger.people import People
 from discreet.ledger.units import Currency, Units
+from discreet.model.identity import has_version
 
 _PAGE = 1000
 _PAGE_OF_ANSWERS = 100
@@ -118,6 +119,14 @@ class Books:
             key=key,
         )
         return None if row is None else _entry_of(row)
+
+    def has_older_keys(self, dataset: str) -> bool:
+        """Whether some answers were stored before keys said their version: the first one was, then."""
+        first = self._row(
+            "SELECT key FROM entries WHERE dataset = :dataset AND kind = 'answered' ORDER BY number LIMIT 1",
+            dataset=dataset,
+        )
+        return first is not None and not has_version(first["key"])
 
     def entry(self, number: int) -> Entry | None:
         row = self._row("SELECT * FROM entries WHERE number = :number", number=number)

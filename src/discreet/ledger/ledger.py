@@ -26,7 +26,7 @@ the charge once more. Whoever asks holds the question (`asking`), so that others
 same wait for the answer instead of paying again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -196,10 +196,19 @@ class Ledger(Protocol):
     def stored_answer(self, dataset: str, key: str) -> Answered | None:
         """What was drawn for this question on the present version of the data, if it was asked before."""
 
-    def stored_or_payable(self, dataset: str, *, analyst: str, key: str, loss: Loss) -> Answered | None:
+    def stored_or_payable(
+        self,
+        dataset: str,
+        *,
+        analyst: str,
+        key: str,
+        loss: Loss,
+        older: Callable[[], Sequence[str]] = tuple,
+    ) -> Answered | None:
         """The same; BudgetExceeded if it was not asked before, and a charge would be refused as things stand.
 
-        What cannot be paid for is known before any work is done for it.
+        What cannot be paid for is known before any work is done for it. `older` are keys of the same question
+        from before keys said their version; they are made only for ledgers that have such keys.
         """
 
     def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:

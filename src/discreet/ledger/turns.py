@@ -9,7 +9,7 @@ A call that only reads takes no turn. It reads the anchor first and looks at the
 anchored was committed before, so that it must be there. In doubt, it takes a turn, which tells what is wrong.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -105,7 +105,15 @@ class DatabaseLedger:
             last = books.last_of(dataset, books.balance(dataset, analysts=()).version, key)
             return books.answered(last) if last is not None and last.kind is Kind.ANSWERED else None
 
-    def stored_or_payable(self, dataset: str, *, analyst: str, key: str, loss: Loss) -> Answered | None:
+    def stored_or_payable(
+        self,
+        dataset: str,
+        *,
+        analyst: str,
+        key: str,
+        loss: Loss,
+        older: Callable[[], Sequence[str]] = tuple,
+    ) -> Answered | None:
         for value, name in ((analyst, "analyst"), (key, "key")):
             checked_text(value, name, LONGEST_NAME)
         with self._look() as books:
@@ -113,6 +121,11 @@ class DatabaseLedger:
             last = books.last_of(dataset, balance.version, key)
             if last is not None and last.kind is Kind.ANSWERED:
                 return books.answered(last)
+            if last is None and books.has_older_keys(dataset):
+                for each in older():
+                    found = books.last_of(dataset, balance.version, each)
+                    if found is not None and found.kind is Kind.ANSWERED:
+                        return books.answered(found)
             if last is None or last.kind is not Kind.UNUSED:
                 admitted(balance, analyst, charge_units(loss, balance.account.budget_units.currency))
             return None

@@ -15,6 +15,7 @@ from discreet.compile.functions import build_call, range_of
 from discreet.compile.rows import RowColumn
 from discreet.errors import QueryRefused
 from discreet.model.expression import Expression, Literal
+from discreet.model.identity import Facts, RelationFacts, values_facts
 from discreet.model.policy import KeyValue, ValueType
 
 MOST_FEATURES = 2_000
@@ -94,6 +95,17 @@ class Choice:
 
 
 Column: TypeAlias = Number | Choice
+
+
+def column_facts(column: Column, facts: RelationFacts) -> Facts:
+    """What a column is known by: what is computed, and what it can be."""
+    if isinstance(column, Number):
+        return {"number": facts.expression(column.value), "range": [str(column.low), str(column.high)]}
+    return {
+        "choice": facts.expression(column.value),
+        "values": values_facts(column.values),
+        "first": column.first,
+    }
 
 
 def feature_columns(columns: Sequence[RowColumn], *, intercept: bool) -> tuple[Column, ...]:

@@ -24,10 +24,12 @@ from discreet.learn.release.columns import (
     Column,
     Number,
     choice_column,
+    column_facts,
     feature_columns,
     number_column,
 )
 from discreet.learn.release.rows import Fetched, Summed, class_values
+from discreet.model.identity import RelationFacts, identity_of, loss_facts
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import PureLoss
 
@@ -59,6 +61,22 @@ class FitPlan:
     @property
     def features(self) -> tuple[str, ...]:
         return tuple(name for column in self.columns for name in column.features)
+
+    def identity(self) -> str:
+        """What the fit is known by."""
+        facts = RelationFacts(self.data.source)
+        return identity_of(
+            "fit",
+            {
+                "model": self.model,
+                "neighbours": self.neighbours.value,
+                "source": facts.source,
+                "rows": self.data.source.max_rows,
+                "by": "sums" if isinstance(self.data, Summed) else "rows",
+                "columns": [column_facts(column, facts) for column in (*self.columns, self.target)],
+                "price": loss_facts(self.loss),
+            },
+        )
 
     def statement(self, tables: Mapping[str, str], dialect: Dialect) -> Statement:
         return self.data.statement(tables, dialect)

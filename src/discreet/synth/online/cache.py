@@ -11,6 +11,7 @@ everybody.
 """
 
 import hashlib
+import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from discreet.answers.wording import charge_text
 from discreet.compile.calibrate import charge_for
 from discreet.compile.counts import Count
 from discreet.compile.explain import Explanation, priced
+from discreet.compile.identity import mechanism_facts
 from discreet.errors import LedgerClosed
 from discreet.ledger.ledger import Answered, Balance, Kind, Ledger
 from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
@@ -76,12 +78,14 @@ class Asked:
 class Cache:
     """What is known of one cached table. It can be shared by threads."""
 
-    def __init__(self, table: CachedTable, ledger: Ledger) -> None:
+    def __init__(self, table: CachedTable, ledger: Ledger, *, older: Sequence[str] = ()) -> None:
         self.table = table
         self.testing = Lock()
         """Held from the decision to test until the outcome is stored: threads share a run, one by one."""
         self._ledger = ledger
-        self._prefix = f"cache:{hashlib.sha256(repr(table).encode()).hexdigest()[:32]}:"
+        self._prefix = f"{table.identity()}:"
+        self._older = tuple(older)
+        """With which the keys of readings begin that older versions stored."""
         self._runs, self._passes = f"{self._prefix}run:", f"{self._prefix}passed:"
         self._lock = Lock()
         self._known = _Known(table, version=0)
@@ -281,7 +285,9 @@ class Cache:
     def _key(self, step: Step) -> str:
         if not isinstance(step, Pay | Buy):
             return ""
-        told = repr((step.attributes, step.tables if isinstance(step, Buy) else step.noise)).encode()
+        tables = step.tables if isinstance(step, Buy) else ((None, step.noise),)
+        noise = [[levels and list(levels), mechanism_facts(each)] for levels, each in tables]
+        told = json.dumps([list(step.attributes), noise]).encode()
         mask = np.packbits(step.mask).tobytes() if isinstance(step, Pay) else b""
         return self._prefix + hashlib.sha256(self._known.digest + told + mask).hexdigest()
 
@@ -296,7 +302,7 @@ class Cache:
             answered = entry.kind is Kind.ANSWERED and entry.version == version
             if answered and entry.key.startswith(self._runs):
                 self._known.runs += 1
-            elif answered and entry.key.startswith(self._prefix):
+            elif answered and entry.key.startswith((self._prefix, *self._older)):
                 stored = self._ledger.stored_answer(dataset, entry.key)
                 if stored is not None and entry.key.startswith(self._passes):
                     self._known.learn_passed(*stored)

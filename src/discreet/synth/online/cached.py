@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.compile.bound import Bounded
+from discreet.compile.bounded_facts import bounded_facts
 from discreet.compile.calibrate import least_amount
 from discreet.compile.counts import Count
 from discreet.compile.exact import Results
 from discreet.compile.parse_sql import parse_sql
 from discreet.compile.rows import resolve_rows, select_of
 from discreet.compile.scope import PublicKeys
+from discreet.model.identity import identity_of
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import MOST_VALUES, Domain, Marginal
@@ -45,6 +47,10 @@ class CachedTable:
         attributes = attributes_of(rows.columns, MOST_VALUES - 1)
         bounded = counting(rows, attributes, dataset, sets=(tuple(range(len(attributes))),))
         return cls(name=table.name, dataset=dataset, attributes=attributes, bounded=bounded)
+
+    def identity(self) -> str:
+        """What the readings of the table are known by."""
+        return identity_of("cached", bounded_facts(self.bounded))
 
     @property
     def domain(self) -> Domain:

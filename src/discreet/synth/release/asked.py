@@ -15,6 +15,7 @@ import numpy as np
 
 from discreet.compile.counts import plain_count
 from discreet.errors import QueryRefused
+from discreet.model.identity import Facts
 from discreet.model.query import Filter, Query, Relation, Scan
 from discreet.synth.domain import Domain
 from discreet.synth.mwem.workload import Workload
@@ -71,6 +72,13 @@ def workload_of(wanted: Sequence[Wanted], domain: Domain) -> Workload:
         parts.append(Workload.masks(domain, np.unpackbits(bits, axis=1, count=cells).astype(bool), chosen))
     families = tuple(family for part in parts for family in part.families)
     return Workload(domain=domain, families=families)
+
+
+def wanted_facts(wanted: Wanted) -> Facts:
+    """What a question of a workload is known by."""
+    if isinstance(wanted, Kind):
+        return [wanted.name, wanted.order]
+    return [list(wanted.attributes), wanted.bits.hex()]
 
 
 def _kind(text: str, columns: int) -> Kind | None:

@@ -7,10 +7,12 @@ from functools import partial
 from typing import TypeAlias
 
 from discreet.compile.bound import Bounded
+from discreet.compile.bounded_facts import bounded_facts
 from discreet.compile.calibrate import Charge
 from discreet.compile.exact import Results
 from discreet.compile.rows import RowQuery
 from discreet.errors import QueryRefused
+from discreet.model.identity import identity_of, loss_facts
 from discreet.model.policy import Dataset
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.domain import Domain, Marginal
@@ -18,7 +20,7 @@ from discreet.synth.explicit import Halves
 from discreet.synth.measurement import Measurement, measure, noise, part
 from discreet.synth.mwem.mwem import MOST_CELLS as MOST_CELLS_FOR_QUESTIONS
 from discreet.synth.mwem.mwem import mwem
-from discreet.synth.release.asked import Wanted, workload_of
+from discreet.synth.release.asked import Wanted, wanted_facts, workload_of
 from discreet.synth.release.attributes import Attribute, domain_of
 from discreet.synth.release.counting import Counted, counting, sets_of, table_sensitivity, unit_of
 from discreet.synth.report.quality import Quality, counts_of, quality
@@ -46,6 +48,17 @@ class SynthesisPlan:
     """Whose people the bounds are right for."""
     wanted: tuple[Wanted, ...] = ()
     """Questions that it has to answer well; all tables of few columns if there are none."""
+
+    def identity(self) -> str:
+        """What the release is known by. Names of columns are not told: counts know columns by their place."""
+        return identity_of(
+            "synthetic",
+            {
+                **bounded_facts(self.bounded),
+                "price": loss_facts(self.loss),
+                "wanted": [wanted_facts(each) for each in self.wanted],
+            },
+        )
 
     def draw(self, results: Results) -> bytes:
         """All that is released, to be stored before anybody sees any of it; it costs `loss`.
