@@ -4,23 +4,30 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test servers lint bench docs lock clean
+.PHONY: help product setup demo check test servers lint bench docs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
 
-setup: .venv/ready  ## install everything, from the lock file, into .venv
+product: .venv/product  ## install what the product needs, from its lock file, into .venv
 
-.venv/ready: requirements/dev.lock requirements/torch.lock pyproject.toml
-	@echo "Setting up .venv (about a minute, once)"
+.venv/product: requirements/product.lock pyproject.toml
+	@echo "Setting up .venv (half a minute, once)"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) install --require-hashes -r requirements/dev.lock
-	@$(PIP) install --no-compile --require-hashes -r requirements/torch.lock 2> .venv/torch.log || \
-	  echo "No CPU build of torch is offered here (.venv/torch.log), so its tests will be skipped. PIP_FIND_LINKS may name a place that has one."
+	@$(PIP) install --require-hashes -r requirements/product.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup  ## a guided tour: see an attack work on exact counts and fail on private ones
+setup: .venv/ready  ## install what the tests need, too
+
+.venv/ready: .venv/product requirements/dev.lock requirements/torch.lock
+	@echo "Installing what the tests need (two minutes, once)"
+	@$(PIP) install --require-hashes -r requirements/dev.lock
+	@$(PIP) install --no-compile --require-hashes -r requirements/torch.lock 2> .venv/torch.log || \
+	  echo "No CPU build of torch is offered here (.venv/torch.log), so its tests will be skipped. PIP_FIND_LINKS may name a place that has one."
+	@touch $@
+
+demo: product  ## a guided tour: see an attack work on exact counts and fail on private ones
 	@$(BIN)/discreet demo demo-runs/$$(date +%Y%m%d-%H%M%S)
 
 test: setup lint servers  ## lint, types, import rule, then all tests
@@ -52,6 +59,7 @@ EXTRAS := pyproject.toml $(addprefix --extra ,accounting fast learn postgres ser
 lock: setup  ## resolve the lock files anew from pyproject.toml
 	@$(PIP) install uv
 	$(COMPILE) $(EXTRAS) --group dev --output-file requirements/dev.lock
+	$(COMPILE) pyproject.toml --group build --constraint requirements/dev.lock --output-file requirements/product.lock
 	$(COMPILE) $(EXTRAS) --group bench --output-file requirements/bench.lock
 	$(COMPILE) --group torch --constraint requirements/dev.lock $(addprefix --find-links ,$(PIP_FIND_LINKS)) --output-file requirements/torch.lock
 
