@@ -92,15 +92,15 @@ class CachedAnswers:
             self.data.prepare(statements)
             test, question = asked.step, asked.question
             paid += cache.begin(test, question=sql, analyst=self.data.analyst)
+            cache.take_run(test)  # else a paid run would buy any number of looks that are stopped
             try:
                 passed = apart(
                     lambda: cache.passes(test, narrowed.exact(test, question, self.data.exact(statements)))
                 )
-            except BaseException as stopped:
-                cache.end_run()  # else a paid run would buy any number of looks at questions that are stopped
-                if isinstance(stopped, EngineFailed) and not isinstance(stopped, TookTooLong):
-                    raise failed(charged_anew=True) from None
+            except TookTooLong:
                 raise
+            except EngineFailed:
+                raise failed(charged_anew=True) from None
             return cache.tested(asked, passed=passed, question=sql, analyst=self.data.analyst)
 
     def _paid(self, sql: str, cache: Cache, asked: Asked, step: Pay | Buy) -> Receipt:
