@@ -5,6 +5,7 @@ before the charge, and never after it.
 """
 
 import json
+from fractions import Fraction
 from itertools import product
 from math import comb
 
@@ -20,6 +21,7 @@ from discreet.synth import pairs, synthesis
 from discreet.synth.domain import Domain, Marginal, bins
 from discreet.synth.measurement import Measurement
 from discreet.synth.mwem.mwem import mwem
+from discreet.synth.mwem.price import Pace, price
 from discreet.synth.mwem.workload import Workload
 from discreet.synth.online.stored import most_bytes
 from discreet.synth.stored_size import of_measurements, of_synthesis, of_workload
@@ -147,7 +149,9 @@ def test_g1_what_a_synthetic_table_takes_is_within_its_bound(sizes):
 
 
 @pytest.mark.parametrize("kind", ["marginals", "prefixes", "ranges"])
-def test_g1_what_is_learnt_for_questions_takes_no_more_than_its_bound(kind):
+def test_g1_what_is_learnt_for_questions_takes_no_more_than_its_bound(kind, monkeypatch):
+    """Nothing is compressed here, as if it could not be."""
+    monkeypatch.setattr("discreet.synth.synthetic.zlib.compress", bytes)
     domain, random = Domain(sizes=(5, 6, 7)), np.random.default_rng()
     everyone = [random.integers(size, size=1000) for size in domain.sizes]
     workload = getattr(Workload, kind)(domain, 2)
@@ -157,6 +161,19 @@ def test_g1_what_is_learnt_for_questions_takes_no_more_than_its_bound(kind):
 
     found = mwem(workload, exact, loss=PureLoss(epsilon=3), sensitivity=ONE).synthetic
     assert len(found.encode()) <= of_workload(workload)
+
+
+def test_g1_as_many_questions_are_counted_as_there_can_be_rounds():
+    """A round costs at least what the first one does, so that there are no more than so many."""
+    domain = Domain(sizes=(5, 6, 7))
+    workload = Workload.prefixes(domain, 2)
+    pace, rounds = Pace(price(PureLoss(epsilon=1)), Fraction(1), len(domain.sizes), None), 0
+    while pace.left:
+        pace.take()
+        rounds += 1
+    asked = [family.asked(i) for family in workload.families for i in range(family.candidates)]
+    smallest = sorted(of_measurements([each]) for each in asked)[0] - of_measurements([])
+    assert of_workload(workload) >= (rounds - 1) * smallest + 4 * domain.cells
 
 
 def test_g1_any_measurements_are_stored_in_what_their_tables_are_said_to_take():
