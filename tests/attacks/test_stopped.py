@@ -83,6 +83,26 @@ def _until_interrupted(connection):
     return connection.execute("SELECT count(*) FROM range(3000000000)").fetchall()
 
 
+@pytest.mark.parametrize(
+    "place", ["duckdb: running.accepted", "postgres: postgres._state", "spark: spark_quiet.attempt"]
+)
+def test_g1_want_of_memory_is_no_refusal_on_any_engine(place):
+    from importlib import import_module
+
+    module, name = place.split(": ")[1].split(".")
+    asking = getattr(import_module(f"discreet.engines.{module}"), name)
+
+    def no_memory():
+        raise MemoryError
+
+    def refused():
+        raise ValueError("not one SELECT")
+
+    with pytest.raises(MemoryError):
+        asking(no_memory)
+    assert asking(refused) is not True
+
+
 # Between the charge and the draw.
 
 
