@@ -43,6 +43,21 @@ def test_item10_who_waited_too_long_is_told_for_whom(tmp_path, monkeypatch):
         pass
 
 
+def test_item10_ctrl_c_while_waiting_leaves_no_handle_behind(tmp_path, monkeypatch):
+    def pressed(_):
+        raise KeyboardInterrupt
+
+    handles = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None  # noqa: PTH112, PTH208
+    if handles is None:
+        pytest.skip("this system does not list the handles of a process")
+    with held(tmp_path, "same"), monkeypatch.context() as patched:
+        patched.setattr(asking.time, "sleep", pressed)
+        for _ in range(20):
+            with pytest.raises(KeyboardInterrupt), held(tmp_path, "same"):
+                pytest.fail("held twice")
+        assert len(os.listdir("/proc/self/fd")) <= handles + 1  # noqa: PTH208
+
+
 def test_what_a_killed_process_left_behind_keeps_nobody(tmp_path):
     child = os.fork()
     if child == 0:

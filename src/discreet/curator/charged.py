@@ -7,7 +7,9 @@ draw                   the noise
 ledger.store_answer    kept before anything depends on it: all the rest is computed from what is stored
 """
 
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,8 +20,9 @@ from discreet.compile.exact import Results
 from discreet.compile.statement import Planned, Statement
 from discreet.engines.engine import Engine
 from discreet.engines.running import Watch, failed
-from discreet.errors import DiscreetError, EngineFailed, TookTooLong
+from discreet.errors import DiscreetError, EngineFailed, LedgerClosed, TookTooLong
 from discreet.ledger.ledger import Answered, Ledger
+from discreet.ledger.storing import patiently, store_patiently
 from discreet.model.policy import Dataset
 from discreet.model.receipt import Receipt
 
@@ -76,12 +79,19 @@ class ChargedData:
         except EngineFailed as failure:
             if began or isinstance(failure, TookTooLong):  # a time that can be looked at again for nothing
                 raise
-        raise failed(charged_anew=not self.ledger.mark_unused(receipt))
+        raise failed(charged_anew=not self._marked_unused(receipt))
+
+    def _marked_unused(self, receipt: Receipt) -> bool:
+        """Whether the same question may use the charge once more; not if the ledger is out of reach too."""
+        try:
+            return patiently(lambda: self.ledger.mark_unused(receipt))
+        except LedgerClosed:
+            return False
 
     def _stored(self, receipt: Receipt, drawn: bytes) -> bytes:
         """What is kept for a charge. If it cannot be, whoever paid is told so before they ask again."""
         try:
-            return self.ledger.store_answer(receipt, drawn)
+            return store_patiently(self.ledger, receipt, drawn)
         except DiscreetError as error:
             problem = type(error)(
                 f"{error.problem} The question was charged, which stays.",
@@ -101,24 +111,46 @@ class ChargedData:
 
     def exact(self, statements: Sequence[Statement]) -> Results:
         """Exact numbers, to be handed to what adds noise and to nothing else."""
+        watched = None if self.watch is None else Watched(self.watch)
         try:
             return [
                 (each, rows.reveal())
                 for i, each in enumerate(statements)
                 for rows in self.engine.run_each(
-                    each.runs, self._progress(i, len(statements)), parameters=each.parameters
+                    each.runs, watched and watched.part(i, len(statements)), parameters=each.parameters
                 )
             ]
         finally:
-            if self.watch is not None:
-                self.watch(1.0)
+            if watched is not None:
+                watched(1.0)
 
-    def _progress(self, statement: int, statements: int) -> Watch | None:
+
+class Watched:
+    """A watch that cannot stop what it watches: an error of its own ends the watching.
+
+    Were it taken for a failure of the database, the charge would not be used up: whoever raises one after a
+    look at the time would look again for nothing. And whoever pays does not lose it to a broken display.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch: Watch | None = watch
+
+    def __call__(self, share: float | None) -> None:
+        if self._watch is None:
+            return
+        try:
+            self._watch(share)
+        except Exception as error:
+            self._watch = None
+            with suppress(Exception):  # where warnings are errors, it is one of the watch too
+                warnings.warn(
+                    f"The watch failed ({type(error).__name__}), and is not called again for this question.",
+                    stacklevel=2,
+                )
+
+    def part(self, statement: int, statements: int) -> Watch:
         """Of all statements together, where each is taken to be as long as the others."""
-        watch = self.watch
-        if watch is None:
-            return None
-        return lambda share: watch(None if share is None else (statement + share) / statements)
+        return lambda share: self(None if share is None else (statement + share) / statements)
 
 
 def apart(action: Callable[[], T]) -> T:
@@ -133,5 +165,13 @@ def apart(action: Callable[[], T]) -> T:
             remedy="Ask again, which is charged anew; if it fails again, ask for less at once.",
         )
     except BaseException as error:  # Ctrl-C, and what ends the program
-        problem = type(error)(*error.args)
+        problem = _alike(error)
     raise problem
+
+
+def _alike(stop: BaseException) -> BaseException:
+    """The same again, without frames; one that somebody else made may not let itself be made again."""
+    try:
+        return type(stop)(*stop.args)
+    except Exception:
+        return KeyboardInterrupt()

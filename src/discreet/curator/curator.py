@@ -219,14 +219,16 @@ class Curator:
                 "This synthetic table was made under another policy.", remedy="Make one under this policy."
             )
         loss = self._price_of_rows(epsilon, rho)
+        learnt = table.learnt  # fitted now: if that fails or is stopped, nothing was charged
+        marginals = table.plan.tables_again(learnt, loss)
         _, stored, _ = self._data.charge_and_draw(
             f"How good is the synthetic table of receipt {table.receipt.number}?",
             hashlib.sha256(repr(("check", loss)).encode() + table.encoded).hexdigest(),
             loss,
             lambda: self._data.emit(table.plan),
-            lambda exact: encode_measurements(table.plan.measured_again(exact, table.learnt, loss)),
+            lambda exact: encode_measurements(table.plan.measured_again(exact, marginals, loss)),
         )
-        return table.plan.quality(table.learnt, decode_measurements(stored))
+        return table.plan.quality(learnt, decode_measurements(stored))
 
     def plan_fit(
         self, model: object, sql: str, *, epsilon: Number | None = None, rho: Number | None = None

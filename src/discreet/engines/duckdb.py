@@ -22,7 +22,7 @@ from discreet.engines.duckdb_types import joined, list_of, literal, quoted, read
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fits, left_out, may_fail, misfit
 from discreet.engines.identity import names_of_files, stamp_of
-from discreet.engines.running import Watch, bind_nothing, check_process, run_to_end, silently
+from discreet.engines.running import Watch, accepted, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
 from discreet.errors import PolicyError, QueryRefused
 from discreet.model.declaration import USUAL_TIME_LIMIT, Source
@@ -105,8 +105,7 @@ class DuckDBEngine:
         bind_nothing(parameters)
         check_process(self._process)
         self._check_unchanged()
-        accepted = silently(lambda: self._empty.accepts(sql))
-        if not accepted:
+        if not accepted(lambda: self._empty.accepts(sql)):
             raise QueryRefused(
                 "The database does not accept this question. No data was read and nothing was spent.",
                 remedy="Ask it in a simpler way, and report it: what discreet takes should run.",

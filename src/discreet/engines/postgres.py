@@ -235,6 +235,8 @@ def _state(action: Callable[[], object]) -> str | None:
     """None if it was done, else the code of PostgreSQL's error: of that, no word is kept."""
     try:
         action()
+    except MemoryError:  # ours, and no word of the database's
+        raise
     except Exception as error:
         return getattr(error, "sqlstate", None) or "?"
     return None

@@ -30,6 +30,37 @@ def silently(action: Callable[[], T]) -> T | None:
         return None
 
 
+def accepted(action: Callable[[], object]) -> bool:
+    """Whether a statement is accepted: no error of the database is looked at, or passed on.
+
+    Ctrl-C and want of memory are no refusals, and leave as what they are. The action runs in a thread of its
+    own, so that Ctrl-C comes to its caller: DuckDB takes it for a failure of the statement, and says no more.
+    """
+    out_of_memory: list[bool] = []
+    done: list[bool] = []
+    finished = threading.Event()
+
+    def work() -> None:
+        try:
+            action()
+            done.append(True)
+        except MemoryError:
+            out_of_memory.append(True)
+        except Exception:
+            return
+        finally:
+            finished.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        finished.wait()
+    finally:
+        finished.wait()  # no statement goes on after its caller has left
+    if out_of_memory:
+        raise MemoryError
+    return bool(done)
+
+
 def failed(*, charged_anew: bool = False) -> EngineFailed:
     """The one error for all that goes wrong after the charge."""
     again = "which is charged anew" if charged_anew else "which is not charged twice"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from discreet.compile.answer_size import check_storable
 from discreet.compile.calibrate import Charge
 from discreet.compile.dialects.dialect import Dialect
 from discreet.compile.exact import Results
@@ -32,6 +33,8 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import PureLoss
 
 _MOST_ROWS = 2**20
+_LONGEST_NUMBER = 26
+"""Sign, 17 digits, point and exponent; and the comma after it."""
 _FROM_POLICY = ("epsilon", "delta", "noise", "rows_per_person", "neighbours")
 
 
@@ -82,13 +85,17 @@ class FitPlan:
     def rehearse(self) -> None:
         """Fit it on nobody and on made-up rows: wrong settings are refused before anything is spent.
 
-        Those that fail only where there are rows would tell whether there are any.
+        Those that fail only where there are rows would tell whether there are any. So is what could not be
+        stored: a model learns as many numbers from nobody as from anybody.
         """
+        model = self._model()
         if isinstance(self.data, Summed):
-            _least_squares(self._model()).learn_from_products(self.data.nothing())
-            return
-        for rows in (self.data.nobody(), self.data.made_up()):
-            _learn(self._model(), rows)
+            _least_squares(model).learn_from_products(self.data.nothing())
+        else:
+            for rows in (self.data.nobody(), self.data.made_up()):
+                model = self._model()
+                _learn(model, rows)
+        check_storable(_most_bytes(model.learnt()), "Fit a model with fewer features, classes or weights.")
 
     def _model(self) -> Any:
         model = clone(self.estimator)
@@ -200,6 +207,16 @@ def _check_settings(model: Learner) -> None:
 def _learn(model: Learner, rows: tuple[Any, Any, Any]) -> None:
     with np.errstate(all="ignore"):  # a warning would tell of the data
         model.learn(*rows)
+
+
+def _most_bytes(learnt: Any) -> int:
+    """Of what was learnt as JSON, if every number were as long as any is."""
+    match learnt:
+        case dict():
+            return sum(_LONGEST_NUMBER + len(name) + _most_bytes(value) for name, value in learnt.items())
+        case list():
+            return _LONGEST_NUMBER + sum(map(_most_bytes, learnt))
+    return _LONGEST_NUMBER
 
 
 def _least_squares(model: Any) -> LeastSquares:
