@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from discreet.compile.dialects.dialect import Dialect
 from discreet.compile.functions import emit, emit_steps
+from discreet.compile.scope import title
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Column, Person, PersonColumn, ValueType
 from discreet.model.query import (
@@ -45,6 +46,23 @@ def relation_sql(
     names = {field.name for expression in used for field in fields_of(expression)}
     _collect(relation, names)
     return _Writer(tables, names, dialect, persons=persons).sql(relation)
+
+
+def fan_out_sql(shared: Iterable[Expression], relation: str, dialect: Dialect) -> str:
+    """How many rows of a public table share one value of these expressions, at most, as n.
+
+    They are grouped as `Lookup` counts and joins them. NULL equals nothing, so that it meets nobody.
+    """
+    expressions = list(shared)
+    names = dict.fromkeys(field.name for each in expressions for field in fields_of(each))
+    columns = [f"{dialect.identifier(title(name))} AS {dialect.identifier(name)}" for name in names]
+    values = [f"{emit(each, dialect)} AS v{i}" for i, each in enumerate(expressions)]
+    keys = [f"v{i}" for i in range(len(values))]
+    public = f"SELECT {', '.join(columns)} FROM {relation}"
+    computed = f"SELECT {', '.join(values)} FROM ({public}) AS public"
+    known = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    counted = f"SELECT count(*) AS c FROM ({computed}) AS computed WHERE {known} GROUP BY {', '.join(keys)}"
+    return f"SELECT coalesce(max(c), 0) AS n FROM ({counted}) AS counted"
 
 
 def clamped(number: str, low: int, high: int) -> str:
@@ -140,12 +158,12 @@ class _Writer:
         return self._dialect.id_as_integer(who) if kind is ValueType.INTEGER else who
 
     def _lookup(self, lookup: Lookup) -> str:
-        """How many rows share a key is counted in SQL: nothing about the public table is taken on trust."""
+        """How many rows share a key is counted again: what the plan rests on was read before."""
         columns = self._columns(lookup.alias, lookup.table.columns)
         public = f"SELECT {', '.join(columns)} FROM {self._tables[lookup.table.name]}"
         shared = ", ".join(self._emit(right) for _, right in lookup.pairs)
         counted = f"SELECT *, count(*) OVER (PARTITION BY {shared}) AS n FROM ({public}) AS public"
-        public = f"SELECT * FROM ({counted}) AS counted WHERE n <= {lookup.table.max_matches}"
+        public = f"SELECT * FROM ({counted}) AS counted WHERE n <= {lookup.matches}"
         return (
             f"SELECT {', '.join(['p', *self._fields(lookup)])} FROM ({self.sql(lookup.source)}) AS l"
             f" {'LEFT ' if lookup.keep_unmatched else ''}JOIN ({public}) AS r ON {self._equal(lookup.pairs)}"

@@ -9,9 +9,10 @@ one person can be multiplied only so often; a question that could go beyond is r
 from collections.abc import Iterable, Sequence
 
 from discreet.compile.functions import calls_in, check_size, steps_in
+from discreet.compile.scope import title
 from discreet.errors import QueryRefused
-from discreet.model.expression import Expression
-from discreet.model.policy import PublicTable
+from discreet.model.expression import Expression, fields_of
+from discreet.model.policy import MOST_MATCHES, PublicTable
 from discreet.model.query import (
     FewRows,
     Filter,
@@ -36,7 +37,6 @@ MOST_STEPS = 2**26
 """What is computed from the rows that joins and unions make of one row of a person, in about 20 ns: a second
 or so."""
 
-_MOST_MATCHES_TOGETHER = 1_000
 _TIMES_MAX_ROWS = 4
 _ALWAYS_JOINED = 32
 """Nobody with this few rows is left out of a join, however small max_rows is."""
@@ -58,12 +58,36 @@ def most_rows_of_side(side: Relation) -> int:
     return max(_ALWAYS_JOINED, _TIMES_MAX_ROWS * side.max_rows) * matches(side)
 
 
+def check_matches(table: PublicTable, shared: Iterable[Expression], found: int) -> None:
+    """Refuse to join a public table on what too many of its rows share, which anybody may know."""
+    if found <= table.max_matches:
+        return
+    columns = columns_of(shared)
+    owner = (
+        f"the owner can declare max_matches = {found} for “{table.name}”"
+        if found <= MOST_MATCHES
+        else f"the owner can offer a table with fewer rows for each {columns}"
+    )
+    raise QueryRefused(
+        f"As many as {found:,} rows of “{table.name}” share one value of {columns};"
+        f" a row may meet {table.max_matches:,} of them.",
+        remedy=f"Join on more of its columns; or {owner}.",
+    )
+
+
+def columns_of(shared: Iterable[Expression]) -> str:
+    """What a public table is joined on, in words."""
+    return " and ".join(dict.fromkeys(title(field.name) for each in shared for field in fields_of(each)))
+
+
 def check_rows_of_a_person(relation: Relation) -> None:
     """Refuse what could make too many rows of those that a person has."""
-    if matches(relation) > _MOST_MATCHES_TOGETHER:
+    together = matches(relation)
+    if together > MOST_MATCHES:
         raise QueryRefused(
-            f"One row could meet more than {_MOST_MATCHES_TOGETHER:,} rows of public tables.",
-            remedy="Join fewer of them; or the owner can declare a smaller max_matches for these tables.",
+            f"One row could meet {together:,} rows of public tables through these joins;"
+            f" it may meet {MOST_MATCHES:,}.",
+            remedy="Join fewer public tables at once, or each on more of its columns.",
         )
     if _rows(relation) > MOST_ROWS_OF_A_PERSON:
         raise QueryRefused(
@@ -147,7 +171,7 @@ def matches(relation: Relation) -> int:
         case Filter() | FewRows():
             return matches(relation.source)
         case Lookup():
-            return matches(relation.source) * relation.table.max_matches
+            return matches(relation.source) * relation.matches
         case PersonJoin():
             return matches(relation.left) * matches(relation.right)
         case PerPerson():
@@ -166,7 +190,7 @@ def _rows(relation: Relation) -> int:
         case Filter():
             return _rows(relation.source)
         case Lookup():
-            return _rows(relation.source) * relation.table.max_matches
+            return _rows(relation.source) * relation.matches
         case PersonJoin():
             return _rows(relation.left) * _rows(relation.right)
         case PerPerson():
@@ -175,19 +199,19 @@ def _rows(relation: Relation) -> int:
             return sum(_rows(branch.source) for branch in relation.branches)
 
 
-def looked_up(relation: Relation) -> list[PublicTable]:
-    """All public tables that are joined."""
+def looked_up(relation: Relation) -> list[Lookup]:
+    """All joins with public tables."""
     match relation:
         case Scan():
             return []
         case Lookup():
-            return [relation.table, *looked_up(relation.source)]
+            return [relation, *looked_up(relation.source)]
         case Filter() | FewRows() | PerPerson():
             return looked_up(relation.source)
         case PersonJoin():
             return [*looked_up(relation.left), *looked_up(relation.right)]
         case UnionAll():
-            return [table for branch in relation.branches for table in looked_up(branch.source)]
+            return [lookup for branch in relation.branches for lookup in looked_up(branch.source)]
 
 
 def _below_filters(relation: Relation) -> Relation:
@@ -196,16 +220,29 @@ def _below_filters(relation: Relation) -> Relation:
     return relation
 
 
-def sides_cut(relation: Relation) -> list[int]:
-    """All limits on the rows of a person in a side of a join, for those who ask."""
+def sides_cut(relation: Relation) -> list[FewRows]:
+    """All sides of joins from which people with many rows are left out, for those who ask."""
     match relation:
         case Scan():
             return []
         case FewRows():
-            return [relation.rows, *sides_cut(relation.source)]
+            return [relation, *sides_cut(relation.source)]
         case Filter() | Lookup() | PerPerson():
             return sides_cut(relation.source)
         case PersonJoin():
             return [*sides_cut(relation.left), *sides_cut(relation.right)]
         case UnionAll():
-            return [rows for branch in relation.branches for rows in sides_cut(branch.source)]
+            return [few for branch in relation.branches for few in sides_cut(branch.source)]
+
+
+def tables_of(relation: Relation) -> list[str]:
+    """The tables about people that a relation reads, by their names."""
+    match relation:
+        case Scan():
+            return [relation.table.name]
+        case FewRows() | Filter() | Lookup() | PerPerson():
+            return tables_of(relation.source)
+        case PersonJoin():
+            return list(dict.fromkeys([*tables_of(relation.left), *tables_of(relation.right)]))
+        case UnionAll():
+            return list(dict.fromkeys(n for branch in relation.branches for n in tables_of(branch.source)))

@@ -35,10 +35,11 @@ from discreet.compile.frame import Frame
 from discreet.compile.parse_sql import parse_sql
 from discreet.compile.release import answer_from, draw_noise
 from discreet.compile.resolve import resolve
-from discreet.compile.rows import resolve_rows
+from discreet.compile.rows import RowQuery, resolve_rows
 from discreet.compile.scope import nearest
 from discreet.curator.cached import CachedAnswers
 from discreet.curator.charged import ChargedData
+from discreet.curator.fan_outs import FanOuts
 from discreet.curator.people import fingerprint_of, people_of
 from discreet.engines.engine import Engine
 from discreet.engines.running import Watch
@@ -76,6 +77,7 @@ class Curator:
         self._ledger = ledger
         self._data = ChargedData(dataset=dataset, engine=engine, ledger=ledger, analyst=analyst)
         self._cached = CachedAnswers(self._data, self._keys_of_public_table)
+        self._fan_outs = FanOuts(engine)
         self._public_keys: dict[tuple[str, str], tuple[KeyValue, ...] | None] = {}
         ledger.open_account(
             Account(
@@ -160,7 +162,7 @@ class Curator:
         workload: Sequence[str] = (),
     ) -> SynthesisPlan:
         """What a synthetic table would be made from, and its price. Reads no data and costs nothing."""
-        rows = resolve_rows(parse_sql(sql), self.dataset, self._keys_of_public_table)
+        rows = self._resolved_rows(sql)
         loss = self._price_of_rows(epsilon, rho)
         attributes = attributes_of(rows.columns, bins)
         wanted = wanted_of(workload, attributes, rows.source, self._resolved) if workload else ()
@@ -235,7 +237,7 @@ class Curator:
     ) -> "FitPlan":
         """What a model would be learnt from, and its price. Reads no data and costs nothing."""
         plan_fit = _learning("plan").plan_fit
-        rows = resolve_rows(parse_sql(sql), self.dataset, self._keys_of_public_table)
+        rows = self._resolved_rows(sql)
         plan: FitPlan = plan_fit(model, rows, self._price_of_rows(epsilon, rho), self.dataset.neighbours)
         return plan
 
@@ -302,7 +304,10 @@ class Curator:
         return self._ledger.balance(self.dataset.name, analyst=self.analyst).left
 
     def _resolved(self, sql: str) -> Query:
-        return resolve(parse_sql(sql), self.dataset, self._keys_of_public_table)
+        return resolve(parse_sql(sql), self.dataset, self._keys_of_public_table, self._fan_outs.of)
+
+    def _resolved_rows(self, sql: str) -> RowQuery:
+        return resolve_rows(parse_sql(sql), self.dataset, self._keys_of_public_table, self._fan_outs.of)
 
     def _price_of_rows(self, epsilon: Number | None, rho: Number | None) -> Charge:
         """What is paid for something that is learnt from rows, all of it in noise and nothing in δ."""
