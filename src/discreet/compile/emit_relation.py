@@ -154,7 +154,7 @@ class _Writer:
     def _few_rows(self, few: FewRows) -> str:
         """Who has too many rows is found first, and no optimiser may move the join that is above below this.
 
-        So what is left is kept, or comes out of a window. NULL, which no join pairs, may stay or go.
+        So what is left is kept, or comes out of a window. All rows without an id are one person.
         """
         source = self.sql(few.source)
         if self._dialect.weighs_in_windows:
@@ -163,11 +163,12 @@ class _Writer:
         self._sides += 1
         side, rest = f"side{self._sides}", f"few{self._sides}"
         again = self._dialect.kept(once=not _is_read_fast(few.source))
-        heavy = f"SELECT p AS h FROM {side} GROUP BY p HAVING count(*) > {few.rows}"
+        heavy = f"SELECT p AS h, TRUE AS is_heavy FROM {side} GROUP BY p HAVING count(*) > {few.rows}"
         return (
             f"WITH {side} AS {again}({source}),"
             f" {rest} AS {self._dialect.kept(once=True)}(SELECT {self._dialect.join_hint}{side}.* FROM {side}"
-            f" LEFT JOIN ({heavy}) AS heavy ON {side}.p = heavy.h WHERE heavy.h IS NULL)"
+            f" LEFT JOIN ({heavy}) AS heavy ON {self._dialect.same_person(f'{side}.p', 'heavy.h')}"
+            " WHERE heavy.is_heavy IS NULL)"
             f" SELECT * FROM {rest}"
         )
 

@@ -53,6 +53,13 @@ def side_of_join(side: Relation) -> Relation:
     return FewRows(source=side, rows=most_rows_of_side(side))
 
 
+def rows_to_learn_from(source: Relation) -> Relation:
+    """Rows that are gone over again and again: without the people who have too many, as in a join."""
+    if source.one_row_a_person:
+        return source
+    return FewRows(source=source, rows=most_rows_of_side(source))
+
+
 def most_rows_of_side(side: Relation) -> int:
     """Who has more rows than this is left out: several times as many as count fully."""
     return max(_ALWAYS_JOINED, _TIMES_MAX_ROWS * side.max_rows) * matches(side)

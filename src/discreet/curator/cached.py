@@ -12,6 +12,7 @@ from discreet.curator.charged import ChargedData, apart
 from discreet.engines.running import failed
 from discreet.errors import EngineFailed, TookTooLong
 from discreet.ledger.ledger import Balance
+from discreet.model.deadline import Deadline
 from discreet.model.policy import PrivateTable
 from discreet.model.receipt import Receipt
 from discreet.synth.online.cache import Asked, Cache, encode_readings
@@ -85,10 +86,15 @@ class CachedAnswers:
             self.data.prepare(statements)
             test, question = asked.step, asked.question
             paid += cache.begin(test, question=sql, analyst=self.data.analyst)
+            deadline = self.data.deadline()
+
+            def passes() -> bool:
+                exact = self.data.exact(statements, deadline)
+                deadline.check()
+                return cache.passes(test, narrowed.exact(test, question, exact))
+
             try:
-                passed = apart(
-                    lambda: cache.passes(test, narrowed.exact(test, question, self.data.exact(statements)))
-                )
+                passed = apart(passes)
             except BaseException as stopped:
                 cache.end_run()  # else a paid run would buy any number of looks at questions that are stopped
                 if isinstance(stopped, EngineFailed) and not isinstance(stopped, TookTooLong):
@@ -102,7 +108,7 @@ class CachedAnswers:
         narrowed = cache.table.narrowed(step)
         own: list[bytes] = []
 
-        def draw(exact: Results) -> bytes:
+        def draw(exact: Results, _: Deadline) -> bytes:
             own.append(encode_readings(narrowed.measured(step, exact)))
             return own[0]
 
