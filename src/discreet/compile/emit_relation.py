@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from discreet.compile.dialects.dialect import Dialect
-from discreet.compile.functions import emit, emit_steps
+from discreet.compile.functions import emit, emit_steps, steps_in
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Column, Person, PersonColumn, ValueType
 from discreet.model.query import (
@@ -26,6 +26,8 @@ from discreet.model.query import (
 )
 
 _NONE, _HALF = Fraction(0), Fraction(1, 2)
+_SLOW_FILTER = 100
+"""In steps: what takes longer on a row is worth to be computed apart from reading it."""
 _LARGEST = 2**53
 """No value is more steps of its grid away from zero."""
 
@@ -98,6 +100,8 @@ class _Writer:
                 return self._scan(relation)
             case Filter():
                 condition = self._emit(relation.predicate)
+                if steps_in([relation.predicate]) > _SLOW_FILTER:
+                    condition = self._dialect.after_reading(condition, "p")
                 return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE ({condition}) IS TRUE"
             case Lookup():
                 return self._lookup(relation)

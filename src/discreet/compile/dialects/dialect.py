@@ -285,6 +285,12 @@ class Dialect(ABC):
         """Rows and, where their person is heavy, the person's weight; NULL persons are one person."""
         return f"rows LEFT JOIN heavy ON {self.same_person('rows.p', 'heavy.p')}"
 
+    def after_reading(self, condition: str, person: str) -> str:
+        """A condition that takes long, so that it is not computed while rows are read, where that could not
+        be interrupted.
+        """
+        return condition
+
     def same_person(self, left: str, right: str) -> str:
         """As it is found fast; NULL is the same as NULL."""
         return f"{left} IS NOT DISTINCT FROM {right}"
