@@ -29,7 +29,7 @@ TOO_MUCH = {
     "replacements": any_of("replace(diagnosis, 'a', 'aaaaaaaaaaaaa{i}') = 'x'", 20),
     "one inside of the other": "replace(" * 12 + "diagnosis" + ", 'a', 'aaaaaaaaaaaaaaaa')" * 12 + " = 'x'",
     "joined texts": any_of("'{i}' || diagnosis || diagnosis || diagnosis || diagnosis = 'x'", 12),
-    "parts of texts": any_of("left(diagnosis, 4000 + {i}) = 'x'", 80),
+    "parts of texts": any_of("left(diagnosis, 4{i:03d}) = 'x'", 80),
 }
 
 
