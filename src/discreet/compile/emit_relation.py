@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from discreet.compile.dialects.dialect import Dialect
-from discreet.compile.functions import emit, emit_steps
+from discreet.compile.functions import emit, emit_steps, steps_in
 from discreet.compile.scope import title
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Column, Person, PersonColumn, ValueType
@@ -27,6 +27,8 @@ from discreet.model.query import (
 )
 
 _NONE, _HALF = Fraction(0), Fraction(1, 2)
+_SLOW_FILTER = 100
+"""In steps: what takes longer on a row is worth to be computed apart from reading it."""
 _LARGEST = 2**53
 """No value is more steps of its grid away from zero."""
 
@@ -116,6 +118,8 @@ class _Writer:
                 return self._scan(relation)
             case Filter():
                 condition = self._emit(relation.predicate)
+                if steps_in([relation.predicate]) > _SLOW_FILTER:
+                    condition = self._dialect.after_reading(condition, "p")
                 return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE ({condition}) IS TRUE"
             case Lookup():
                 return self._lookup(relation)
@@ -172,7 +176,7 @@ class _Writer:
     def _few_rows(self, few: FewRows) -> str:
         """Who has too many rows is found first, and no optimiser may move the join that is above below this.
 
-        So what is left is kept, or comes out of a window. NULL, which no join pairs, may stay or go.
+        So what is left is kept, or comes out of a window. All rows without an id are one person.
         """
         source = self.sql(few.source)
         if self._dialect.weighs_in_windows:
@@ -181,11 +185,12 @@ class _Writer:
         self._sides += 1
         side, rest = f"side{self._sides}", f"few{self._sides}"
         again = self._dialect.kept(once=not _is_read_fast(few.source))
-        heavy = f"SELECT p AS h FROM {side} GROUP BY p HAVING count(*) > {few.rows}"
+        heavy = f"SELECT p AS h, TRUE AS is_heavy FROM {side} GROUP BY p HAVING count(*) > {few.rows}"
         return (
             f"WITH {side} AS {again}({source}),"
             f" {rest} AS {self._dialect.kept(once=True)}(SELECT {self._dialect.join_hint}{side}.* FROM {side}"
-            f" LEFT JOIN ({heavy}) AS heavy ON {side}.p = heavy.h WHERE heavy.h IS NULL)"
+            f" LEFT JOIN ({heavy}) AS heavy ON {self._dialect.same_person(f'{side}.p', 'heavy.h')}"
+            " WHERE heavy.is_heavy IS NULL)"
             f" SELECT * FROM {rest}"
         )
 

@@ -9,6 +9,7 @@ one person can be multiplied only so often; a question that could go beyond is r
 from collections.abc import Iterable, Sequence
 
 from discreet.compile.functions import calls_in, check_size, steps_in
+from discreet.compile.row_cost import check_row
 from discreet.compile.scope import title
 from discreet.errors import QueryRefused
 from discreet.model.expression import Expression, fields_of
@@ -51,6 +52,13 @@ def side_of_join(side: Relation) -> Relation:
     if side.one_row_a_person or isinstance(_below_filters(side), PersonJoin):
         return side
     return FewRows(source=side, rows=most_rows_of_side(side))
+
+
+def rows_to_learn_from(source: Relation) -> Relation:
+    """Rows that are gone over again and again: without the people who have too many, as in a join."""
+    if source.one_row_a_person:
+        return source
+    return FewRows(source=source, rows=most_rows_of_side(source))
 
 
 def most_rows_of_side(side: Relation) -> int:
@@ -107,18 +115,24 @@ def check_question(query: Query) -> None:
         *(e for measure in query.measures for e in (measure.argument, measure.condition) if e is not None),
     ]
     check_steps(query.source, of_rows)
-    check_size(
-        *expressions_of(query.source),
-        *of_rows,
+    of_groups = [
         *(output.expression for output in query.outputs),
         *(order.expression for order in query.order),
         *([] if query.having is None else [query.having]),
+    ]
+    check_row(of_groups)
+    check_size(
+        *expressions_of(query.source),
+        *of_rows,
+        *of_groups,
     )
 
 
 def check_steps(source: Relation, expressions: Sequence[Expression], pieces: int = 1) -> None:
-    """Refuse what could take long for the rows of one person, before it has a price."""
-    if pieces * _rows(source) * steps_in([*expressions_of(source), *expressions]) > MOST_STEPS:
+    """Refuse what could take long for a row, or for the rows of one person, before it has a price."""
+    computed = [*expressions_of(source), *expressions]
+    check_row(computed)
+    if pieces * _rows(source) * steps_in(computed) > MOST_STEPS:
         raise QueryRefused(
             "The question computes too much from the rows that one person could have in it.",
             remedy="Join or unite less; compute less from texts, above all LIKE with _ after % and replace;"

@@ -13,6 +13,7 @@ from discreet.curator.charged import ChargedData, apart
 from discreet.engines.running import failed
 from discreet.errors import EngineFailed, TookTooLong
 from discreet.ledger.ledger import Balance
+from discreet.model.deadline import Deadline
 from discreet.model.policy import PrivateTable
 from discreet.model.receipt import Receipt
 from discreet.synth.online.cache import Asked, Cache, encode_readings
@@ -93,10 +94,15 @@ class CachedAnswers:
             test, question = asked.step, asked.question
             paid += cache.begin(test, question=sql, analyst=self.data.analyst)
             cache.take_run(test)  # else a paid run would buy any number of looks that are stopped
+            deadline = self.data.deadline()
+
+            def passes() -> bool:
+                exact = self.data.exact(statements, deadline)
+                deadline.check()
+                return cache.passes(test, narrowed.exact(test, question, exact))
+
             try:
-                passed = apart(
-                    lambda: cache.passes(test, narrowed.exact(test, question, self.data.exact(statements)))
-                )
+                passed = apart(passes)
             except TookTooLong:
                 raise
             except EngineFailed:
@@ -109,7 +115,7 @@ class CachedAnswers:
         narrowed = cache.table.narrowed(step)
         own: list[bytes] = []
 
-        def draw(exact: Results) -> bytes:
+        def draw(exact: Results, _: Deadline) -> bytes:
             own.append(encode_readings(narrowed.measured(step, exact)))
             return own[0]
 

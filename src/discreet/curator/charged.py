@@ -1,7 +1,7 @@
 """All that is ever read from the data for an analyst, and charged before.
 
 engine.prepare         the engine accepts the SQL; no row is read
-ledger.charge          durable, or refused; it pays for one draw
+ledger.charge          durable, or refused; it pays for one draw, and from here on time runs (`Deadline`)
 engine.run             exact integers, never shown
 draw                   the noise
 ledger.store_answer    kept before anything depends on it: all the rest is computed from what is stored
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from discreet.compile.calibrate import Charge
 from discreet.compile.dialects import DIALECTS
@@ -23,10 +23,14 @@ from discreet.engines.running import Watch, failed
 from discreet.errors import DiscreetError, EngineFailed, LedgerClosed, TookTooLong
 from discreet.ledger.ledger import Answered, Ledger
 from discreet.ledger.storing import patiently, store_patiently
+from discreet.model.deadline import Deadline
 from discreet.model.policy import Dataset
 from discreet.model.receipt import Receipt
 
 T = TypeVar("T")
+
+Draw: TypeAlias = Callable[[Results, Deadline], bytes]
+"""What is released of exact numbers, to be stored at once. Long ones look at the clock between steps."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,7 +50,7 @@ class ChargedData:
         key: str,
         loss: Charge,
         emitted: Callable[[], tuple[Statement, ...]],
-        draw: Callable[[Results], bytes],
+        draw: Draw,
     ) -> tuple[Receipt, bytes, bool]:
         """What was drawn for the key, and whether before: else it is charged, read, drawn and stored."""
         stored = self.ledger.stored_or_payable(self.dataset.name, analyst=self.analyst, key=key, loss=loss)
@@ -60,19 +64,28 @@ class ChargedData:
             )
             if isinstance(charged, Answered):  # somebody asked the same, and was faster
                 return *charged, True
-            return charged, self._stored(charged, self._drawn(charged, statements, draw)), False
+            drawn = self._drawn(charged, statements, draw, self.deadline())
+            return charged, self._stored(charged, drawn), False
+
+    def deadline(self) -> Deadline:
+        """For all that is done for a charge, which was just made."""
+        return Deadline.after(self.engine.time_limit)
 
     def _drawn(
-        self, receipt: Receipt, statements: Sequence[Statement], draw: Callable[[Results], bytes]
+        self, receipt: Receipt, statements: Sequence[Statement], draw: Draw, deadline: Deadline
     ) -> bytes:
-        """What is drawn for a charge, once. If the database fails before that, the charge is not used up."""
+        """What is drawn for a charge, once. If the database fails before that, the charge is not used up.
+
+        After the deadline no draw begins.
+        """
         began = False
 
         def read_and_draw() -> bytes:
             nonlocal began
-            exact = self.exact(statements)
+            exact = self.exact(statements, deadline)
+            deadline.check()
             began = True
-            return draw(exact)
+            return draw(exact, deadline)
 
         try:
             return apart(read_and_draw)
@@ -109,15 +122,21 @@ class ChargedData:
             for sql in statement.runs:
                 self.engine.prepare(sql, parameters=statement.parameters)
 
-    def exact(self, statements: Sequence[Statement]) -> Results:
-        """Exact numbers, to be handed to what adds noise and to nothing else."""
+    def exact(self, statements: Sequence[Statement], deadline: Deadline) -> Results:
+        """Exact numbers, to be handed to what adds noise and to nothing else.
+
+        Each statement has what is left of the time.
+        """
         watched = None if self.watch is None else Watched(self.watch)
         try:
             return [
                 (each, rows.reveal())
                 for i, each in enumerate(statements)
                 for rows in self.engine.run_each(
-                    each.runs, watched and watched.part(i, len(statements)), parameters=each.parameters
+                    each.runs,
+                    watched and watched.part(i, len(statements)),
+                    parameters=each.parameters,
+                    deadline=deadline,
                 )
             ]
         finally:

@@ -126,10 +126,10 @@ class Curator:
             _key(plan),
             plan.loss,
             lambda: self._data.emit(plan),
-            lambda exact: draw_noise(plan, exact),
+            lambda exact, _: draw_noise(plan, exact),
         )
         return Answer(
-            released=answer_from(plan, stored),
+            released=answer_from(plan, stored, self._data.deadline()),
             charged=receipt.charged,
             left=self._left(),
             receipt=receipt,
@@ -199,7 +199,7 @@ class Curator:
         """
         plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
         receipt, stored, repeated = self._data.charge_and_draw(
-            sql, _key(plan), plan.loss, lambda: self._data.emit(plan), plan.draw
+            sql, _key(plan), plan.loss, lambda: self._data.emit(plan), lambda exact, _: plan.draw(exact)
         )
         return SyntheticTable(
             plan=plan,
@@ -228,7 +228,7 @@ class Curator:
             hashlib.sha256(repr(("check", loss)).encode() + table.encoded).hexdigest(),
             loss,
             lambda: self._data.emit(table.plan),
-            lambda exact: encode_measurements(table.plan.measured_again(exact, marginals, loss)),
+            lambda exact, _: encode_measurements(table.plan.measured_again(exact, marginals, loss)),
         )
         return table.plan.quality(learnt, decode_measurements(stored))
 

@@ -16,6 +16,7 @@ from discreet.compile.exact import Results
 from discreet.compile.functions import range_of
 from discreet.compile.rows import RowColumn, RowQuery
 from discreet.compile.statement import Statement
+from discreet.compile.work import rows_to_learn_from
 from discreet.errors import InvalidInput, QueryRefused
 from discreet.learn.base import Bounds, Learner, plain
 from discreet.learn.declared import truth
@@ -29,6 +30,7 @@ from discreet.learn.release.columns import (
     number_column,
 )
 from discreet.learn.release.rows import Fetched, Summed, class_values
+from discreet.model.deadline import Deadline
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import PureLoss
 
@@ -66,9 +68,13 @@ class FitPlan:
     def statement(self, tables: Mapping[str, str], dialect: Dialect) -> Statement:
         return self.data.statement(tables, dialect)
 
-    def draw(self, results: Results) -> bytes:
-        """All that is released, to be stored before anybody sees any of it; it costs `loss`."""
+    def draw(self, results: Results, deadline: Deadline) -> bytes:
+        """All that is released, to be stored before anybody sees any of it; it costs `loss`.
+
+        When time is up, no further step is made.
+        """
         model = self._model()
+        model._deadline = deadline
         if isinstance(self.data, Summed):
             _least_squares(model).learn_from_products(self.data.sums(results))
         else:
@@ -156,7 +162,7 @@ def _data(
         summed = Summed(source=rows.source, columns=columns, target=target, order=order)
         if summed.fits_a_statement():
             return summed
-    return Fetched(source=rows.source, columns=columns, target=target)
+    return Fetched(source=rows_to_learn_from(rows.source), columns=columns, target=target)
 
 
 def _bounds_are_declared(model: Any, columns: tuple[Column, ...], target: Number) -> bool:
