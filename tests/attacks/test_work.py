@@ -114,6 +114,40 @@ def test_g3_slow_functions_are_multiplied_only_so_often(clinic, branches, joins)
     assert clinic.spent() == PureLoss(epsilon=Fraction(0))
 
 
+def test_g3_a_subquery_for_each_person_hides_no_work(clinic):
+    """It leaves one row of a person, but computes from all that its own joins make."""
+    rows = f"SELECT a.patient AS patient, {GROWN.replace('diag', 'a.diag')} AS x FROM visits AS a" + "".join(
+        f" JOIN visits AS j{i} ON a.patient = j{i}.patient" for i in range(3)
+    )
+    each = f"SELECT patient, count(*) FILTER (WHERE {SLOW}) AS n FROM ({rows}) AS r GROUP BY patient"
+    with pytest.raises(QueryRefused, match="computes too much"):
+        clinic.ask(f"SELECT count(*) AS n FROM ({each}) AS p WHERE n > 0")
+    assert clinic.spent() == NOTHING
+
+
+def test_g3_what_is_grouped_by_is_computed_in_every_piece(clinic):
+    quantiles = ", ".join(f"quantile(cost + {i}, 0.5) AS q{i}" for i in range(60))
+    source = f"(SELECT patient, cost, {GROWN} AS x FROM visits) AS v"
+    with pytest.raises(QueryRefused, match="computes too much"):
+        clinic.ask(f"SELECT ({SLOW}) AS slow, {quantiles} FROM {source} GROUP BY slow")
+    assert clinic.spent() == NOTHING
+
+
+def test_g3_rows_that_nothing_is_computed_from_take_time_too(clinic):
+    joined = "visits AS a" + "".join(f" JOIN visits AS {t} ON a.patient = {t}.patient" for t in "bcd")
+    measures = ", ".join(f"quantile({t}.{c}, 0.5) AS q{t}{c}" for t in "abcd" for c in ("cost", "age"))
+    wards = ", ".join(f"{t}.ward AS w{t}" for t in "abc")
+    with pytest.raises(QueryRefused, match="computes too much"):
+        clinic.ask(f"SELECT {wards}, {measures} FROM {joined} GROUP BY CUBE (wa, wb, wc)")
+    assert clinic.spent() == NOTHING
+
+
+def test_g3_what_is_picked_before_a_join_counts_once(clinic):
+    """A slow condition on plain rows takes the time of these rows, however they are joined then."""
+    picked = "(SELECT patient FROM visits WHERE diagnosis LIKE '%f_u%') AS a"
+    clinic.ask(f"SELECT count(*) AS n FROM {picked} JOIN visits AS b ON a.patient = b.patient")
+
+
 def test_g3_slow_functions_on_plain_rows_are_answered(clinic):
     clinic.ask("SELECT count(*) AS n FROM visits WHERE diagnosis LIKE '%f_u%' OR diagnosis LIKE 'f%'")
     clinic.ask(

@@ -38,6 +38,9 @@ MOST_STEPS = 2**26
 """What is computed from the rows that joins and unions make of one row of a person, in about 20 ns: a second
 or so."""
 
+_STEPS_OF_A_ROW = 8
+"""What a row takes that nothing is computed from: to be joined, weighed and added up."""
+
 _TIMES_MAX_ROWS = 4
 _ALWAYS_JOINED = 32
 """Nobody with this few rows is left out of a join, however small max_rows is."""
@@ -130,9 +133,9 @@ def check_question(query: Query) -> None:
 
 def check_steps(source: Relation, expressions: Sequence[Expression], pieces: int = 1) -> None:
     """Refuse what could take long for a row, or for the rows of one person, before it has a price."""
-    computed = [*expressions_of(source), *expressions]
-    check_row(computed)
-    if pieces * _rows(source) * steps_in(computed) > MOST_STEPS:
+    check_row([*expressions_of(source), *expressions])
+    above = _rows(source) * (_STEPS_OF_A_ROW + steps_in(expressions))
+    if pieces * (_work(source) + above) > MOST_STEPS:
         raise QueryRefused(
             "The question computes too much from the rows that one person could have in it.",
             remedy="Join or unite less; compute less from texts, above all LIKE with _ after % and replace;"
@@ -140,9 +143,9 @@ def check_steps(source: Relation, expressions: Sequence[Expression], pieces: int
         )
 
 
-def check_statements(source: Relation, pieces: int) -> None:
-    """Every piece of a question reads its rows anew, and writes again what they are computed by."""
-    check_steps(source, (), pieces)
+def check_statements(source: Relation, keys: Sequence[Expression], pieces: int) -> None:
+    """Every piece of a question reads its rows anew, and computes again what they are made and grouped by."""
+    check_steps(source, keys, pieces)
     if pieces > MOST_PIECES or pieces * calls_in(expressions_of(source)) > MOST_PIECES * 10:
         raise QueryRefused(
             "The question asks for too many different things at once.",
@@ -211,6 +214,35 @@ def _rows(relation: Relation) -> int:
             return _rows(relation.source) if relation.keys else 1
         case UnionAll():
             return sum(_rows(branch.source) for branch in relation.branches)
+
+
+def _work(relation: Relation) -> int:
+    """What a relation computes, each of it as often as there are rows where it is computed: a subquery that
+    leaves one row of a person, or few, has read as many as it is made from.
+    """
+    match relation:
+        case Scan():
+            return 0
+        case FewRows():
+            return _work(relation.source)
+        case Filter():
+            return _rows(relation.source) * steps_in([relation.predicate]) + _work(relation.source)
+        case Lookup():
+            sides = steps_in(_sides(relation.pairs))
+            return _rows(relation) * (_STEPS_OF_A_ROW + sides) + _work(relation.source)
+        case PersonJoin():
+            sides = steps_in(_sides(relation.pairs))
+            below = _work(relation.left) + _work(relation.right)
+            return _rows(relation) * (_STEPS_OF_A_ROW + sides) + below
+        case PerPerson():
+            values = [e for v in relation.values for e in (v.argument, v.condition) if e is not None]
+            own = steps_in([*(key for _, key in relation.keys), *values])
+            return _rows(relation.source) * (_STEPS_OF_A_ROW + own) + _work(relation.source)
+        case UnionAll():
+            return sum(
+                _rows(branch.source) * steps_in(branch.columns) + _work(branch.source)
+                for branch in relation.branches
+            )
 
 
 def looked_up(relation: Relation) -> list[Lookup]:
