@@ -7,6 +7,7 @@ draw                   the noise
 ledger.store_answer    kept before anything depends on it: all the rest is computed from what is stored
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -63,13 +64,16 @@ class ChargedData:
         self, receipt: Receipt, statements: Sequence[Statement], draw: Callable[[Results], bytes]
     ) -> bytes:
         """What is drawn for a charge, once. If the database fails before that, the charge is not used up."""
-        began = False
+        began, process = False, os.getpid()
 
         def read_and_draw() -> bytes:
             nonlocal began
             exact = self.exact(statements)
             began = True
-            return draw(exact)
+            _check_not_forked(process)
+            drawn = draw(exact)
+            _check_not_forked(process)
+            return drawn
 
         try:
             return apart(read_and_draw)
@@ -119,6 +123,15 @@ class ChargedData:
         if watch is None:
             return None
         return lambda share: watch(None if share is None else (statement + share) / statements)
+
+
+def _check_not_forked(process: int) -> None:
+    """A charge pays for one draw: of the process that made it, and not of its children too."""
+    if os.getpid() != process:
+        raise EngineFailed(
+            "This process was forked while a question was under way, which its parent goes on to answer.",
+            remedy="Open the policy in this process, and ask again.",
+        )
 
 
 def apart(action: Callable[[], T]) -> T:

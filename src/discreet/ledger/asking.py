@@ -17,6 +17,9 @@ PATIENCE_SECONDS = 1_000.0
 """More than any statement may take by default."""
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.002, 0.1
 
+_HELD: dict[object, int] = {}
+"""The handles of all questions that this process holds."""
+
 
 @contextmanager
 def held(folder: Path, question: str) -> Iterator[None]:
@@ -30,13 +33,16 @@ def held(folder: Path, question: str) -> Iterator[None]:
             f"The folder {folder.name} beside the ledger cannot be used: {error.strerror}.",
             remedy="Let this user write the ledger's directory. Nothing was spent by this call.",
         ) from None
+    token = object()
+    _HELD[token] = handle
     try:
         yield
     finally:
-        with suppress(OSError):  # one that stays behind is empty, and found by the next
-            path.unlink()
-        fcntl.flock(handle, fcntl.LOCK_UN)  # also for a child of ours that was forked meanwhile
-        os.close(handle)
+        if _HELD.pop(token, None) is not None:  # a child that was forked meanwhile holds nothing
+            with suppress(OSError):  # one that stays behind is empty, and found by the next
+                path.unlink()
+            fcntl.flock(handle, fcntl.LOCK_UN)
+            os.close(handle)
 
 
 def _acquired(path: Path) -> int:
@@ -68,3 +74,12 @@ def _is_at(handle: int, path: Path) -> bool:
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(handle), path.stat())
     return False
+
+
+def _let_go() -> None:
+    """In the child of a fork: what its parent holds ends with the parent, and not with the last child."""
+    while _HELD:
+        os.close(_HELD.popitem()[1])
+
+
+os.register_at_fork(after_in_child=_let_go)
