@@ -70,6 +70,37 @@ def test_what_a_killed_process_left_behind_keeps_nobody(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_child_that_outlives_who_asked_keeps_nobody(tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "PATIENCE_SECONDS", 0.0)
+    reading, writing = os.pipe()
+    asker = os.fork()
+    if asker == 0:
+        with held(tmp_path, "same"):
+            if os.fork() == 0:
+                os.close(writing)
+                os.read(reading, 1)  # until the test ends
+                os._exit(0)
+            os._exit(9)
+    os.waitpid(asker, 0)
+    with held(tmp_path, "same"):
+        pass
+    os.close(writing)
+    os.close(reading)
+
+
+def test_a_child_lets_nothing_go_that_its_parent_holds(tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "PATIENCE_SECONDS", 0.0)
+    parent = os.getpid()
+    with held(tmp_path, "same"):
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+            with pytest.raises(LedgerClosed), held(tmp_path, "same"):
+                pytest.fail("held twice")
+    if os.getpid() != parent:
+        os._exit(0)
+
+
 def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / "asking").write_text("not a folder")
     with pytest.raises(LedgerClosed, match="cannot be used"), held(tmp_path / "asking", "same"):

@@ -7,6 +7,7 @@ draw                   the noise
 ledger.store_answer    kept before anything depends on it: all the rest is computed from what is stored
 """
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -78,14 +79,17 @@ class ChargedData:
 
         After the deadline no draw begins.
         """
-        began = False
+        began, process = False, os.getpid()
 
         def read_and_draw() -> bytes:
             nonlocal began
             exact = self.exact(statements, deadline)
             deadline.check()
             began = True
-            return draw(exact, deadline)
+            _check_not_forked(process)
+            drawn = draw(exact, deadline)
+            _check_not_forked(process)
+            return drawn
 
         try:
             return apart(read_and_draw)
@@ -170,6 +174,15 @@ class Watched:
     def part(self, statement: int, statements: int) -> Watch:
         """Of all statements together, where each is taken to be as long as the others."""
         return lambda share: self(None if share is None else (statement + share) / statements)
+
+
+def _check_not_forked(process: int) -> None:
+    """A charge pays for one draw: of the process that made it, and not of its children too."""
+    if os.getpid() != process:
+        raise EngineFailed(
+            "This process was forked while a question was under way, which its parent goes on to answer.",
+            remedy="Open the policy in this process, and ask again.",
+        )
 
 
 def apart(action: Callable[[], T]) -> T:

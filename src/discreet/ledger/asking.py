@@ -17,6 +17,9 @@ PATIENCE_SECONDS = 1_000.0
 """More than any statement may take by default."""
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.002, 0.1
 
+_HELD: set[int] = set()
+"""The handles of all questions that this process holds, or waits for."""
+
 
 @contextmanager
 def held(folder: Path, question: str) -> Iterator[None]:
@@ -33,8 +36,9 @@ def held(folder: Path, question: str) -> Iterator[None]:
                         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
                     yield
                 finally:
-                    with suppress(OSError):  # one that stays behind is empty, and found by the next
-                        path.unlink()
+                    if handle in _HELD:
+                        with suppress(OSError):  # one that stays behind is empty, and found by the next
+                            path.unlink()
                 return
             if time.monotonic() > give_up:
                 raise _kept(handle)
@@ -50,11 +54,13 @@ def _opened(path: Path) -> Iterator[int]:
         with _told(path.parent):
             path.parent.mkdir(mode=0o700, exist_ok=True)
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            _HELD.add(handle)
         yield handle
     finally:
-        if handle >= 0:
+        if handle in _HELD:  # a child that was forked meanwhile holds nothing
+            _HELD.discard(handle)
             with suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_UN)  # also for a child of ours that was forked meanwhile
+                fcntl.flock(handle, fcntl.LOCK_UN)
             os.close(handle)
 
 
@@ -90,3 +96,12 @@ def _is_at(handle: int, path: Path) -> bool:
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(handle), path.stat())
     return False
+
+
+def _let_go() -> None:
+    """In the child of a fork: what its parent holds ends with the parent, and not with the last child."""
+    while _HELD:
+        os.close(_HELD.pop())
+
+
+os.register_at_fork(after_in_child=_let_go)
