@@ -152,6 +152,7 @@ def _guessed(
             if test.run:
                 spent += _amount(test.run)
                 guesses.begin(test)
+            guesses.take_run(test)
             if guesses.passes(test, exact):
                 passed += 1
                 held += abs(test.guess - exact) <= within

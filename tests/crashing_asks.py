@@ -180,6 +180,55 @@ def crashes(policy, rounds):
     return {"killed": killed, "paid_again": paid_again, "questions": len(seen)}
 
 
+def synthesize(curator, price):
+    curator.synthesize("SELECT ward, age FROM visits", epsilon=price)
+
+
+def fit(curator, price):
+    from discreet.learn import LinearRegression
+
+    curator.fit(LinearRegression(), "SELECT age, cost FROM visits", epsilon=price)
+
+
+def check_synthetic(curator, price):
+    table = curator.synthesize("SELECT ward, age FROM visits", epsilon=PRICE)
+    curator.check_synthetic(table, epsilon=price)
+
+
+def releases(policy, _):
+    """For each that is no question: its charges and its stored draws after a try that is killed before or
+    after its draw is stored, and after each of two that are not.
+    """
+    found = {}
+    outcome(in_child(lambda report: report(synthesize(open_curator(policy, analyst="ana"), PRICE) or "made")))
+    for release in (synthesize, fit, check_synthetic):
+        for when in ("before", "after"):
+            price = Fraction(1, 10) + Fraction(len(found) + 1, 1000)  # each is another release
+            tries = []
+            for step in (("store_answer", when), None, None):
+
+                def work(report, release=release, price=price, step=step):
+                    if step is not None:
+                        install(step)
+                    release(open_curator(policy, analyst="ana"), price)
+                    report("lived")
+
+                lines, _ = outcome(in_child(work))
+                tries.append([bool(lines), *charged_and_answered(policy, price)])
+            found[f"{release.__name__}, {when}"] = tries
+    return found
+
+
+def charged_and_answered(policy, price):
+    """Of what cost this price."""
+    with open_ledger(place_named_by(policy)) as ledger:
+        ledger.verify()
+        entries = list(ledger.entries("clinic"))
+    charged = [e for e in entries if e.kind is Kind.CHARGED and e.taken.loss.epsilon == price]
+    answered = [e for e in entries if e.kind is Kind.ANSWERED and e.key in {c.key for c in charged}]
+    return len(charged), len(answered)
+
+
 class Told(NamedTuple):
     draws: list
     shown: list

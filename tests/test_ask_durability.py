@@ -69,6 +69,21 @@ def test_g1_killed_at_any_step_no_charge_is_lost_and_no_draw_is_free(folder):
     assert result["paid_again"] > 4
 
 
+@pytest.mark.parametrize("release", ["synthesize", "fit", "check_synthetic"])
+def test_g1_killed_before_its_draw_is_stored_a_release_is_charged_anew_and_after_it_is_given(killed, release):
+    """Tables, models and checks as questions: a charge has one draw, and one that is stored is given again.
+
+    Of each try: whether it lived, and the charges and stored draws there are then.
+    """
+    assert killed[f"{release}, before"] == [[False, 1, 0], [True, 2, 1], [True, 2, 1]]
+    assert killed[f"{release}, after"] == [[False, 1, 1], [True, 1, 1], [True, 1, 1]]
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    return run("releases", Clinic(tmp_path_factory.mktemp("killed") / "clinic", epsilon=10), 0)
+
+
 def command_line(clinic, *arguments):
     done = subprocess.run(
         [sys.executable, "-m", "discreet", *arguments, "--policy", str(clinic.policy), "--format", "json"],

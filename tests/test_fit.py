@@ -22,6 +22,7 @@ from discreet.learn.encoding import ONE, on_grid, person_weights
 from discreet.learn.encoding import Rows as IntegerRows
 from discreet.learn.moments import WEIGHT_ONE
 from discreet.learn.statistics import FACTOR_ONE, factor, norm, place_ends, product_sums
+from discreet.model.deadline import Deadline
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.noise.laplace import DiscreteLaplace
 from tests.learn.replay import accounts
@@ -313,7 +314,7 @@ def test_explaining_says_price_features_and_noise_and_costs_nothing(folder):
     assert "(ε = " in str(found)
     assert json.dumps(found.to_dict())
     more = curator.explain_fit(learn.LogisticRegression(), CLASSES, epsilon=0.1)
-    assert more.form == "Rows stay with the curator"
+    assert more.form == "Rows stay with the curator; people with more than 32 rows are left out"
     assert curator.budget().spent.rho == 0
 
 
@@ -379,7 +380,7 @@ def test_the_sums_of_the_database_are_those_of_the_rows(folder, delta, table):
 
 def exact(curator, data):
     statement = data.statement(curator._engine.relations, DUCKDB)
-    return curator._data.exact([statement])
+    return curator._data.exact([statement], Deadline.after(600))
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"], ids=["squares", "sizes"])
@@ -423,7 +424,9 @@ def canary_bound(folder):
         curator = curator_of(folder)
         plan = curator.plan_fit(learn.LinearRegression(), "SELECT age, cost FROM visits", epsilon=1)
         found = exact(curator, plan.data)
-        hits.append(sum(json.loads(plan.draw(found))["rows_"] >= ENOUGH + 1 for _ in range(FITS)))
+        hits.append(
+            sum(json.loads(plan.draw(found, Deadline.after(600)))["rows_"] >= ENOUGH + 1 for _ in range(FITS))
+        )
         curator.close()
     return epsilon_lower_bound(*hits, FITS, 0.0)
 

@@ -23,7 +23,7 @@ from discreet.learn.release.model import DeclaredColumns
 from discreet.model.expression import Literal
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import ValueType
-from tests.test_fit import curator_of, write
+from tests.test_fit import curator_of, exact, write
 
 _TABLE = "SELECT 1 AS number, 1 AS patient, 'north' AS ward, 40 AS age, 2.0 AS dose, 0.0 AS cost, true AS ill"
 
@@ -205,3 +205,34 @@ def test_more_rows_a_person_than_can_be_weighed_are_refused_in_words(tmp_path):
     curator = curator_of(tmp_path, max_rows=2_000_000)
     with pytest.raises(QueryRefused, match="One person can have 2,000,000 rows here"):
         curator.plan_fit(learn.LinearRegression(), "SELECT age, cost FROM visits", epsilon=1)
+
+
+# G3: one person with so many rows that every step takes longer.
+
+_SOME = (
+    "SELECT i AS number, i % 40 AS patient, 'north' AS ward, 40 AS age, 2.0 AS dose, 0.0 AS cost, true AS ill"
+)
+_SOME += " FROM range(60) AS r(i)"
+_HEAVY = "SELECT 100 + i, {who}, 'north', 40, 2.0, 0.0, true FROM range({rows}) AS r(i)"
+
+
+@pytest.mark.parametrize("who", ["77", "NULL"])
+@pytest.mark.parametrize("joined", [False, True])
+def test_g3_rows_beyond_what_counts_never_reach_descent(tmp_path, who, joined):
+    """Steps take as long with a person of 100,000 rows as without; and rows without an id are one person."""
+    sql = "SELECT age, ill FROM visits"
+    if joined:
+        sql = "SELECT v.age, v.ill FROM visits AS v LEFT JOIN visits AS w USING (patient)"
+    found = []
+    for rows in (0, 32, 33, 100_000):
+        folder = tmp_path / f"{rows}"
+        folder.mkdir()
+        write(folder, f"{_SOME} UNION ALL {_HEAVY.format(who=who, rows=rows)}")
+        curator = curator_of(folder)
+        fetched = curator.plan_fit(learn.LogisticRegression(solver="descent"), sql, epsilon=1).data
+        x, _, people = fetched.rows(exact(curator, fetched))
+        assert len(people.weights) == len(x)
+        found.append(len(x))
+    without, some, more, most = found
+    assert without == more == most
+    assert some == (without if joined and who == "77" else without + 32)

@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
 
 
 def curator_of(folder, kind, change=lambda text: text):
-    policy = policy_of(folder, kind, more="least_price = 1e-9")
+    policy = policy_of(folder, kind, more="least_price = 1e-9\n")
     policy.write_text(change(policy.read_text()))
     (folder / f"{kind}.ledger").unlink(missing_ok=True)
     (folder / f"{kind}.ledger.anchor").unlink(missing_ok=True)

@@ -17,6 +17,7 @@ NAMES = [
     "ExponentialMechanism",
     "Interval",
     "InvalidInput",
+    "LedgerBusy",
     "LedgerClosed",
     "MissingExtra",
     "Neighbours",

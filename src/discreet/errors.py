@@ -8,6 +8,7 @@
     ├── EngineFailed              the database failed after the charge; the charge stays
     │   └── TookTooLong           it was stopped after the time limit of the policy
     ├── LedgerClosed              the ledger does not add up, is not the one it was, or is out of reach
+    │   └── LedgerBusy            somebody else keeps it just now, or its server does not answer: try later
     ├── CollectorClosed           a folder of reports is in use, damaged, or cannot be written
     ├── NotComposable             two losses, or a loss and a group, that no theorem here covers
     ├── MissingExtra              an optional dependency is not installed
@@ -60,6 +61,10 @@ class TookTooLong(EngineFailed):
 
 class LedgerClosed(DiscreetError):
     """The ledger does not add up, or is not the one it was. No charge succeeds until its owner has looked."""
+
+
+class LedgerBusy(LedgerClosed):
+    """Another process keeps the ledger, or its server does not answer. The same call may succeed later."""
 
 
 class CollectorClosed(DiscreetError):

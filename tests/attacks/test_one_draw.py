@@ -4,6 +4,8 @@ Who can make a draw fail, or watch how long it takes, learns something of it; if
 number of them could be had for one price. Processes that are killed: tests/test_ask_durability.py.
 """
 
+import os
+
 import pytest
 
 from discreet import DiscreetError, EngineFailed, LedgerClosed, QueryRefused
@@ -135,3 +137,25 @@ def test_g1_what_is_too_large_to_be_stored_is_refused_before_the_charge(clinic, 
                 with pytest.raises(QueryRefused, match="too many to be stored"):
                     asking(sql, epsilon=1)
     assert (draws, spent(clinic)) == ([], 0)
+
+
+def test_g1_a_child_that_is_forked_before_the_draw_draws_nothing(clinic, draws):
+    curator, parent, statuses = clinic.open(), os.getpid(), []
+
+    def fork(share):
+        if share == 1.0 and os.getpid() == parent:
+            child = os.fork()
+            if child:
+                statuses.append(os.waitpid(child, 0)[1])
+
+    curator.watch = fork
+    try:
+        curator.ask(BY_WARD, epsilon=0.1)
+    except EngineFailed as error:
+        if os.getpid() != parent:
+            os._exit(0 if "forked" in str(error) and not draws else 1)
+        raise
+    finally:
+        if os.getpid() != parent:
+            os._exit(2)
+    assert (statuses, len(draws), charges(clinic)) == ([0], 1, 1)

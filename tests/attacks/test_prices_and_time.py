@@ -10,6 +10,7 @@ import pytest
 from discreet import EngineFailed, QueryRefused, TookTooLong
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.running import run_to_end
+from discreet.model.deadline import Deadline
 from discreet.model.privacy import amount_of
 
 from .ask import Clinic, high, low
@@ -78,8 +79,8 @@ def test_g3_a_charge_stays_when_time_is_up(tmp_path, monkeypatch):
     limits = []
 
     def stopped(_, **options):
-        limits.append(options["time_limit"])
-        return run_to_end(lambda: time.sleep(0.3), interrupt=lambda: None, time_limit=0.1)
+        limits.append(options["deadline"].seconds)
+        return run_to_end(lambda: time.sleep(0.3), interrupt=lambda: None, deadline=Deadline.after(0.1))
 
     monkeypatch.setattr("discreet.engines.duckdb.run_to_end", stopped)
     with pytest.raises(TookTooLong):
@@ -98,4 +99,4 @@ def test_g3_an_interrupt_that_comes_too_early_is_repeated():
         ended.wait()
 
     with pytest.raises(TookTooLong):
-        run_to_end(work, interrupt=lambda: begun.is_set() and ended.set(), time_limit=0.05)
+        run_to_end(work, interrupt=lambda: begun.is_set() and ended.set(), deadline=Deadline.after(0.05))

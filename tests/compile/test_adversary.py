@@ -256,3 +256,27 @@ def test_no_groups_at_all_are_an_answer_or_a_refusal(database):
     assert answered(database, f"SELECT ward, median(age), count(DISTINCT note), count(*) {nobody}") == []
     with pytest.raises(DiscreetError):
         planned(f"SELECT ward {nobody} ORDER BY count(*) LIMIT 1", clinic())
+
+
+@pytest.mark.parametrize(
+    ("group", "remedy"),
+    [
+        ("CUBE (age >= 65, ward)", "CUBE ((age >= 65), ward)"),
+        ("ROLLUP (ward, age IS NULL)", "parentheses of its own"),
+        ("grouping  sets (age > 5, ())", "parentheses of its own"),
+        ("GROUPING SETS (CUBE (ward, age), (ward))", "GROUPING SETS ((ward, age), (ward), ())"),
+    ],
+)
+def test_grouping_sets_are_refused_with_what_to_write(group, remedy):
+    with pytest.raises(QueryRefused) as refused:
+        planned(f"SELECT count(*) FROM visits GROUP BY {group}", clinic())
+    assert remedy in refused.value.remedy
+
+
+def test_what_grouping_sets_are_refused_with_works():
+    for group in (
+        "CUBE ((age >= 65), ward)",
+        "GROUPING SETS ((ward, age), (ward), ())",
+        "ROLLUP (floor(age / 10))",
+    ):
+        assert planned(f"SELECT count(*) FROM visits GROUP BY {group}", clinic()).bounded.query.sets

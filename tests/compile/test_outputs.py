@@ -10,10 +10,13 @@ import pytest
 
 from discreet.compile import outputs
 from discreet.errors import EngineFailed
+from discreet.model.deadline import Deadline
+
+IN_TIME = Deadline.after(3600)
 
 
 def doubled(number):
-    found = outputs._queried({"x": np.full(1000, number)}, "SELECT x + x AS y FROM noisy")
+    found = outputs._queried({"x": np.full(1000, number)}, "SELECT x + x AS y FROM noisy", IN_TIME)
     return set(found["y"].tolist())
 
 
@@ -40,4 +43,4 @@ def test_the_database_reaches_nothing_else(sql):
     with outputs._cursor() as cursor, pytest.raises(duckdb.Error, match=r"disabled|locked|does not exist"):
         cursor.execute(sql)
     with pytest.raises(EngineFailed):
-        outputs._queried({"x": np.arange(2)}, sql)
+        outputs._queried({"x": np.arange(2)}, sql, IN_TIME)

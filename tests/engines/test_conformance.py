@@ -156,6 +156,19 @@ def test_what_a_model_learns_from_is_the_same(name, question, solver, opened):
 
 
 @pytest.mark.parametrize("name", ENGINES)
+def test_g3_the_same_people_are_left_out_of_a_fit(name, opened):
+    """Who has very many rows, and the one person of all rows without an id."""
+    dataset = clinic(max_rows=4)
+    rows = resolve_rows(parse_sql("SELECT age, cost FROM visits WHERE age < 30"), dataset, public_keys)
+    plan = plan_fit(LinearRegression(solver="descent"), rows, PureLoss(epsilon=1), dataset.neighbours)
+    expected = learnt_from(opened("duckdb", "large"), plan)
+    lightest = min(weight for *_, weight in expected)
+    assert len(expected) > 5_000
+    assert lightest >= 4 / plan.data.source.rows
+    assert learnt_from(opened(name, "large"), plan) == expected
+
+
+@pytest.mark.parametrize("name", ENGINES)
 def test_random_questions_have_the_same_integers(name, opened):
     compared = 0
 

@@ -1,8 +1,10 @@
 """Attacks G2, G5 and G6 on files: what one cell or line can do to a question, and to the rows of others."""
 
 import os
+import re
 import struct
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 import duckdb
@@ -286,6 +288,44 @@ def test_g6_random_lines_do_nothing_to_the_others(tmp_path, hostile, place, wind
     assert [row for row in found if row in ROWS] == ROWS
     each = [table(tmp_path, [one], end=end) for one in hostile]
     assert [row for row in found if row not in ROWS] == [row for rows in each for row in rows]
+
+
+def cells_of(line):
+    """Cut by its definition, letter by letter; None if a cell that begins with a mark is not closed."""
+    cells, rest = [], line + ","
+    while rest:
+        found = re.match(r'"((?:[^"]|"")*)",' if rest.startswith('"') else "([^,]*),", rest)
+        if found is None:
+            return None
+        cells.append(found[1].replace('""', '"') if rest.startswith('"') else found[1])
+        rest = rest[found.end() :]
+    return cells
+
+
+def test_g6_cells_are_cut_as_they_are_written(tmp_path):
+    """Marks that open, close, are doubled or stand in the middle; delimiters between them and beside."""
+    written = [
+        '"a,b"',
+        '"a""b"',
+        '"",""',
+        '""',
+        '","',
+        '5"',
+        'a"b,c"d',
+        '"x,""y"',
+        "",
+        " ",
+        "é",
+        '"é,"',
+        '"""',
+        '"a" ',
+    ]
+    lines = [",".join(cells) for k in (1, 2, 3) for cells in product(written, repeat=k)]
+    expected = [cells for cells in map(cells_of, lines) if cells is not None and len(cells) == 3]
+    assert len(expected) > 500
+    assert any("," in cell for cells in expected for cell in cells)
+    found = table(tmp_path, [line.encode() for line in lines])
+    assert found == ["|".join(cell or "-" for cell in cells) for cells in expected]
 
 
 def test_g6_lines_in_a_file_of_many_pieces(tmp_path):

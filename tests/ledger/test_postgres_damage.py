@@ -1,9 +1,14 @@
 """Edits by hand and damage in PostgreSQL: refused by the tables, or found, in plain words."""
 
+from dataclasses import replace
+from urllib.parse import quote
+
 import psycopg
 import pytest
+from psycopg.rows import dict_row
 
 from discreet.errors import LedgerClosed
+from discreet.ledger.postgres_schema import _alike, described
 
 from .places import charge, closed_at_every_call
 
@@ -183,3 +188,37 @@ def test_a_schema_that_is_dropped_under_an_open_handle_is_told(used):
             charge(ledger, "k2")
         with pytest.raises(LedgerClosed, match="not the one it was"):
             charge(ledger, "k2")
+
+
+@pytest.mark.parametrize("setting", ["quote_all_identifiers=on", "standard_conforming_strings=off"])
+def test_item11_how_a_server_is_set_to_print_is_no_change(used, setting):
+    """What a schema is known by is printed by the server, as a role, a database or an address tell it to."""
+    name, hash_sign, schema = used.address.partition("#")
+    joined = "&" if "?" in name else "?"
+    otherwise = replace(used, address=f"{name}{joined}options=-c%20{quote(setting)}{hash_sign}{schema}")
+    with otherwise.open() as ledger:
+        ledger.verify()
+        charge(ledger, "k2")
+
+
+def test_item11_how_a_version_breaks_lines_is_no_change_and_the_text_of_a_function_is():
+    assert _alike("constraint", "c t CHECK (a\n   AND b)") == _alike("constraint", "c t CHECK (a AND b)")
+    assert _alike("function", "BEGIN -- x\nRAISE") != _alike("function", "BEGIN -- x RAISE")
+
+
+def test_item11_what_only_some_versions_list_is_not_part_of_the_digest(used):
+    """PostgreSQL 18 lists NOT NULL among constraints; it is told of the columns, as before."""
+    with psycopg.connect(used.server, row_factory=dict_row) as connection:
+        connection.execute(f"SET search_path TO {used.schema}, pg_temp")
+        found = described(connection, used.schema)
+    kinds = {definition.split()[0] for kind, _, definition in found if kind == "constraint"}
+    assert kinds == {"c", "f", "p", "u"}
+    assert {kind for kind, _, _ in found} == {
+        "relation",
+        "column",
+        "constraint",
+        "index",
+        "trigger",
+        "function",
+        "type",
+    }

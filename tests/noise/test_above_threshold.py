@@ -164,3 +164,25 @@ def test_numbers_for_free_are_not_private():
         return (weights * below**40 * (value >= r)).sum(axis=1) * q ** np.abs(value[:, 0] - last)
 
     assert np.abs(np.log(law(0, 1) / law(1, 0))).max() > 3
+
+
+class Stopped:
+    """Entropy that is stopped, as by Ctrl-C, when it is asked again."""
+
+    def __init__(self):
+        self.is_stopped = False
+
+    def __getattr__(self, name):
+        if self.is_stopped:
+            raise KeyboardInterrupt
+        return getattr(SYSTEM, name)
+
+
+def test_g1_an_answer_that_is_stopped_is_used_up():
+    """Whether it was above, nobody knows; it was perhaps seen."""
+    entropy = Stopped()
+    run = AboveThreshold(threshold_scale=Fraction(1), answer_scale=Fraction(1)).start(0, entropy=entropy)
+    entropy.is_stopped = True
+    with pytest.raises(KeyboardInterrupt):
+        run.above(-(10**6))
+    assert run.over

@@ -20,7 +20,7 @@ def older(request, tmp_path):
         shutil.copy(file, tmp_path)
     write_data(tmp_path)
     told = json.loads((HERE / version / "told.json").read_text())[kind]
-    return policy_of(tmp_path, kind, more="least_price = 1e-9"), KINDS[kind], told
+    return policy_of(tmp_path, kind, more="least_price = 1e-9\n"), KINDS[kind], told
 
 
 def test_what_was_paid_for_is_given_free_and_unchanged(older):

@@ -169,7 +169,7 @@ def main(folder):
     write_data(folder)
     told = {}
     for kind, delta in KINDS.items():
-        with discreet.open(policy_of(folder, kind), analyst="anna") as curator:
+        with discreet.open(policy_of(folder, kind, more="least_price = 1e-9\n"), analyst="anna") as curator:
             answers, others, _ = ask_all(curator, delta)
             told[kind] = {"answers": answers, "others": others, "entries": _entries(curator)}
     (folder / "told.json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")

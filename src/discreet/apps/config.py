@@ -14,7 +14,6 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.policy import (
     MOST_MATCHES,
     USUAL_LEAST_PRICE,
-    USUAL_MATCHES,
     Bounds,
     Dataset,
     EachRow,
@@ -201,7 +200,7 @@ def _table(name: str, section: Section) -> Table:
 
 
 def _public_table(name: str, source: str, section: Section) -> PublicTable:
-    matches = section.count("max_matches") if "max_matches" in section.values else USUAL_MATCHES
+    matches = section.count("max_matches") if "max_matches" in section.values else MOST_MATCHES
     if matches > MOST_MATCHES:
         section.refuse("max_matches", f"this is more than {MOST_MATCHES}.", f"Write {MOST_MATCHES} or less.")
     return PublicTable(name=name, source=source, columns={}, max_matches=matches)

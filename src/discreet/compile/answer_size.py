@@ -4,6 +4,7 @@ from discreet.errors import QueryRefused
 from discreet.model.expression import Call, Expression, Field, Literal
 from discreet.model.policy import ValueType
 from discreet.model.query import Query, group_count, key_field
+from discreet.model.receipt import LARGEST_ANSWER
 
 MOST_CELLS = 4_000_000
 MOST_BYTES = 2**27
@@ -30,6 +31,16 @@ def check_answer_size(query: Query) -> None:
         raise QueryRefused(
             "The texts of the answer could take too much room.",
             remedy="Ask for the keys as they are, and for fewer or shorter texts beside them.",
+        )
+
+
+def check_storable(most: int, remedy: str) -> None:
+    """Refuse, before anything is charged, what could take more bytes than a ledger stores for one charge."""
+    if most > LARGEST_ANSWER:
+        raise QueryRefused(
+            f"What would be drawn for this could take {most:,} bytes. A ledger stores at most"
+            f" {LARGEST_ANSWER:,} of them for one charge.",
+            remedy=remedy,
         )
 
 

@@ -80,7 +80,8 @@ class _Bounder:
         selector = self._selector() if query.private_keys else None
         if query.picks is not None:
             self._index(self._scores(query.picks))
-        check_statements(query.source, len(query.sets) * self._pieces())
+        keys = [key.expression for key in query.keys]
+        check_statements(query.source, keys, len(query.sets) * self._pieces())
         return Bounded(
             query=query,
             neighbours=self._neighbours,

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from discreet.compile.dialects.dialect import Dialect
-from discreet.compile.functions import emit, emit_steps
+from discreet.compile.functions import emit, emit_steps, steps_in
+from discreet.compile.scope import title
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Column, Person, PersonColumn, ValueType
 from discreet.model.query import (
@@ -26,6 +27,8 @@ from discreet.model.query import (
 )
 
 _NONE, _HALF = Fraction(0), Fraction(1, 2)
+_SLOW_FILTER = 100
+"""In steps: what takes longer on a row is worth to be computed apart from reading it."""
 _LARGEST = 2**53
 """No value is more steps of its grid away from zero."""
 
@@ -45,6 +48,23 @@ def relation_sql(
     names = {field.name for expression in used for field in fields_of(expression)}
     _collect(relation, names)
     return _Writer(tables, names, dialect, persons=persons).sql(relation)
+
+
+def fan_out_sql(shared: Iterable[Expression], relation: str, dialect: Dialect) -> str:
+    """How many rows of a public table share one value of these expressions, at most, as n.
+
+    They are grouped as `Lookup` counts and joins them. NULL equals nothing, so that it meets nobody.
+    """
+    expressions = list(shared)
+    names = dict.fromkeys(field.name for each in expressions for field in fields_of(each))
+    columns = [f"{dialect.identifier(title(name))} AS {dialect.identifier(name)}" for name in names]
+    values = [f"{emit(each, dialect)} AS v{i}" for i, each in enumerate(expressions)]
+    keys = [f"v{i}" for i in range(len(values))]
+    public = f"SELECT {', '.join(columns)} FROM {relation}"
+    computed = f"SELECT {', '.join(values)} FROM ({public}) AS public"
+    known = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    counted = f"SELECT count(*) AS c FROM ({computed}) AS computed WHERE {known} GROUP BY {', '.join(keys)}"
+    return f"SELECT coalesce(max(c), 0) AS n FROM ({counted}) AS counted"
 
 
 def clamped(number: str, low: int, high: int) -> str:
@@ -98,6 +118,8 @@ class _Writer:
                 return self._scan(relation)
             case Filter():
                 condition = self._emit(relation.predicate)
+                if steps_in([relation.predicate]) > _SLOW_FILTER:
+                    condition = self._dialect.after_reading(condition, "p")
                 return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE ({condition}) IS TRUE"
             case Lookup():
                 return self._lookup(relation)
@@ -140,12 +162,12 @@ class _Writer:
         return self._dialect.id_as_integer(who) if kind is ValueType.INTEGER else who
 
     def _lookup(self, lookup: Lookup) -> str:
-        """How many rows share a key is counted in SQL: nothing about the public table is taken on trust."""
+        """How many rows share a key is counted again: what the plan rests on was read before."""
         columns = self._columns(lookup.alias, lookup.table.columns)
         public = f"SELECT {', '.join(columns)} FROM {self._tables[lookup.table.name]}"
         shared = ", ".join(self._emit(right) for _, right in lookup.pairs)
         counted = f"SELECT *, count(*) OVER (PARTITION BY {shared}) AS n FROM ({public}) AS public"
-        public = f"SELECT * FROM ({counted}) AS counted WHERE n <= {lookup.table.max_matches}"
+        public = f"SELECT * FROM ({counted}) AS counted WHERE n <= {lookup.matches}"
         return (
             f"SELECT {', '.join(['p', *self._fields(lookup)])} FROM ({self.sql(lookup.source)}) AS l"
             f" {'LEFT ' if lookup.keep_unmatched else ''}JOIN ({public}) AS r ON {self._equal(lookup.pairs)}"
@@ -154,7 +176,7 @@ class _Writer:
     def _few_rows(self, few: FewRows) -> str:
         """Who has too many rows is found first, and no optimiser may move the join that is above below this.
 
-        So what is left is kept, or comes out of a window. NULL, which no join pairs, may stay or go.
+        So what is left is kept, or comes out of a window. All rows without an id are one person.
         """
         source = self.sql(few.source)
         if self._dialect.weighs_in_windows:
@@ -163,11 +185,12 @@ class _Writer:
         self._sides += 1
         side, rest = f"side{self._sides}", f"few{self._sides}"
         again = self._dialect.kept(once=not _is_read_fast(few.source))
-        heavy = f"SELECT p AS h FROM {side} GROUP BY p HAVING count(*) > {few.rows}"
+        heavy = f"SELECT p AS h, TRUE AS is_heavy FROM {side} GROUP BY p HAVING count(*) > {few.rows}"
         return (
             f"WITH {side} AS {again}({source}),"
             f" {rest} AS {self._dialect.kept(once=True)}(SELECT {self._dialect.join_hint}{side}.* FROM {side}"
-            f" LEFT JOIN ({heavy}) AS heavy ON {side}.p = heavy.h WHERE heavy.h IS NULL)"
+            f" LEFT JOIN ({heavy}) AS heavy ON {self._dialect.same_person(f'{side}.p', 'heavy.h')}"
+            " WHERE heavy.is_heavy IS NULL)"
             f" SELECT * FROM {rest}"
         )
 

@@ -24,6 +24,7 @@ from discreet.compile.fields import field_interval, field_sql
 from discreet.compile.intervals import UNKNOWN, Interval, point
 from discreet.compile.logic import LOGIC
 from discreet.compile.quoting import build_literal, check_literal, number_of
+from discreet.compile.row_cost import steps_of
 from discreet.compile.texts import TEXTS
 from discreet.errors import QueryRefused
 from discreet.model.expression import Call, Expression, Field, Literal, Range, fields_of
@@ -81,19 +82,6 @@ class _Size:
 
 _LEAF = _Size(nodes=1, calls=0, levels=1, steps=0)
 
-_STEPS = {"replace": 2_500, "concat": 100, "like": 1_500, "substring": 50}
-_STEPS_OF_A_SLOW_PATTERN = 75_000
-"""What a call takes on one row at most, in about 20 ns, which is what most calls take. Measured on the
-longest texts; a pattern with _ after % is tried at every letter of them."""
-
-
-def _steps(call: Call) -> int:
-    if call.function == "like" and isinstance(call.arguments[1], Literal):
-        _, _, after = str(call.arguments[1].value).partition("%")
-        if "_" in after:
-            return _STEPS_OF_A_SLOW_PATTERN
-    return _STEPS.get(call.function, 1)
-
 
 def _size(node: Expression, level: int, measured: dict[int, _Size]) -> _Size:
     """A node that is used twice counts twice, as it is written twice, but is read once."""
@@ -107,7 +95,7 @@ def _size(node: Expression, level: int, measured: dict[int, _Size]) -> _Size:
             nodes=1 + sum(size.nodes for size in sizes),
             calls=1 + sum(size.calls for size in sizes),
             levels=1 + max((size.levels for size in sizes), default=0),
-            steps=_steps(node) + sum(size.steps for size in sizes),
+            steps=steps_of(node) + sum(size.steps for size in sizes),
         )
     return measured[id(node)]
 

@@ -17,6 +17,7 @@ MOST_GROUPS = 1_000_000
 MOST_INTEGER_KEYS = 100_000
 """A range with more values than this is too wide to show all of them."""
 _MOST_SETS = 64
+_SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 
 Sets = tuple[tuple[int, ...], ...]
 
@@ -43,9 +44,14 @@ def _alternatives(
     """The sets that one item of GROUP BY stands for: a plain one stands for itself."""
 
     def positions(items: list[exp.Expression]) -> list[tuple[int, ...]]:
+        if any(isinstance(item, _SETS) for item in items):
+            raise QueryRefused(
+                "CUBE, ROLLUP and GROUPING SETS cannot stand within each other.",
+                remedy="Write the sets one by one: GROUPING SETS ((ward, age), (ward), ()).",
+            )
         return [tuple(_position(part, select, scope, keys) for part in _parts(item)) for item in items]
 
-    few = len(node.expressions) if isinstance(node, exp.GroupingSets | exp.Rollup | exp.Cube) else 1
+    few = len(node.expressions) if isinstance(node, _SETS) else 1
     if (2 ** min(few, 32) if isinstance(node, exp.Cube) else few) > _MOST_SETS:
         raise _too_many_sets()
     match node:

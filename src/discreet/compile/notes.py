@@ -6,8 +6,8 @@ from discreet.compile.calibrate import Plan
 from discreet.compile.functions import range_of
 from discreet.compile.parts import DistinctCount, Histogram, WeightedSum, known
 from discreet.compile.weights import Unit
-from discreet.compile.work import looked_up, sides_cut
-from discreet.model.query import Aggregate, group_count
+from discreet.compile.work import columns_of, looked_up, sides_cut, tables_of
+from discreet.model.query import Aggregate, FewRows, group_count
 from discreet.noise.selection import Selection
 
 ENDS = {Fraction(1, 100): "min", Fraction(99, 100): "max"}
@@ -21,12 +21,14 @@ def notes_of(plan: Plan) -> tuple[str, ...]:
 def _people(plan: Plan) -> list[str]:
     source, parts = plan.bounded.query.source, plan.bounded.parts
     notes = [
-        f"People with more than {few:,} rows on one side of a join are left out of it."
+        f"People with more than {few.rows:,} rows of {_named(few)} on one side of a join are left out of it."
         for few in sides_cut(source)
     ]
     notes += [
-        f"Rows of {table.name} match nothing if more than {table.max_matches} share what they are joined on."
-        for table in looked_up(source)
+        f"One row can meet {lookup.matches:,} rows of “{lookup.table.name}”, which is joined on"
+        f" {columns_of(public for _, public in lookup.pairs)}."
+        for lookup in looked_up(source)
+        if lookup.matches > 1
     ]
     if source.one_row_a_person:
         return notes
@@ -41,6 +43,10 @@ def _people(plan: Plan) -> list[str]:
     if any(isinstance(part, DistinctCount) for part in parts):
         notes.append(f"Of each person, at most {source.max_groups} different values are counted.")
     return notes
+
+
+def _named(few: FewRows) -> str:
+    return " and ".join(f"“{name}”" for name in tables_of(few.source))
 
 
 def _values(plan: Plan) -> list[str]:

@@ -20,24 +20,37 @@ from discreet.compile.exact import Column
 from discreet.compile.functions import emit_duckdb
 from discreet.compile.grouping import MOST_GROUPS
 from discreet.compile.quoting import quote_identifier
-from discreet.errors import EngineFailed
+from discreet.errors import EngineFailed, TookTooLong
+from discreet.model.deadline import Deadline
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import ValueType
 from discreet.model.query import Aggregate, key_field
 
 _MEMORY = "2GB"
+_SECONDS_BETWEEN_INTERRUPTS = 0.2
 _MOST_DRAWS, _LEAST_DRAWS, _DRAWS_AT_ONCE = 2_000, 200, 2_000_000
 
 
 def compute_outputs(
-    plan: Plan, keys: tuple[Column, ...], noisy: Noisy, groups: int, notes: tuple[str, ...]
+    plan: Plan,
+    keys: tuple[Column, ...],
+    noisy: Noisy,
+    groups: int,
+    notes: tuple[str, ...],
+    deadline: Deadline,
 ) -> Released:
-    """The answer, from the groups that are shown."""
-    return _NoisyTable(plan, keys, noisy, groups).answer(notes)
+    """The answer, from the groups that are shown.
+
+    All of it comes from noisy numbers: how long it takes tells nothing that was not paid for.
+    """
+    return _NoisyTable(plan, keys, noisy, groups, deadline).answer(notes)
 
 
 class _NoisyTable:
-    def __init__(self, plan: Plan, keys: tuple[Column, ...], noisy: Noisy, groups: int) -> None:
+    def __init__(
+        self, plan: Plan, keys: tuple[Column, ...], noisy: Noisy, groups: int, deadline: Deadline
+    ) -> None:
+        self._deadline = deadline
         self._plan = plan
         self._query = plan.bounded.query
         self._noisy = noisy
@@ -67,6 +80,7 @@ class _NoisyTable:
                 continue
             raw[name] = np.ma.filled(np.ma.asarray(estimates, dtype=np.float64), np.nan)
             values[name] = self._presented(expression, raw[name])
+            _check(self._deadline)
             low[name], high[name] = self._intervals(expression, kept)
         return Released(
             columns=tuple(output.name for output in self._query.outputs),
@@ -93,7 +107,7 @@ class _NoisyTable:
             ["row_number", *(f"{_sql(output.expression)} AS o{i}" for i, output in enumerate(derived))]
         )
         rest = f"{self._having()}{self._order()}{self._limit()}"
-        found = _queried(columns, f"SELECT {selected} FROM noisy{rest}")
+        found = _queried(columns, f"SELECT {selected} FROM noisy{rest}", self._deadline)
         return np.asarray(found["row_number"]), {
             output.name: found[f"o{i}"] for i, output in enumerate(derived)
         }
@@ -161,6 +175,7 @@ class _NoisyTable:
     def _simulated(
         self, expression: Expression, kept: NDArray[np.int64], draws: int
     ) -> tuple[Floats, Floats]:
+        _check(self._deadline)
         at = np.repeat(kept, draws)
         sums = draw_sums(self._plan, self._noisy, at, self._generator)
         used = {field.name for field in fields_of(expression)}
@@ -179,7 +194,8 @@ class _NoisyTable:
 
     def _evaluated(self, expression: Expression, columns: Mapping[str, Column]) -> Floats:
         value = f"CAST({_sql(expression)} AS DOUBLE) AS x"
-        found = _queried(columns, f"SELECT {value} FROM noisy ORDER BY row_number")["x"]
+        sql = f"SELECT {value} FROM noisy ORDER BY row_number"
+        found = _queried(columns, sql, self._deadline)["x"]
         filled: Floats = np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan)
         return filled
 
@@ -202,12 +218,13 @@ def _quantile(ordered: Floats, there: NDArray[np.int64], share: float) -> Floats
     return found
 
 
-def _queried(columns: Mapping[str, Column], sql: str) -> dict[str, Column]:
+def _queried(columns: Mapping[str, Column], sql: str, deadline: Deadline) -> dict[str, Column]:
     """The result of a query over these columns as the table noisy.
 
-    No function in it can fail, so that only memory is left to run out.
+    No function in it can fail, so that only memory and time are left to run out.
     """
-    found = _run(columns, sql)
+    found = _run(columns, sql, deadline)
+    _check(deadline)
     if found is None:
         raise EngineFailed(
             "The columns of the answer could not be computed, most likely for want of memory."
@@ -217,9 +234,20 @@ def _queried(columns: Mapping[str, Column], sql: str) -> dict[str, Column]:
     return found
 
 
-def _run(columns: Mapping[str, Column], sql: str) -> dict[str, Column] | None:
+def _check(deadline: Deadline) -> None:
+    """Outputs are computed from what is stored, again if need be, and with a larger limit if it is set."""
+    if deadline.is_over:
+        raise TookTooLong(
+            f"Computing the columns of the answer took longer than {deadline.seconds:g} seconds, the time"
+            " limit of this policy. What was charged stays charged.",
+            remedy="Ask the same again, which is free. If it takes too long again, ask the owner of the data"
+            " for a larger time_limit.",
+        )
+
+
+def _run(columns: Mapping[str, Column], sql: str, deadline: Deadline) -> dict[str, Column] | None:
     """None if the database fails: its own error, which holds what it worked on, ends here."""
-    with _cursor() as cursor:
+    with _cursor() as cursor, _stopped_at(deadline, cursor):
         try:
             cursor.register("noisy", dict(columns))
             found: dict[str, Column] = cursor.execute(sql).fetchnumpy()
@@ -238,6 +266,26 @@ def _cursor() -> Iterator[duckdb.DuckDBPyConnection]:
         yield cursor
     finally:
         cursor.close()
+
+
+@contextmanager
+def _stopped_at(deadline: Deadline, cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Interrupts what runs when time is up, and again until it has ended: it may just be about to begin."""
+    ended = threading.Event()
+
+    def stop() -> None:
+        pause = deadline.left
+        while not ended.wait(pause):
+            cursor.interrupt()
+            pause = _SECONDS_BETWEEN_INTERRUPTS
+
+    stopping = threading.Thread(target=stop, daemon=True)
+    stopping.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        stopping.join()
 
 
 @cache

@@ -4,6 +4,8 @@ The allow-list is default-deny: a clause that is not named here is refused, what
 engine runs is written anew, from our own tree, by `emit_sql`; no text of an analyst ever reaches it.
 """
 
+import re
+
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -14,6 +16,7 @@ LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100
 
 _CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"}
+_OF_SETS = re.compile(r"\b(cube|rollup|grouping\s+sets)\s*\(", re.IGNORECASE)
 _REMEDIES = {
     "distinct": "Use GROUP BY, or count(DISTINCT …).",
     "windows": "Window functions have no private version; use GROUP BY.",
@@ -33,9 +36,7 @@ def parse_sql(text: str) -> exp.Select:
     try:
         statements = [statement for statement in sqlglot.parse(text, read="duckdb") if statement is not None]
     except (SqlglotError, RecursionError):
-        raise QueryRefused(
-            "This is not SQL that discreet can read.", remedy="Check commas, quotes and parentheses."
-        ) from None
+        raise QueryRefused("This is not SQL that discreet can read.", remedy=_remedy(text)) from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Select):
         raise QueryRefused(
             "A question is exactly one SELECT.", remedy="Write SELECT … FROM … GROUP BY …, and nothing else."
@@ -44,6 +45,17 @@ def parse_sql(text: str) -> exp.Select:
     for select in statements[0].find_all(exp.Select):
         _check_clauses(select)
     return statements[0]
+
+
+def _remedy(text: str) -> str:
+    """For what is written right elsewhere, and for mistakes."""
+    check = "Check commas, quotes and parentheses."
+    if not _OF_SETS.search(text):
+        return check
+    return (
+        "In CUBE, ROLLUP and GROUPING SETS, write a comparison in parentheses of its own:"
+        f" CUBE ((age >= 65), ward). {check}"
+    )
 
 
 def _check_clauses(select: exp.Select) -> None:

@@ -14,6 +14,7 @@ from sqlglot import exp
 from discreet.compile.functions import build_call
 from discreet.compile.per_person import per_person
 from discreet.compile.scope import (
+    FanOut,
     PublicKeys,
     Scope,
     conjuncts,
@@ -23,7 +24,7 @@ from discreet.compile.scope import (
     row_expression,
 )
 from discreet.compile.unions import united
-from discreet.compile.work import MOST_JOINS, check_rows_of_a_person, side_of_join
+from discreet.compile.work import MOST_JOINS, check_matches, check_rows_of_a_person, side_of_join
 from discreet.errors import QueryRefused
 from discreet.model.expression import Call, Expression, Field, Range
 from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PublicTable
@@ -51,9 +52,10 @@ class Public:
 class Relations:
     """Reads the FROM of one question; every table that it uses gets an alias of its own."""
 
-    def __init__(self, dataset: Dataset, public_keys: PublicKeys) -> None:
+    def __init__(self, dataset: Dataset, public_keys: PublicKeys, fan_out: FanOut) -> None:
         self._dataset = dataset
         self._public_keys = public_keys
+        self._fan_out = fan_out
         self._aliases = 0
         self._joins = 0
 
@@ -189,8 +191,16 @@ class Relations:
             for private, public in pairs:
                 if isinstance(private, Field) and isinstance(public, Field) and public.name in scope.keys:
                     scope.keys.setdefault(private.name, scope.keys[public.name])
+        shared = tuple(public for _, public in pairs)
+        matches = max(1, self._fan_out(right.table, shared))
+        check_matches(right.table, shared, matches)
         return Lookup(
-            source=left, table=right.table, alias=right.alias, pairs=tuple(pairs), keep_unmatched=outer
+            source=left,
+            table=right.table,
+            alias=right.alias,
+            pairs=tuple(pairs),
+            matches=matches,
+            keep_unmatched=outer,
         )
 
     # Subqueries

@@ -18,6 +18,7 @@ from discreet.compile.exact import Column, Exact, Results, exact_vectors
 from discreet.compile.notes import notes_of
 from discreet.compile.outputs import compute_outputs
 from discreet.compile.parts import Histogram, Scores, known
+from discreet.model.deadline import Deadline
 from discreet.model.query import Picks
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
@@ -41,8 +42,8 @@ def draw_noise(plan: Plan, results: Results) -> bytes:
     ).encode()
 
 
-def answer_from(plan: Plan, stored: bytes) -> Released:
-    """The answer, from what was drawn. The same bytes give the same answer."""
+def answer_from(plan: Plan, stored: bytes, deadline: Deadline) -> Released:
+    """The answer, from what was drawn. The same bytes give the same answer, if there is time enough."""
     drawn = Drawn.decode(stored)
     if drawn is None:  # stored by a version that kept whole answers
         return Released.decode(stored)
@@ -55,7 +56,7 @@ def answer_from(plan: Plan, stored: bytes) -> Released:
         trees={i: _trees(plan, i, nodes, groups) for i, nodes in trees.items()},
         seed=int.from_bytes(hashlib.sha256(stored).digest(), "big"),
     )
-    return compute_outputs(plan, drawn.keys_of(plan), noisy, groups, notes_of(plan))
+    return compute_outputs(plan, drawn.keys_of(plan), noisy, groups, notes_of(plan), deadline)
 
 
 def _trees(plan: Plan, part: int, nodes: Integers, groups: int) -> list[NoisyTree]:

@@ -12,7 +12,15 @@ from discreet.compile.convert import convert
 from discreet.compile.functions import build_call, range_of
 from discreet.compile.grouping import MOST_GROUPS, Sets, group_by, is_name
 from discreet.compile.relations import Relations
-from discreet.compile.scope import PublicKeys, Scope, position_of, predicate, row_expression
+from discreet.compile.scope import (
+    FanOut,
+    PublicKeys,
+    Scope,
+    as_declared,
+    position_of,
+    predicate,
+    row_expression,
+)
 from discreet.compile.work import check_question
 from discreet.errors import InvalidInput, QueryRefused
 from discreet.model.exact import exact_fraction
@@ -55,9 +63,13 @@ _SMALLEST_SHARE = Fraction(1, 100)
 """MIN and MAX are the quantiles at this share and at one minus it: the very ends belong to one person."""
 
 
-def resolve(select: exp.Select, dataset: Dataset, public_keys: PublicKeys) -> Query:
-    """The question in our own tree; `public_keys` lists the values of columns of public tables."""
-    source, scope = Relations(dataset, public_keys).read(select, {})
+def resolve(
+    select: exp.Select, dataset: Dataset, public_keys: PublicKeys, fan_out: FanOut = as_declared
+) -> Query:
+    """The question in our own tree; `public_keys` lists the values of columns of public tables, and `fan_out`
+    counts which of their rows share a value: as many as declared, where nobody looks.
+    """
+    source, scope = Relations(dataset, public_keys, fan_out).read(select, {})
     keys, sets = group_by(select, scope)
     return _Resolver(select, source, scope, keys, sets).query()
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 from discreet.compile.functions import check_size
 from discreet.compile.grouping import public_values
 from discreet.compile.relations import Relations
-from discreet.compile.scope import PublicKeys, Scope, row_expression
+from discreet.compile.scope import FanOut, PublicKeys, Scope, as_declared, row_expression
 from discreet.compile.work import check_steps, expressions_of
 from discreet.errors import QueryRefused
 from discreet.model.expression import Expression
@@ -37,7 +37,9 @@ class RowQuery:
     columns: tuple[RowColumn, ...]
 
 
-def resolve_rows(select: exp.Select, dataset: Dataset, public_keys: PublicKeys) -> RowQuery:
+def resolve_rows(
+    select: exp.Select, dataset: Dataset, public_keys: PublicKeys, fan_out: FanOut = as_declared
+) -> RowQuery:
     """The rows of SELECT columns FROM … WHERE …; `public_keys` lists the values of public tables."""
     for clause in _OF_GROUPS:
         if select.args.get(clause):
@@ -45,7 +47,7 @@ def resolve_rows(select: exp.Select, dataset: Dataset, public_keys: PublicKeys) 
                 f"{clause.upper()} has no place where rows are learnt from.",
                 remedy="Write SELECT columns FROM table WHERE …",
             )
-    source, scope = Relations(dataset, public_keys).read(select, {})
+    source, scope = Relations(dataset, public_keys, fan_out).read(select, {})
     if len(select.expressions) > MOST_COLUMNS:
         raise QueryRefused(f"At most {MOST_COLUMNS} columns can be learnt from.", remedy="Choose fewer.")
     columns = tuple(_column(item, select, scope) for item in select.expressions)

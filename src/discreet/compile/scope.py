@@ -11,11 +11,18 @@ from discreet.compile.convert import convert
 from discreet.compile.functions import build_call
 from discreet.errors import QueryRefused
 from discreet.model.expression import Call, Expression, Field, Range, fields_of
-from discreet.model.policy import KeyValue, ValueType
+from discreet.model.policy import KeyValue, PublicTable, ValueType
 
 Keys = Callable[[], tuple[KeyValue, ...] | None]
 PublicKeys = Callable[[str, str], tuple[KeyValue, ...] | None]
 """All values of a column of a public table, NULL aside; None if they are too many to be keys."""
+FanOut = Callable[[PublicTable, tuple[Expression, ...]], int]
+"""How many rows of a public table share one value of these, at most."""
+
+
+def as_declared(table: PublicTable, _: tuple[Expression, ...]) -> int:
+    """Where nobody looks: a bound that holds, as rows beyond it match nothing."""
+    return table.max_matches
 
 
 @dataclass(frozen=True, slots=True)

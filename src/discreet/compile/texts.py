@@ -23,6 +23,7 @@ LONGEST_GROWN_TEXT = 4096
 LONGEST_PATTERN = 256
 LONGEST_REPLACEMENT = 16
 LAST_POSITION = 1_000_000
+_TIMES_GROWN = 4
 
 _TEXT = ValueType.TEXT
 
@@ -107,8 +108,18 @@ def _check_replace(arguments: Arguments) -> tuple[Arguments, ValueType]:
 
 
 def _replace(operands: Sequence[Operand], _: Scope) -> str:
+    """Cut before, so that no text on the way is longer than `_TIMES_GROWN` times the limit, and after."""
     text, old, new = (operand.sql for operand in operands)
-    return f"left(replace(left({text}, {LONGEST_GROWN_TEXT}), {old}, {new}), {LONGEST_GROWN_TEXT})"
+    lengths = [len(literal_text(_REPLACE, operand.expression, LONGEST_PATTERN)) for operand in operands[1:]]
+    replaced = f"replace(left({text}, {kept_of_replaced(*lengths)}), {old}, {new})"
+    return f"left({replaced}, {LONGEST_GROWN_TEXT})" if lengths[1] > lengths[0] else replaced
+
+
+def kept_of_replaced(old: int, new: int) -> int:
+    """How much of a text is looked at where texts of the one length are replaced by those of the other."""
+    if new <= _TIMES_GROWN * old:
+        return LONGEST_GROWN_TEXT
+    return _TIMES_GROWN * LONGEST_GROWN_TEXT * old // new
 
 
 def _check_concat(arguments: Arguments) -> tuple[Arguments, ValueType]:

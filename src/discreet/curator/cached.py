@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from discreet.answers.answer import Answer
+from discreet.compile.answer_size import check_storable
 from discreet.compile.calibrate import Plan, check_cap
 from discreet.compile.counts import plain_count
 from discreet.compile.exact import Results
@@ -13,11 +14,13 @@ from discreet.curator.older_keys import older_prefixes
 from discreet.engines.running import failed
 from discreet.errors import EngineFailed, TookTooLong
 from discreet.ledger.ledger import Balance
+from discreet.model.deadline import Deadline
 from discreet.model.policy import PrivateTable
 from discreet.model.receipt import Receipt
 from discreet.synth.online.cache import Asked, Cache, encode_readings
 from discreet.synth.online.cached import CachedTable
 from discreet.synth.online.online import Buy, Pay
+from discreet.synth.online.stored import most_bytes
 from discreet.synth.online.tested import TryGuess
 
 
@@ -69,7 +72,12 @@ class CachedAnswers:
             self.caches[table.name] = Cache(cached, self.data.ledger, older=older_prefixes(cached))
         cache = self.caches[table.name]
         asked = cache.ask(count, plan.request, analyst=self.data.analyst, direct=plan.loss)
-        return None if asked is None else (cache, asked)
+        if asked is None:
+            return None
+        step = asked.step.otherwise if isinstance(asked.step, TryGuess) else asked.step
+        if isinstance(step, Pay | Buy):
+            check_storable(most_bytes(step), "Ask about fewer columns at once, or for an epsilon.")
+        return cache, asked
 
     def _tested(self, sql: str, plan: Plan, cache: Cache, asked: Asked, paid: list[Receipt]) -> Asked:
         """What a question takes after its test. A run that it starts is among what is paid."""
@@ -86,15 +94,20 @@ class CachedAnswers:
             self.data.prepare(statements)
             test, question = asked.step, asked.question
             paid += cache.begin(test, question=sql, analyst=self.data.analyst)
+            cache.take_run(test)  # else a paid run would buy any number of looks that are stopped
+            deadline = self.data.deadline()
+
+            def passes() -> bool:
+                exact = self.data.exact(statements, deadline)
+                deadline.check()
+                return cache.passes(test, narrowed.exact(test, question, exact))
+
             try:
-                passed = apart(
-                    lambda: cache.passes(test, narrowed.exact(test, question, self.data.exact(statements)))
-                )
-            except BaseException as stopped:
-                cache.end_run()  # else a paid run would buy any number of looks at questions that are stopped
-                if isinstance(stopped, EngineFailed) and not isinstance(stopped, TookTooLong):
-                    raise failed(charged_anew=True) from None
+                passed = apart(passes)
+            except TookTooLong:
                 raise
+            except EngineFailed:
+                raise failed(charged_anew=True) from None
             return cache.tested(asked, passed=passed, question=sql, analyst=self.data.analyst)
 
     def _paid(self, sql: str, cache: Cache, asked: Asked, step: Pay | Buy) -> Receipt:
@@ -103,7 +116,7 @@ class CachedAnswers:
         narrowed = cache.table.narrowed(step)
         own: list[bytes] = []
 
-        def draw(exact: Results) -> bytes:
+        def draw(exact: Results, _: Deadline) -> bytes:
             own.append(encode_readings(narrowed.measured(step, exact)))
             return own[0]
 

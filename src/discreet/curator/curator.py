@@ -36,10 +36,11 @@ from discreet.compile.identity import question_identity
 from discreet.compile.parse_sql import parse_sql
 from discreet.compile.release import answer_from, draw_noise
 from discreet.compile.resolve import resolve
-from discreet.compile.rows import resolve_rows
+from discreet.compile.rows import RowQuery, resolve_rows
 from discreet.compile.scope import nearest
 from discreet.curator.cached import CachedAnswers
 from discreet.curator.charged import ChargedData
+from discreet.curator.fan_outs import FanOuts
 from discreet.curator.older_keys import older_check_keys, older_keys
 from discreet.curator.people import fingerprint_of, people_of
 from discreet.engines.engine import Engine
@@ -79,6 +80,7 @@ class Curator:
         self._ledger = ledger
         self._data = ChargedData(dataset=dataset, engine=engine, ledger=ledger, analyst=analyst)
         self._cached = CachedAnswers(self._data, self._keys_of_public_table)
+        self._fan_outs = FanOuts(engine)
         self._public_keys: dict[tuple[str, str], tuple[KeyValue, ...] | None] = {}
         ledger.open_account(
             Account(
@@ -127,11 +129,12 @@ class Curator:
             question_identity(plan),
             plan.loss,
             lambda: self._data.emit(plan),
-            lambda exact: draw_noise(plan, exact),
+            lambda exact, _: draw_noise(plan, exact),
             older=lambda: older_keys(self._older(plan)),
         )
+        asked = plan if has_version(receipt.key) else self._older(plan)
         return Answer(
-            released=answer_from(plan if has_version(receipt.key) else self._older(plan), stored),
+            released=answer_from(asked, stored, self._data.deadline()),
             charged=receipt.charged,
             left=self._left(),
             receipt=receipt,
@@ -164,7 +167,7 @@ class Curator:
         workload: Sequence[str] = (),
     ) -> SynthesisPlan:
         """What a synthetic table would be made from, and its price. Reads no data and costs nothing."""
-        rows = resolve_rows(parse_sql(sql), self.dataset, self._keys_of_public_table)
+        rows = self._resolved_rows(sql)
         loss = self._price_of_rows(epsilon, rho)
         attributes = attributes_of(rows.columns, bins)
         wanted = wanted_of(workload, attributes, rows.source, self._resolved) if workload else ()
@@ -205,7 +208,7 @@ class Curator:
             plan.identity(),
             plan.loss,
             lambda: self._data.emit(plan),
-            plan.draw,
+            lambda exact, _: plan.draw(exact),
             older=lambda: older_keys(plan),
         )
         return SyntheticTable(
@@ -228,22 +231,24 @@ class Curator:
                 "This synthetic table was made under another policy.", remedy="Make one under this policy."
             )
         loss = self._price_of_rows(epsilon, rho)
+        learnt = table.learnt  # fitted now: if that fails or is stopped, nothing was charged
+        marginals = table.plan.tables_again(learnt, loss)
         _, stored, _ = self._data.charge_and_draw(
             f"How good is the synthetic table of receipt {table.receipt.number}?",
             _check_identity(table, loss),
             loss,
             lambda: self._data.emit(table.plan),
-            lambda exact: encode_measurements(table.plan.measured_again(exact, table.learnt, loss)),
+            lambda exact, _: encode_measurements(table.plan.measured_again(exact, marginals, loss)),
             older=lambda: older_check_keys(loss, table.encoded),
         )
-        return table.plan.quality(table.learnt, decode_measurements(stored))
+        return table.plan.quality(learnt, decode_measurements(stored))
 
     def plan_fit(
         self, model: object, sql: str, *, epsilon: Number | None = None, rho: Number | None = None
     ) -> "FitPlan":
         """What a model would be learnt from, and its price. Reads no data and costs nothing."""
         plan_fit = _learning("plan").plan_fit
-        rows = resolve_rows(parse_sql(sql), self.dataset, self._keys_of_public_table)
+        rows = self._resolved_rows(sql)
         plan: FitPlan = plan_fit(model, rows, self._price_of_rows(epsilon, rho), self.dataset.neighbours)
         return plan
 
@@ -315,7 +320,10 @@ class Curator:
         return calibrate(plan.bounded, plan.request, self.dataset, in_order_asked=True)
 
     def _resolved(self, sql: str) -> Query:
-        return resolve(parse_sql(sql), self.dataset, self._keys_of_public_table)
+        return resolve(parse_sql(sql), self.dataset, self._keys_of_public_table, self._fan_outs.of)
+
+    def _resolved_rows(self, sql: str) -> RowQuery:
+        return resolve_rows(parse_sql(sql), self.dataset, self._keys_of_public_table, self._fan_outs.of)
 
     def _price_of_rows(self, epsilon: Number | None, rho: Number | None) -> Charge:
         """What is paid for something that is learnt from rows, all of it in noise and nothing in δ."""

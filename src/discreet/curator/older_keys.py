@@ -15,7 +15,7 @@ from discreet.model.query import FewRows
 
 _RENAMED: Mapping[str, str] = {}
 """Classes by their names today; fields as Class.field."""
-_SINCE = frozenset({"PrivateTable.well_formed", "PublicTable.max_matches"})
+_SINCE = frozenset({"PrivateTable.well_formed", "PublicTable.max_matches", "Lookup.matches"})
 """What the first version had not."""
 
 

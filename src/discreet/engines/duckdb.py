@@ -22,9 +22,10 @@ from discreet.engines.duckdb_types import joined, list_of, literal, quoted, read
 from discreet.engines.engine import Rows
 from discreet.engines.fitting import fits, left_out, may_fail, misfit
 from discreet.engines.identity import names_of_files, stamp_of
-from discreet.engines.running import Watch, bind_nothing, check_process, run_to_end, silently
+from discreet.engines.running import Watch, accepted, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.sources import File, Format, Located, locate, read_header
 from discreet.errors import PolicyError, QueryRefused
+from discreet.model.deadline import Deadline
 from discreet.model.declaration import USUAL_TIME_LIMIT, Source
 from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
@@ -60,9 +61,9 @@ class DuckDBEngine:
     ) -> None:
         """Open the sources, relative to `base_dir`, and lock the database.
 
-        A statement is stopped after `time_limit` seconds.
+        A question is stopped after `time_limit` seconds.
         """
-        self._time_limit = time_limit
+        self.time_limit = time_limit
         self._schemas: dict[str, dict[str, ValueType]] = {}
         self._unsupported: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, frozenset[str]] = {}
@@ -105,15 +106,19 @@ class DuckDBEngine:
         bind_nothing(parameters)
         check_process(self._process)
         self._check_unchanged()
-        accepted = silently(lambda: self._empty.accepts(sql))
-        if not accepted:
+        if not accepted(lambda: self._empty.accepts(sql)):
             raise QueryRefused(
                 "The database does not accept this question. No data was read and nothing was spent.",
                 remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
             )
 
     def run(
-        self, sql: str, watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+        self,
+        sql: str,
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
     ) -> Secret[Rows]:
         bind_nothing(parameters)
         check_process(self._process)
@@ -123,7 +128,7 @@ class DuckDBEngine:
             return run_to_end(
                 lambda: _fetch(cursor, sql),
                 interrupt=cursor.interrupt,
-                time_limit=self._time_limit,
+                deadline=deadline or Deadline.after(self.time_limit),
                 watch=watch,
                 progress=lambda: _share_done(cursor),
             )
@@ -132,9 +137,17 @@ class DuckDBEngine:
                 self._watching.release()
 
     def run_each(
-        self, sqls: Sequence[str], watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+        self,
+        sqls: Sequence[str],
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
     ) -> list[Secret[Rows]]:
-        return [self.run(sql, watch, parameters=parameters) for sql in sqls]  # each takes all cores already
+        deadline = deadline or Deadline.after(self.time_limit)
+        return [  # each takes all cores already
+            self.run(sql, watch, parameters=parameters, deadline=deadline) for sql in sqls
+        ]
 
     def close(self) -> None:
         """In a process that was forked nothing is: DuckDB would wait for threads that are not there."""

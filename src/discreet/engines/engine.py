@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeAlias
 from numpy.typing import NDArray
 
 from discreet.engines.running import Watch
+from discreet.model.deadline import Deadline
 from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
@@ -23,6 +24,11 @@ class Engine(Protocol):
 
     @property
     def dialect(self) -> str: ...
+
+    @property
+    def time_limit(self) -> float:
+        """How many seconds a question may take: of a statement without a deadline, of this one alone."""
+        ...
 
     @property
     def relations(self) -> Mapping[str, str]:
@@ -53,17 +59,27 @@ class Engine(Protocol):
         ...
 
     def run(
-        self, sql: str, watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+        self,
+        sql: str,
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
     ) -> Secret[Rows]:
-        """Read the data. Any failure is an EngineFailed that says nothing about it."""
+        """Read the data, until the deadline. Any failure is an EngineFailed that says nothing about it."""
         ...
 
     def run_each(
-        self, sqls: Sequence[str], watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+        self,
+        sqls: Sequence[str],
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
     ) -> list[Secret[Rows]]:
         """Several statements, on the data of one moment; at once where the database can.
 
-        They have the same parameters.
+        They have the same parameters, and one deadline.
         """
         ...
 

@@ -23,6 +23,7 @@ from discreet.engines.postgres_statement import Bound, executed, fetch, plan, vo
 from discreet.engines.postgres_types import delivered_type, quoted, reading
 from discreet.engines.running import Watch, failed, run_to_end, silently
 from discreet.errors import PolicyError, QueryRefused
+from discreet.model.deadline import Deadline
 from discreet.model.declaration import USUAL_TIME_LIMIT, Source
 from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
@@ -50,8 +51,8 @@ class PostgresEngine:
         *,
         time_limit: float = USUAL_TIME_LIMIT,
     ) -> None:
-        """Connect and look the tables up. A statement is stopped after `time_limit` seconds."""
-        self._time_limit = time_limit
+        """Connect and look the tables up. A question is stopped after `time_limit` seconds."""
+        self.time_limit = time_limit
         self._addresses = {name: read_address(source.location) for name, source in sources.items()}
         self._schemas: dict[str, dict[str, ValueType]] = {}
         self._unsupported: dict[str, tuple[str, ...]] = {}
@@ -60,7 +61,7 @@ class PostgresEngine:
         """By the relation of a table, one with the same columns and with nothing behind it."""
         self._opened: dict[str, RelationInCatalogue] = {}
         self._sessions = Sessions(
-            _only_database(self._addresses), statement_timeout=time_limit + _SECONDS_TO_CANCEL
+            _only_database(self._addresses), statement_timeout=_until_server_ends(time_limit)
         )
         try:
             with self._sessions.transaction() as connection:
@@ -117,20 +118,41 @@ class PostgresEngine:
             )
 
     def run(
-        self, sql: str, watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+        self,
+        sql: str,
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
     ) -> Secret[Rows]:
-        return self.run_each([sql], watch, parameters=parameters)[0]
+        return self.run_each([sql], watch, parameters=parameters, deadline=deadline)[0]
 
     def run_each(
-        self, sqls: Sequence[str], watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+        self,
+        sqls: Sequence[str],
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
     ) -> list[Secret[Rows]]:
         """Each on a connection of its own, as far as there are any left."""
+        deadline = deadline or Deadline.after(self.time_limit)
+        deadline.check()
         with ExitStack() as stack:
-            connections = silently(lambda: stack.enter_context(self._sessions.transactions(len(sqls))))
+            connections = silently(
+                lambda: stack.enter_context(
+                    self._sessions.transactions(
+                        len(sqls),
+                        wait=deadline.left,
+                        statement_timeout=_until_server_ends(deadline.left),
+                    )
+                )
+            )
             if connections is None:
+                deadline.check()  # none of them became free in time
                 raise failed()
             statements = [Bound(sql, parameters) for sql in sqls]
-            return _run(connections, statements, self._forbidden, watch, self._time_limit)
+            return _run(connections, statements, self._forbidden, watch, deadline)
 
     def close(self) -> None:
         self._sessions.close()
@@ -226,6 +248,11 @@ def _only_database(addresses: Mapping[str, PostgresAddress]) -> PostgresAddress:
     return next(iter(servers.values()))
 
 
+def _until_server_ends(left: float) -> float:
+    """What the server is told: we cancel a statement when time is up, if we are still there."""
+    return left + _SECONDS_TO_CANCEL
+
+
 def _state_of_plan(connection: "Connection", statement: Bound, forbidden: frozenset[str]) -> str | None:
     """None if PostgreSQL can plan the statement, else the code of its error."""
     return _state(lambda: plan(connection, statement, forbidden))
@@ -235,6 +262,8 @@ def _state(action: Callable[[], object]) -> str | None:
     """None if it was done, else the code of PostgreSQL's error: of that, no word is kept."""
     try:
         action()
+    except MemoryError:  # ours, and no word of the database's
+        raise
     except Exception as error:
         return getattr(error, "sqlstate", None) or "?"
     return None
@@ -245,7 +274,7 @@ def _run(
     statements: Sequence[Bound],
     forbidden: frozenset[str],
     watch: Watch | None,
-    time_limit: float,
+    deadline: Deadline,
 ) -> list[Secret[Rows]]:
     """The rows. Ctrl-C cancels until the statements have ended: a cancel that comes too early is lost.
 
@@ -278,4 +307,4 @@ def _run(
             cancel()
             ended.wait(_SECONDS_BETWEEN_CANCELS)
 
-    return run_to_end(work, interrupt=interrupt, time_limit=time_limit, watch=watch)
+    return run_to_end(work, interrupt=interrupt, deadline=deadline, watch=watch)

@@ -9,7 +9,7 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -69,7 +69,7 @@ class Sessions:
         self._options = {**_CONNECT, **connection_options(address), "client_encoding": "UTF8"}
         self._expected = {
             **_SETTINGS,
-            "statement_timeout": str(round(min(max(0.001, statement_timeout), _LONGEST_TIMEOUT) * 1000)),
+            "statement_timeout": _milliseconds(statement_timeout),
             "transaction_read_only": "on",
             "transaction_isolation": "repeatable read",
         }
@@ -87,26 +87,42 @@ class Sessions:
         weakref.finalize(self, _close_all, self._idle, self._process)
 
     @contextmanager
-    def transaction(self) -> Iterator["Connection"]:
-        """A connection for this thread alone, inside of a transaction. PolicyError if there is none."""
+    def transaction(
+        self, *, wait: float | None = None, statement_timeout: float | None = None
+    ) -> Iterator["Connection"]:
+        """A connection for this thread alone, inside of a transaction. PolicyError if there is none.
+
+        TimeoutError if all of them are busy for `wait` seconds. A statement is ended by the server after
+        `statement_timeout` seconds, or after as many as all have.
+        """
         if os.getpid() != self._process:
             self._begin_process()
-        with self._places:
-            connection = self._begun()
+        places = self._places
+        if not places.acquire(timeout=wait):
+            raise TimeoutError
+        try:
+            connection = self._begun(statement_timeout=statement_timeout)
             try:
                 yield connection
             finally:
                 self._give_back(connection)
+        finally:
+            places.release()
 
     @contextmanager
-    def transactions(self, most: int) -> Iterator[list["Connection"]]:
+    def transactions(
+        self, most: int, *, wait: float | None = None, statement_timeout: float | None = None
+    ) -> Iterator[list["Connection"]]:
         """Connections that see the data of one moment: one at least, and no more than can be had at once."""
-        with self.transaction() as first, ExitStack() as stack:
+        with (
+            self.transaction(wait=wait, statement_timeout=statement_timeout) as first,
+            ExitStack() as stack,
+        ):
             connections = [first]
             snapshot = silently(lambda: _snapshot(first)) if most > 1 else None
             while snapshot and len(connections) < most and self._places.acquire(blocking=False):
                 stack.callback(self._places.release)
-                other = silently(lambda: self._begun(snapshot))
+                other = silently(lambda: self._begun(snapshot, statement_timeout))
                 if other is None:
                     break
                 stack.callback(self._give_back, other)
@@ -120,13 +136,16 @@ class Sessions:
             self._closed = True
             _close_all(self._idle, self._process)
 
-    def _begun(self, snapshot: str | None = None) -> "Connection":
+    def _begun(self, snapshot: str | None = None, statement_timeout: float | None = None) -> "Connection":
         """One that waits, if it still answers, or else a new one."""
+        expected = self._expected
+        if statement_timeout is not None:
+            expected = {**expected, "statement_timeout": _milliseconds(statement_timeout)}
         while (waiting := self._waiting()) is not None:
-            if self._try_to_begin(waiting, snapshot):
+            if self._try_to_begin(waiting, snapshot, expected):
                 return waiting
         connection = self._connect()
-        begun = self._try_to_begin(connection, snapshot)
+        begun = self._try_to_begin(connection, snapshot, expected)
         if not begun:
             raise lost(self._database) if begun is None else settings_lost(self._database)
         return connection
@@ -135,29 +154,29 @@ class Sessions:
         with self._lock:
             return self._idle.pop() if self._idle else None
 
-    def _try_to_begin(self, connection: "Connection", snapshot: str | None) -> bool | None:
+    def _try_to_begin(
+        self, connection: "Connection", snapshot: str | None, expected: Mapping[str, str]
+    ) -> bool | None:
         """Whether the server took all settings; None if it failed. Then the connection is closed."""
-        begun = silently(lambda: self._begin(connection, snapshot))
+        begun = silently(lambda: self._begin(connection, snapshot, expected))
         if not begun:
             silently(connection.close)
         return begun
 
-    def _begin(self, connection: "Connection", snapshot: str | None) -> bool:
+    def _begin(self, connection: "Connection", snapshot: str | None, expected: Mapping[str, str]) -> bool:
         """Start a transaction with our settings; whether the server has them all.
 
         With the snapshot of another transaction it sees what that one sees.
         """
         if snapshot is not None:
             connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'".encode())
-        wanted = {
-            name: value for name, value in self._expected.items() if not name.startswith("transaction_")
-        }
+        wanted = {name: value for name, value in expected.items() if not name.startswith("transaction_")}
         setting = "; ".join(f"SET LOCAL {name} TO {_value(name, value)}" for name, value in wanted.items())
         connection.execute(setting.encode())
         found = connection.execute(
-            "SELECT name, setting FROM pg_catalog.pg_settings WHERE name = ANY(%s)", [list(self._expected)]
+            "SELECT name, setting FROM pg_catalog.pg_settings WHERE name = ANY(%s)", [list(expected)]
         ).fetchall()
-        return dict(found) == self._expected
+        return dict(found) == expected
 
     def _give_back(self, connection: "Connection") -> None:
         """Undo whatever was done, and keep the connection if it is as good as new."""
@@ -205,6 +224,11 @@ def _snapshot(connection: "Connection") -> str | None:
     found = connection.execute("SELECT pg_catalog.pg_export_snapshot()").fetchone()
     name = str(found[0]) if found else ""
     return name if re.fullmatch(r"[0-9A-Fa-f-]+", name) else None
+
+
+def _milliseconds(seconds: float) -> str:
+    """As PostgreSQL takes and shows a timeout; 0 would be none."""
+    return str(max(1, round(min(seconds, _LONGEST_TIMEOUT) * 1000)))
 
 
 def _close_all(idle: list["Connection"], process: int) -> None:

@@ -4,11 +4,11 @@ life.
 
 import os
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
-from discreet.errors import EngineFailed, PolicyError, TookTooLong
+from discreet.errors import EngineFailed, PolicyError
+from discreet.model.deadline import Deadline
 from discreet.model.expression import Parameter
 
 T = TypeVar("T")
@@ -30,6 +30,37 @@ def silently(action: Callable[[], T]) -> T | None:
         return None
 
 
+def accepted(action: Callable[[], object]) -> bool:
+    """Whether a statement is accepted: no error of the database is looked at, or passed on.
+
+    Ctrl-C and want of memory are no refusals, and leave as what they are. The action runs in a thread of its
+    own, so that Ctrl-C comes to its caller: DuckDB takes it for a failure of the statement, and says no more.
+    """
+    out_of_memory: list[bool] = []
+    done: list[bool] = []
+    finished = threading.Event()
+
+    def work() -> None:
+        try:
+            action()
+            done.append(True)
+        except MemoryError:
+            out_of_memory.append(True)
+        except Exception:
+            return
+        finally:
+            finished.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        finished.wait()
+    finally:
+        finished.wait()  # no statement goes on after its caller has left
+    if out_of_memory:
+        raise MemoryError
+    return bool(done)
+
+
 def failed(*, charged_anew: bool = False) -> EngineFailed:
     """The one error for all that goes wrong after the charge."""
     again = "which is charged anew" if charged_anew else "which is not charged twice"
@@ -37,15 +68,6 @@ def failed(*, charged_anew: bool = False) -> EngineFailed:
         "The database failed while it computed the answer. What was charged stays charged.",
         remedy=f"Ask the same again, {again}. If it fails again, ask the owner of the data"
         " to run “discreet check” and to look at memory and disk.",
-    )
-
-
-def took_too_long(time_limit: float) -> TookTooLong:
-    """Stopped by us: the same would be stopped again."""
-    return TookTooLong(
-        f"The database took longer than {time_limit:g} seconds, the time limit of this policy."
-        " What was charged stays charged.",
-        remedy="Ask a simpler question; or ask the owner of the data for a larger time_limit.",
     )
 
 
@@ -74,19 +96,19 @@ def run_to_end(
     action: Callable[[], T],
     *,
     interrupt: Callable[[], object],
-    time_limit: float,
+    deadline: Deadline,
     watch: Watch | None = None,
     progress: Callable[[], float | None] = lambda: None,
 ) -> T:
     """The result of an action that reads data; one fixed error if it fails, and one if it takes too long.
 
     It runs in a thread of its own, as an engine can go for long without looking whether Ctrl-C was pressed.
-    Then, or after `time_limit` seconds, it is interrupted, and waited for: no statement goes on after its
-    caller has left.
+    Then, or when the deadline has come, it is interrupted, and waited for: no statement goes on after its
+    caller has left. After the deadline nothing is begun.
     """
+    deadline.check()
     results: list[T] = []
     finished = threading.Event()
-    end = time.monotonic() + time_limit
 
     def work() -> None:
         try:
@@ -100,8 +122,8 @@ def run_to_end(
     worker.start()
     try:
         # wait, not join, which takes a thread for ended when it is interrupted (CPython 3.11)
-        while not finished.wait(_next_look(end, watched=watch is not None)):
-            if time.monotonic() >= end:
+        while not finished.wait(_next_look(deadline, watched=watch is not None)):
+            if deadline.is_over:
                 break
             if watch is not None:
                 watch(silently(progress))
@@ -110,16 +132,16 @@ def run_to_end(
             _stop(interrupt, finished)
         finally:
             worker.join()
-    if time.monotonic() >= end:
+    if deadline.is_over:
         results.clear()  # what came just after the end is as late as what was stopped
-        raise took_too_long(time_limit)
+        raise deadline.took_too_long()
     if not results:
         raise failed()
     return results[0]
 
 
-def _next_look(end: float, *, watched: bool) -> float:
-    left = max(0.0, end - time.monotonic())
+def _next_look(deadline: Deadline, *, watched: bool) -> float:
+    left = deadline.left
     return min(left, _SECONDS_BETWEEN_SIGNS) if watched else left
 
 

@@ -32,6 +32,7 @@ from discreet.engines.spark_sources import (
 from discreet.engines.spark_statement import as_query
 from discreet.engines.spark_types import reading, returnable, returning, rows_of, value_type
 from discreet.errors import PolicyError, QueryRefused
+from discreet.model.deadline import Deadline
 from discreet.model.declaration import USUAL_TIME_LIMIT, Source
 from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
@@ -71,9 +72,9 @@ class SparkEngine:
     ) -> None:
         """Open the sources, relative to `base_dir`; those at spark://session are in `session`.
 
-        A statement is stopped after `time_limit` seconds.
+        A question is stopped after `time_limit` seconds.
         """
-        self._time_limit = time_limit
+        self.time_limit = time_limit
         found = {name: find(source.location, base_dir) for name, source in sources.items()}
         place = _one_place(found, session)
         load_pyspark()
@@ -124,7 +125,12 @@ class SparkEngine:
             )
 
     def run(
-        self, sql: str, watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+        self,
+        sql: str,
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
     ) -> Secret[Rows]:
         bind_nothing(parameters)
         check_process(self._process)
@@ -150,13 +156,25 @@ class SparkEngine:
                 return self._session.share_done(tag)
 
         return run_to_end(
-            fetch, interrupt=interrupt, time_limit=self._time_limit, watch=watch, progress=progress
+            fetch,
+            interrupt=interrupt,
+            deadline=deadline or Deadline.after(self.time_limit),
+            watch=watch,
+            progress=progress,
         )
 
     def run_each(
-        self, sqls: Sequence[str], watch: Watch | None = None, *, parameters: Sequence[Parameter] = ()
+        self,
+        sqls: Sequence[str],
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
     ) -> list[Secret[Rows]]:
-        return [self.run(sql, watch, parameters=parameters) for sql in sqls]  # each takes all cores already
+        deadline = deadline or Deadline.after(self.time_limit)
+        return [  # each takes all cores already
+            self.run(sql, watch, parameters=parameters, deadline=deadline) for sql in sqls
+        ]
 
     def close(self) -> None:
         """A session that was handed in stays, and so do other engines of this process."""

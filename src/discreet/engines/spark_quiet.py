@@ -88,19 +88,23 @@ def attempt(action: Callable[[], T]) -> T | Trouble:
 
     def work() -> None:
         try:
-            with quiet():
+            with quiet(), suppress(MemoryError):
                 results.append(_outcome(action))
         finally:
             finished.set()
 
     threading.Thread(target=work, daemon=True).start()
     finished.wait()
+    if not results:
+        raise MemoryError  # of this process: no trouble of Spark's, and no refusal
     return results[0]
 
 
 def _outcome(action: Callable[[], T]) -> T | Trouble:
     try:
         return action()
+    except MemoryError:
+        raise
     except Exception as error:
         return _trouble(error)
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.model.conversion import largest_rho
+from discreet.model.deadline import Deadline
 from discreet.model.exact import Number, exact_fraction, positive_delta, positive_epsilon
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss, amount_of
@@ -43,13 +44,20 @@ class Account:
     """How many steps there are, where that is fixed before the first release."""
 
     def __init__(
-        self, total: Loss, *, neighbours: Neighbours = Neighbours.ADD_REMOVE, entropy: Entropy = SYSTEM
+        self,
+        total: Loss,
+        *,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        entropy: Entropy = SYSTEM,
+        deadline: Deadline | None = None,
     ) -> None:
+        """`deadline` is when no further step is made, if there is one."""
         if not isinstance(total, PureLoss | ConcentratedLoss) or total.delta:
             raise InvalidInput("A fit spends a pure or a concentrated loss.", remedy="Give one without a δ.")
         self.total = total
         self.neighbours = neighbours
         self._entropy = entropy
+        self._deadline = deadline
         self._left = amount_of(total)
         self.losses: list[Paid] = []
 
@@ -84,6 +92,8 @@ class Account:
 
     def step(self, sums: Sums, *, reach: int, share: Fraction) -> NDArray[Any]:
         """The sum that a step of a descent needs, with noise, for this share of the total."""
+        if self._deadline is not None:
+            self._deadline.check()
         return self.release(sums(None), reach=reach, share=share)
 
     def deviation_of_steps(self, share: Fraction, reach: float, steps: int) -> float:  # noqa: ARG002

@@ -16,6 +16,7 @@ from discreet.learn.declared import Scaling, declared_classes, feature_scaling, 
 from discreet.learn.encoding import Floats, People, between, person_weights
 from discreet.learn.fitting import FOR_MOMENTS, sampled_steps
 from discreet.learn.sampled import SampledAccount, numbered
+from discreet.model.deadline import Deadline
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss
 
@@ -28,10 +29,12 @@ _FARTHEST_MARGIN = 1e300
 class Learner(BaseEstimator):  # type: ignore[misc]
     """What can be fitted on rows whose bounds, classes and people somebody else declares, such as a policy.
 
-    It spends `_total` where that is set, and its own epsilon and delta where it is not.
+    It spends `_total` where that is set, and its own epsilon and delta where it is not. After `_deadline`,
+    where that is set, it makes no step.
     """
 
     _total: PureLoss | ConcentratedLoss
+    _deadline: Deadline
     epsilon: Any
     rows_per_person: Any
     neighbours: Any
@@ -134,7 +137,11 @@ class PrivateModel(Learner):
                 remedy="Give the model an epsilon, or fit it with curator.fit(model, sql, epsilon=…).",
             )
         if self.batch is None:
-            return Account(total or loss_of(self.epsilon, self.delta, self.noise), neighbours=neighbours)
+            return Account(
+                total or loss_of(self.epsilon, self.delta, self.noise),
+                neighbours=neighbours,
+                deadline=getattr(self, "_deadline", None),
+            )
         if total is not None:
             raise InvalidInput(
                 "A fit on samples cannot be one of several that share a budget.", remedy="Give batch=None."

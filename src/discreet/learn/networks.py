@@ -162,7 +162,12 @@ class PrivateNetwork(Learner):
         shared = {each.name for each in fields(PrivateDescent)} & set(self.get_params(deep=False))
         settings = {name: getattr(self, name) for name in shared - {"loss"}}
         settings["neighbours"] = relation(self.neighbours)
-        return PrivateDescent(gradient=gradient, total=getattr(self, "_total", None), **settings)
+        return PrivateDescent(
+            gradient=gradient,
+            total=getattr(self, "_total", None),
+            deadline=getattr(self, "_deadline", None),
+            **settings,
+        )
 
 
 def privatize(network: Any, *, loss: Callable[[Any, Any], Any], rows: int, **settings: Any) -> PrivateNetwork:

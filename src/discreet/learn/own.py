@@ -23,6 +23,7 @@ from discreet.learn.account import Account, loss_of
 from discreet.learn.descent import Schedule, descend
 from discreet.learn.encoding import SAFE, Floats, person_weights
 from discreet.learn.sampled import SampledAccount, numbered
+from discreet.model.deadline import Deadline
 from discreet.model.exact import Number, whole, within
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import Loss
@@ -68,6 +69,8 @@ class PrivateDescent:
     batch: Number | None = None
     total: Loss | None = None
     """Spent in place of epsilon and delta, where it is given."""
+    deadline: Deadline | None = None
+    """When no further step is made, if there is one."""
 
     def __post_init__(self) -> None:
         whole(self.steps, "steps", 1, 10**6)
@@ -104,6 +107,7 @@ class PrivateDescent:
             clip=float(self.clip),
             order=account.order,
             reach=GRID * self.rows_per_person,
+            deadline=self.deadline,
         )
         schedule = Schedule(steps=self.steps, rate=float(self.rate), momentum=float(self.momentum))
         unit = float(self.clip) / (GRID * self.rows * float(account.rate))
@@ -113,7 +117,7 @@ class PrivateDescent:
 
     def _account(self, groups: NDArray[Any] | None, count: int) -> Account:
         if self.batch is None:
-            return Account(self._spends(), neighbours=self.neighbours)
+            return Account(self._spends(), neighbours=self.neighbours, deadline=self.deadline)
         return SampledAccount(
             self.epsilon,
             self.delta,
@@ -134,11 +138,14 @@ class _Sums:
     clip: float
     order: int
     reach: int
+    deadline: Deadline | None
 
     def sum(self, weights: Floats, rows: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
         total = np.zeros(weights.size, dtype=np.int64)
         block = block_rows(weights.size)
         for start in range(0, len(self.x if rows is None else rows), block):
+            if self.deadline is not None:
+                self.deadline.check()  # a network can take long for a step
             part = slice(start, start + block) if rows is None else rows[start : start + block]
             each = np.array(self.gradient(weights, self.x[part], self.y[part]), dtype=np.float64)
             if each.shape != (len(self.x[part]), *weights.shape):

@@ -18,7 +18,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
-from discreet.errors import DiscreetError, InvalidInput, LedgerClosed
+from discreet.errors import DiscreetError, InvalidInput, LedgerBusy, LedgerClosed
 from discreet.ledger.files import ADDED_NOTHING, LOOK
 from discreet.ledger.locking import FileLock
 
@@ -153,7 +153,7 @@ class Database(ABC):
         """One thread at a time; errors leave in the caller's words."""
         mutex = self._mutexes[way]
         if not mutex.acquire(timeout=self.patience):
-            raise LedgerClosed(
+            raise LedgerBusy(
                 f"Another thread has kept the ledger {self.name} for {self.patience:g} seconds.",
                 remedy=f"Ask again later: {ADDED_NOTHING}",
             )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from discreet.errors import LedgerClosed
+from discreet.errors import LedgerBusy
 
 _HOLDER = re.compile(r"(\d{1,10}) ([\w.-]{1,255})\n *", re.ASCII)
 _LONGEST = 270
@@ -55,18 +55,18 @@ class FileLock:
         if left is not None:
             left.close()
 
-    def _kept(self, ledger: str, patience: float) -> LedgerClosed:
+    def _kept(self, ledger: str, patience: float) -> LedgerBusy:
         text = ""
         with suppress(OSError, UnicodeDecodeError):
             text = self.path.read_text("ascii")
         found = _HOLDER.fullmatch(text)
         if found is None:
-            return LedgerClosed(
+            return LedgerBusy(
                 f"Another process has kept the ledger {ledger} for {patience:g} seconds.",
                 remedy="Find the process that uses it, and let it go on or end it.",
             )
         process, host = found.groups()
-        return LedgerClosed(
+        return LedgerBusy(
             f"Process {process} on {host} has kept the ledger {ledger} for {patience:g} seconds.",
             remedy=f"Look at that process. If it is stopped, let it go on: kill -CONT {process}, "
             f"or end it: kill -KILL {process}. Then ask again.",

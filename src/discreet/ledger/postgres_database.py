@@ -193,9 +193,14 @@ class PostgresDatabase(Database):
         """.encode()
 
     def _settings(self) -> str:
-        """PostgreSQL looks for names among its own first, then in our schema, and nowhere else."""
+        """PostgreSQL looks for names among its own first, then in our schema, and nowhere else.
+
+        And it prints what the schema is known by as it is set to by itself.
+        """
         return f"""
             SET LOCAL synchronous_commit TO on;
+            SET LOCAL quote_all_identifiers TO off;
+            SET LOCAL standard_conforming_strings TO on;
             SET LOCAL search_path TO {self._address.schema}, pg_temp;
             SET LOCAL lock_timeout TO {PATIENCE_MILLISECONDS};
             SET LOCAL statement_timeout TO {PATIENCE_MILLISECONDS + MORE_MILLISECONDS};

@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from discreet.errors import DiscreetError, LedgerClosed
+from discreet.errors import DiscreetError, LedgerBusy, LedgerClosed
 from discreet.ledger.chain import RESTORE
 from discreet.ledger.database import not_holdable
 from discreet.ledger.files import ADDED_NOTHING
@@ -40,19 +40,27 @@ _BY_STATE = {
     "XX001": ("is damaged.", RESTORE),
     "XX002": ("is damaged.", RESTORE),
 }
+_BUSY_STATES = ("40001", "40P01", "55P03", "57014")
 
-_REFUSALS = (
+_REFUSALS: tuple[tuple[str, type[LedgerClosed], tuple[str, str]], ...] = (
     (
         "resolve host|translate host name",
+        LedgerClosed,
         ("is on a host that nobody knows by this name.", "Check the host in the address."),
     ),
     (
         "connection refused|no route to host|network is unreachable|no such file",
+        LedgerBusy,
         ("is on a server that does not answer.", "Check the host and the port, and that PostgreSQL runs."),
     ),
-    ("timeout|timed out", ("is on a server that does not answer in time.", "Check the host and the port.")),
+    (
+        "timeout|timed out",
+        LedgerBusy,
+        ("is on a server that does not answer in time.", "Check the host and the port."),
+    ),
     (
         "password",
+        LedgerClosed,
         (
             "is on a server that wants another password.",
             "Give the password in the file that PGPASSFILE names, or as PGPASSWORD, and the user as PGUSER.",
@@ -60,15 +68,18 @@ _REFUSALS = (
     ),
     (
         "role .* does not exist",
+        LedgerClosed,
         ("is on a server that does not know this role.", "Check the user, or PGUSER."),
     ),
     (
         "database .* does not exist",
+        LedgerClosed,
         ("is in a database that is not there.", "Check its name, or create it: CREATE DATABASE …"),
     ),
-    ("permission denied", ("is in a database that does not let this role in.", _RIGHTS)),
+    ("permission denied", LedgerClosed, ("is in a database that does not let this role in.", _RIGHTS)),
     (
         "pg_hba|ssl|authentication",
+        LedgerClosed,
         (
             "is on a server that does not let this role in from here.",
             "Look at the server's pg_hba.conf, and at sslmode in the address.",
@@ -76,10 +87,12 @@ _REFUSALS = (
     ),
     (
         "too many|remaining connection slots",
+        LedgerBusy,
         ("is on a server that has no connection left.", "Wait, or raise the server's max_connections."),
     ),
     (
         "starting up|shutting down|recovery",
+        LedgerBusy,
         ("is on a server that starts or stops just now.", "Ask again soon."),
     ),
 )
@@ -90,10 +103,10 @@ _NAMES = re.compile(r"""".*?"|'.*?'""")
 def refused(address: PostgresAddress, error: "psycopg.Error") -> LedgerClosed:
     """Why there is no connection. Names are not looked at: a host may be called “timeout”."""
     words = _NAMES.sub("", str(error)).casefold()
-    for pattern, (problem, remedy) in _REFUSALS:
+    for pattern, kind, (problem, remedy) in _REFUSALS:
         if re.search(pattern, words):
-            return _closed(address, problem, remedy)
-    return _closed(address, "cannot be reached.", "Check the address, and whether psql can connect to it.")
+            return kind(f"The ledger {address.name} {problem}", remedy=remedy)
+    return _busy(address, "cannot be reached.", "Check the address, and whether psql can connect to it.")
 
 
 def told(address: PostgresAddress, error: "psycopg.Error") -> DiscreetError:
@@ -105,11 +118,12 @@ def told(address: PostgresAddress, error: "psycopg.Error") -> DiscreetError:
     if isinstance(error, psycopg.DataError):
         return not_holdable()
     if isinstance(error, Silent):
-        return _closed(address, *_SILENT)
+        return _busy(address, *_SILENT)
     if is_lost(error):
-        return _closed(address, *_LOST)
+        return _busy(address, *_LOST)
     state = error.sqlstate or ""
-    return _closed(address, *_BY_STATE.get(state, (f"cannot be used ({state}).", _LOOK)))
+    told_as = _busy if state in _BUSY_STATES else _closed
+    return told_as(address, *_BY_STATE.get(state, (f"cannot be used ({state}).", _LOOK)))
 
 
 def is_lost(error: "psycopg.Error") -> bool:
@@ -119,7 +133,7 @@ def is_lost(error: "psycopg.Error") -> bool:
 
 def commit_unknown(address: PostgresAddress) -> LedgerClosed:
     """Nobody but the server knows whether the commit came through."""
-    return _closed(
+    return _busy(
         address,
         "has lost the connection while an entry was written, so that it may have been made or not.",
         "Ask again. A charge that was made stays, and asking again is charged anew.",
@@ -127,16 +141,16 @@ def commit_unknown(address: PostgresAddress) -> LedgerClosed:
 
 
 def not_taken(address: PostgresAddress) -> LedgerClosed:
-    return _closed(address, "did not take what was added.", _AGAIN)
+    return _busy(address, "did not take what was added.", _AGAIN)
 
 
 def kept_busy(address: PostgresAddress, holder: tuple[int, str | None] | None) -> LedgerClosed:
     """Somebody keeps the tables: a session of the server, and of our processes the one that it is."""
     if holder is None:
-        return _closed(address, *_BY_STATE["55P03"])
+        return _busy(address, *_BY_STATE["55P03"])
     session, process = holder
     who = "another program" if process is None else process
-    return _closed(
+    return _busy(
         address,
         f"is kept busy by {who}, in session {session} of the server.",
         f"Look at that program, or end its session: SELECT pg_terminate_backend({session});",
@@ -158,3 +172,8 @@ def not_makeable(address: PostgresAddress) -> LedgerClosed:
 
 def _closed(address: PostgresAddress, problem: str, remedy: str) -> LedgerClosed:
     return LedgerClosed(f"The ledger {address.name} {problem}", remedy=remedy)
+
+
+def _busy(address: PostgresAddress, problem: str, remedy: str) -> LedgerBusy:
+    """It may be over soon."""
+    return LedgerBusy(f"The ledger {address.name} {problem}", remedy=remedy)

@@ -20,7 +20,12 @@ MARK = f"discreet ledger {SCHEMA_VERSION}"
 """The comment on the table of entries, by which a ledger is known."""
 
 DIGEST = "63d55ea873f385519a8724e620cdbbcc43373db467b7e9c5db9cfc0eff4a47fd"
-"""SHA-256 of what `described` finds in a fresh schema; PostgreSQL 15 was seen to give it."""
+"""SHA-256 of what `described` finds in a fresh schema: seen on PostgreSQL 15, and meant for 14 and later.
+
+What later versions say otherwise is left out or made alike. 18 lists NOT NULL among constraints; here it is
+told of the columns. 16 prints the columns of views without their tables; there are no views. How an
+expression is broken into lines is up to each version.
+"""
 
 
 def _texts(*columns: str) -> str:
@@ -192,6 +197,7 @@ UNION ALL SELECT 'operator', oprname, '' FROM pg_operator JOIN home ON oprnamesp
 UNION ALL SELECT 'type', typname, typtype::text FROM pg_type JOIN home ON typnamespace = home.oid
 """
 
+_PRINTED = ("constraint", "index", "trigger")
 
 _MAY_ASK_FOR_SERVER = (
     "SELECT NOT pg_catalog.pg_is_in_recovery() AND "
@@ -244,7 +250,12 @@ def is_usable(connection: "Connection", schema: str) -> bool:
 def described(connection: "Connection", schema: str) -> list[tuple[str, str, str]]:
     """Everything in the schema that decides what its tables hold and refuse. It must be on the path."""
     rows = connection.execute(_DESCRIPTION, {"schema": schema}).fetchall()
-    return sorted((row["kind"], row["name"], row["definition"]) for row in rows)
+    return sorted((row["kind"], row["name"], _alike(row["kind"], row["definition"])) for row in rows)
+
+
+def _alike(kind: str, definition: str) -> str:
+    """On one line, where PostgreSQL itself writes it. The text of a function is kept as it was given."""
+    return " ".join(definition.split()) if kind in _PRINTED else definition
 
 
 def digest_of_schema(connection: "Connection", schema: str) -> str:

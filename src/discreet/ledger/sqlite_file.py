@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from discreet.errors import LedgerClosed
+from discreet.errors import LedgerBusy, LedgerClosed
 from discreet.ledger.chain import RESTORE
 from discreet.ledger.database import Database, Row, Way
 from discreet.ledger.files import LOOK, resolved, sync_directory
@@ -235,7 +235,8 @@ class SqliteFile(Database):
         else:
             return None
         problem, remedy = _REMEDIES.get(_kind(code), (f"cannot be used ({code}).", LOOK))
-        return LedgerClosed(f"The ledger {self._path.name} {problem}", remedy=remedy)
+        kind = LedgerBusy if _kind(code) == "SQLITE_BUSY" else LedgerClosed
+        return kind(f"The ledger {self._path.name} {problem}", remedy=remedy)
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:

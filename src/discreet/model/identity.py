@@ -112,7 +112,7 @@ class RelationFacts:
                     "lookup": self._relation(relation.source),
                     "in": relation.table.source,
                     "as": relation.alias,
-                    "matches": relation.table.max_matches,
+                    "matches": relation.matches,
                     "on": self._pairs(relation.pairs),
                     "keep": relation.keep_unmatched,
                 }

@@ -23,8 +23,7 @@ _INTEGERS = range(-(2**63), 2**63)
 
 _SMALLEST_LEAST_PRICE = Fraction(1, 10**9)
 USUAL_LEAST_PRICE = Fraction(1, 10_000)
-USUAL_MATCHES = 10
-MOST_MATCHES = 100
+MOST_MATCHES = 1_000
 """The rows of public tables that one row can meet through all joins of a question."""
 
 
@@ -186,8 +185,8 @@ class PublicTable:
     name: str
     source: str
     columns: Mapping[str, Column]
-    max_matches: int = USUAL_MATCHES
-    """The rows of it that may share what it is joined on; what more share matches nothing."""
+    max_matches: int = MOST_MATCHES
+    """The rows of it that may share what it is joined on; if more do, a question is refused."""
 
     def __post_init__(self) -> None:
         positive_count(self.max_matches, f"max_matches of table “{self.name}”")

@@ -80,15 +80,15 @@ Pair: TypeAlias = tuple[Expression, Expression]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """Each row with the rows of a public table that match it, of which there are at most `max_matches`.
-
-    What more rows of the public table than that share matches nothing.
-    """
+    """Each row with the rows of a public table that match it."""
 
     source: "Relation"
     table: PublicTable
     alias: str
     pairs: tuple[Pair, ...]
+    matches: int
+    """The most rows of the public table that share what they are joined on. It was read from the table; what
+    more share by the time that the question runs matches nothing."""
     keep_unmatched: bool
     """LEFT JOIN: a row without a match stays, with NULLs."""
 

@@ -163,8 +163,9 @@ class Run:
                     "This run is over: it has said above as often as was paid for.",
                     remedy="Start another run, which is charged anew.",
                 )
+            self._left -= 1  # before the draw: one that Ctrl-C stops is used up
             reached = self._noise.release(value, entropy=self._entropy) >= self._noisy_threshold
-            self._left -= reached
+            self._left += not reached
         return reached
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ Accuracy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,10 @@ FOLLOWED_ONES = 0.2
 """Of that of a table of one attribute: tables of two correct it."""
 TOLD = 2.0
 """A score below so many of its standard deviations is taken for 0."""
+MOST_PAIR_CELLS = 2**24
+"""Of all tables that are measured at once, so that they can be stored whatever the number of people is."""
+LEAST_BINS = 6
+"""An attribute has fewer, or as many as are asked for by `coarse`."""
 _MOST_AGAIN = Fraction(9, 10)
 _MOST = 2.0**60  # people, in parts of a person: scores stay in 64 bits
 
@@ -46,6 +51,7 @@ class Binned:
 
     def tables(self, cells: float) -> list[Marginal]:
         """All pairs, such that a table has about as many cells, if people were spread evenly."""
+        cells = coarse(cells, tables=comb(len(self._laws), 2))
         return self._domain.marginals(2, [self._codes(i, cells) for i in range(len(self._laws))])
 
     def table(self, attributes: tuple[int, ...], cells: float) -> Marginal:
@@ -62,6 +68,15 @@ class Binned:
         """The same array for the same bins, so that they are looked up once for many tables."""
         codes = bins(self._laws[attribute], max(2, int(cells**0.5)))
         return self._known.setdefault((attribute, codes.tobytes()), codes)
+
+
+def coarse(cells: float, *, tables: int) -> float:
+    """As many cells as asked for, or as each of so many tables can have for all of them to be stored.
+
+    Where √c bins are asked for, `bins` gives no more than 2√c + 2: in a table, 9 · c cells at most for c of 4
+    and more, and `LEAST_BINS` on each side for fewer.
+    """
+    return min(cells, MOST_PAIR_CELLS / (9 * max(1, tables)))
 
 
 def whole_numbers(expected: Floats, unit: int) -> NDArray[np.int64]:

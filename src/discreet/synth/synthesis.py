@@ -32,7 +32,7 @@ from discreet.synth.domain import Domain, Marginal
 from discreet.synth.fit import fit
 from discreet.synth.forest import planted
 from discreet.synth.measurement import Budget, Exact, Measurement, Reader, combined, noise, part
-from discreet.synth.pairs import Binned, chosen, for_ones, scores
+from discreet.synth.pairs import Binned, chosen, coarse, for_ones, scores
 from discreet.synth.records import Floats, Records, Sample, Term
 from discreet.synth.synthetic import Synthetic
 from discreet.synth.worth import (
@@ -161,7 +161,7 @@ def _chosen_pairs(
         return [], left
     again = for_ones(best, kept, spent=1 - share, left=left, pure=pure)
     shares = divided([each.cells for each in best], pure=pure)
-    fine = [people / reader.sigma((left - again) * own) for own in shares]
+    fine = [coarse(people / reader.sigma((left - again) * own), tables=len(best)) for own in shares]
     best = [binned.table(each.attributes, cells) for each, cells in zip(best, fine, strict=True)]
     return reader.measure(best, left - again, shares), again
 

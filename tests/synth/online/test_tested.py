@@ -12,6 +12,7 @@ from discreet.audit.sparse_claims import transcript_law
 from discreet.errors import InvalidInput
 from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import Sensitivity
+from discreet.noise.above_threshold import Run
 from discreet.synth.domain import Domain
 from discreet.synth.online.histogram import MOST_RECORDS, Histogram
 from discreet.synth.online.online import Buy, FromCache, Online, Pay
@@ -25,6 +26,12 @@ WITHIN = Fraction(100)
 MOST = Fraction(10**6)
 EVERYONE = Question.where(DOMAIN, {})
 QUESTION = Question.where(DOMAIN, {0: [1], 1: [2, 3]})
+
+
+def passes(tester, test, exact):
+    """As the curator does: the run is taken first, and given back if the guess passes."""
+    tester.take_run(test)
+    return tester.passes(test, exact)
 
 
 def pricing_of(*, concentrated, replaced=False, unit=1):
@@ -115,7 +122,7 @@ def test_the_law_of_a_run_is_that_of_sparse_vector(guess):
         tester.begin(tests[0][0])
         outcome = 0
         for test, exact in tests:
-            outcome = 2 * outcome + (tester._own.run is not None and not tester.passes(test, exact))
+            outcome = 2 * outcome + (tester._own.run is not None and not passes(tester, test, exact))
         found[outcome] += 1
     assert np.abs(found / runs - law).max() <= allowed
     wrong = transcript_law(cheapest(12, Fraction(975, 1000), LAPLACE.single), differences)
@@ -147,7 +154,7 @@ def test_a_guess_that_is_too_far_off_hardly_ever_passes(pricing, unit):
         passed = 0
         for _ in range(2000):
             tester.begin(test)
-            passed += tester.passes(test, test.guess + side * (100 * unit + 1))
+            passed += passes(tester, test, test.guess + side * (100 * unit + 1))
         assert passed <= 94
         assert passed >= 10  # and it is not far too careful
 
@@ -187,9 +194,9 @@ def test_a_guess_that_fails_ends_the_run():
     online, tester = ready(LAPLACE)
     test = decided(online, tester)
     tester.begin(test)
-    assert not tester.passes(test, test.guess + 10**6)
+    assert not passes(tester, test, test.guess + 10**6)
     with pytest.raises(InvalidInput):
-        tester.passes(test, test.guess)
+        passes(tester, test, test.guess)
     assert decided(online, tester) is None  # and the next one is not started for nothing
 
 
@@ -199,7 +206,7 @@ def test_guesses_that_pass_do_not_end_it():
     test = decided(online, tester)
     tester.begin(test)
     tester._own.run._noisy_threshold = int(10**6 * test.mechanism.answer_scale)
-    assert all(tester.passes(test, test.guess) for _ in range(20))
+    assert all(passes(tester, test, test.guess) for _ in range(20))
     assert tester._own.saved == 20 * amount(test.otherwise.loss)
     assert decided(online, tester).run is None
 
@@ -228,6 +235,31 @@ def test_the_worst_case_is_within_what_may_be_paid():
     assert decided(online, tester, most=amount(test.loss) - Fraction(1, 10**9)) is None
 
 
+def test_g1_a_test_that_is_stopped_anywhere_has_ended_its_run(monkeypatch):
+    """Between its draw and what is done with it, too: the run was taken before."""
+    online, tester = ready(LAPLACE)
+    test = decided(online, tester)
+    honest = Run.above
+
+    def stopped(run, exact):
+        honest(run, exact)
+        raise KeyboardInterrupt
+
+    tester.begin(test)
+    tester.take_run(test)
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "above", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            tester.passes(test, test.guess)
+    for stale in (tester.take_run, lambda test: tester.passes(test, test.guess)):
+        with pytest.raises(InvalidInput):
+            stale(test)
+    tester.begin(test)
+    tester.take_run(test)  # and stopped before anything was drawn
+    with pytest.raises(InvalidInput):
+        tester.take_run(test)
+
+
 def test_a_forked_process_has_no_run(monkeypatch):
     """Two that shared a secret would have paid for one run."""
     online, tester = ready(LAPLACE)
@@ -237,7 +269,7 @@ def test_a_forked_process_has_no_run(monkeypatch):
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert decided(online, tester) is None
     with pytest.raises(InvalidInput):
-        tester.passes(test, test.guess)
+        passes(tester, test, test.guess)
 
 
 @BOTH
@@ -261,11 +293,11 @@ def test_a_run_that_saved_nothing_makes_the_next_dearer_and_one_that_did_does_no
     test = decided(online, tester)
     tester.begin(test)
     assert tester._own.passable == 0
-    tester.passes(test, test.guess + 10**6)
+    passes(tester, test, test.guess + 10**6)
     assert tester._own.lost == 1
     tester.begin(test)
     tester._own.saved = amount(test.run)
-    tester.passes(test, test.guess + 10**6)
+    passes(tester, test, test.guess + 10**6)
     assert tester._own.lost == 0
 
 
@@ -389,7 +421,7 @@ def stream(pricing, questions, *, restart=10**9, wrong=False, tested=True):
             if test.run is not None:
                 found.all, found.runs = found.all + amount(test.run), found.runs + 1
                 tester.begin(test)
-            if tester.passes(test, 10**9 if wrong else exact):
+            if passes(tester, test, 10**9 if wrong else exact):
                 found.passed += 1
                 found.misses.append(abs(test.guess - exact) > within)
                 continue

@@ -283,7 +283,17 @@ class Dialect(ABC):
 
     def with_weights(self) -> str:
         """Rows and, where their person is heavy, the person's weight; NULL persons are one person."""
-        return "rows LEFT JOIN heavy ON rows.p IS NOT DISTINCT FROM heavy.p"
+        return f"rows LEFT JOIN heavy ON {self.same_person('rows.p', 'heavy.p')}"
+
+    def after_reading(self, condition: str, person: str) -> str:
+        """A condition that takes long, so that it is not computed while rows are read, where that could not
+        be interrupted.
+        """
+        return condition
+
+    def same_person(self, left: str, right: str) -> str:
+        """As it is found fast; NULL is the same as NULL."""
+        return f"{left} IS NOT DISTINCT FROM {right}"
 
     def weight_of_row(self, whole: int) -> str:
         return f"coalesce(w, {whole})"

@@ -99,6 +99,12 @@ class _DuckDB(Dialect):
     def days_after(self, day: str, days: str) -> str:
         return f"({day} + TRY_CAST({days} AS INTEGER))"
 
+    def after_reading(self, condition: str, person: str) -> str:
+        """With a second column in it, it is not pushed down into the reader of a file, which goes on from one
+        group of rows to the next until a row passes.
+        """
+        return f"CASE WHEN coalesce({person} = {person}, TRUE) THEN {condition} END"
+
     def integer_quotient(self, left: str, right: str) -> str:
         return f"{left} // {right}"
 

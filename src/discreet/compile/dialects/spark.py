@@ -151,8 +151,8 @@ class _Spark(Dialect):
         """It decides by itself, and computes once what gives other values the second time."""
         return ""
 
-    def with_weights(self) -> str:
-        return "rows LEFT JOIN heavy ON rows.p <=> heavy.p"
+    def same_person(self, left: str, right: str) -> str:
+        return f"{left} <=> {right}"
 
 
 SPARK = _Spark()

@@ -9,9 +9,10 @@ from discreet.compile.explain import epsilon_of
 from discreet.learn.account import Account
 from discreet.learn.outlooks import Outlook, noise_beside
 from discreet.learn.release.plan import FitPlan
-from discreet.learn.release.rows import Summed
+from discreet.learn.release.rows import Fetched, Summed
 from discreet.model.policy import Dataset
 from discreet.model.privacy import PureLoss, amount_of
+from discreet.model.query import FewRows
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _GOOD = 0.1
@@ -71,7 +72,6 @@ class FitExplanation:
 def explain_fit(plan: FitPlan, dataset: Dataset) -> FitExplanation:
     """Describe a plan."""
     account = Account(plan.loss, neighbours=plan.neighbours)
-    summed = isinstance(plan.data, Summed)
     return FitExplanation(
         loss=plan.loss,
         epsilon=epsilon_of(plan.loss, dataset),
@@ -79,6 +79,14 @@ def explain_fit(plan: FitPlan, dataset: Dataset) -> FitExplanation:
         model=type(plan.estimator).__name__,
         features=plan.features,
         target=plan.target.name,
-        form="The database computes sums, and rows stay in it" if summed else "Rows stay with the curator",
+        form=_form(plan.data),
         noise_of_one_row=noise_beside(plan.estimator, account, len(plan.features), 1),
     )
+
+
+def _form(data: Fetched | Summed) -> str:
+    if isinstance(data, Summed):
+        return "The database computes sums, and rows stay in it"
+    if not isinstance(data.source, FewRows):
+        return "Rows stay with the curator"
+    return f"Rows stay with the curator; people with more than {data.source.rows:,} rows are left out"

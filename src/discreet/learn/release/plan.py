@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from discreet.compile.answer_size import check_storable
 from discreet.compile.calibrate import Charge
 from discreet.compile.dialects.dialect import Dialect
 from discreet.compile.exact import Results
 from discreet.compile.functions import range_of
 from discreet.compile.rows import RowColumn, RowQuery
 from discreet.compile.statement import Statement
+from discreet.compile.work import rows_to_learn_from
 from discreet.errors import InvalidInput, QueryRefused
 from discreet.learn.base import Bounds, Learner, plain
 from discreet.learn.declared import truth
@@ -29,11 +31,14 @@ from discreet.learn.release.columns import (
     number_column,
 )
 from discreet.learn.release.rows import Fetched, Summed, class_values
+from discreet.model.deadline import Deadline
 from discreet.model.identity import RelationFacts, identity_of, loss_facts
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import PureLoss
 
 _MOST_ROWS = 2**20
+_LONGEST_NUMBER = 26
+"""Sign, 17 digits, point and exponent; and the comma after it."""
 _FROM_POLICY = ("epsilon", "delta", "noise", "rows_per_person", "neighbours")
 
 
@@ -81,9 +86,13 @@ class FitPlan:
     def statement(self, tables: Mapping[str, str], dialect: Dialect) -> Statement:
         return self.data.statement(tables, dialect)
 
-    def draw(self, results: Results) -> bytes:
-        """All that is released, to be stored before anybody sees any of it; it costs `loss`."""
+    def draw(self, results: Results, deadline: Deadline) -> bytes:
+        """All that is released, to be stored before anybody sees any of it; it costs `loss`.
+
+        When time is up, no further step is made.
+        """
         model = self._model()
+        model._deadline = deadline
         if isinstance(self.data, Summed):
             _least_squares(model).learn_from_products(self.data.sums(results))
         else:
@@ -100,13 +109,17 @@ class FitPlan:
     def rehearse(self) -> None:
         """Fit it on nobody and on made-up rows: wrong settings are refused before anything is spent.
 
-        Those that fail only where there are rows would tell whether there are any.
+        Those that fail only where there are rows would tell whether there are any. So is what could not be
+        stored: a model learns as many numbers from nobody as from anybody.
         """
+        model = self._model()
         if isinstance(self.data, Summed):
-            _least_squares(self._model()).learn_from_products(self.data.nothing())
-            return
-        for rows in (self.data.nobody(), self.data.made_up()):
-            _learn(self._model(), rows)
+            _least_squares(model).learn_from_products(self.data.nothing())
+        else:
+            for rows in (self.data.nobody(), self.data.made_up()):
+                model = self._model()
+                _learn(model, rows)
+        check_storable(_most_bytes(model.learnt()), "Fit a model with fewer features, classes or weights.")
 
     def _model(self) -> Any:
         model = clone(self.estimator)
@@ -167,7 +180,7 @@ def _data(
         summed = Summed(source=rows.source, columns=columns, target=target, order=order)
         if summed.fits_a_statement():
             return summed
-    return Fetched(source=rows.source, columns=columns, target=target)
+    return Fetched(source=rows_to_learn_from(rows.source), columns=columns, target=target)
 
 
 def _bounds_are_declared(model: Any, columns: tuple[Column, ...], target: Number) -> bool:
@@ -218,6 +231,16 @@ def _check_settings(model: Learner) -> None:
 def _learn(model: Learner, rows: tuple[Any, Any, Any]) -> None:
     with np.errstate(all="ignore"):  # a warning would tell of the data
         model.learn(*rows)
+
+
+def _most_bytes(learnt: Any) -> int:
+    """Of what was learnt as JSON, if every number were as long as any is."""
+    match learnt:
+        case dict():
+            return sum(_LONGEST_NUMBER + len(name) + _most_bytes(value) for name, value in learnt.items())
+        case list():
+            return _LONGEST_NUMBER + sum(map(_most_bytes, learnt))
+    return _LONGEST_NUMBER
 
 
 def _least_squares(model: Any) -> LeastSquares:

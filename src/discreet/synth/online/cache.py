@@ -28,6 +28,7 @@ from discreet.compile.explain import Explanation, priced
 from discreet.compile.identity import mechanism_facts
 from discreet.errors import LedgerClosed
 from discreet.ledger.ledger import Answered, Balance, Kind, Ledger
+from discreet.ledger.storing import store_patiently
 from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
@@ -154,20 +155,20 @@ class Cache:
                     charged = self._ledger.charge(
                         dataset, analyst=analyst, question=question, key=key, loss=test.run
                     )
-                    if isinstance(charged, Receipt) and self._ledger.store_answer(charged, name) == name:
+                    if isinstance(charged, Receipt) and store_patiently(self._ledger, charged, name) == name:
                         self._known.tester.begin(test)
                         return (charged,)
                 self._catch_up()
+
+    def take_run(self, test: TryGuess) -> None:
+        """Before data is read for a test: only one that passes gives its run back."""
+        with self._lock:
+            self._known.tester.take_run(test)
 
     def passes(self, test: TryGuess, exact: int) -> bool:
         """Whether the guess is near the exact count, in 1/unit of a person. It is drawn once."""
         with self._lock:
             return self._known.tester.passes(test, exact)
-
-    def end_run(self) -> None:
-        """Give up the run of tests that is under way, if there is one; the next one is charged."""
-        with self._lock:
-            self._known.tester.end_run()
 
     def tested(self, asked: Asked, *, passed: bool, question: str, analyst: str) -> Asked:
         """What the question takes after its test: nothing if it passed, which is stored; else a payment."""
@@ -192,7 +193,7 @@ class Cache:
             loss=_NOTHING[dataset.delta > 0],
         )
         if isinstance(charged, Receipt):
-            charged = Answered(charged, self._ledger.store_answer(charged, found.encode()))
+            charged = Answered(charged, store_patiently(self._ledger, charged, found.encode()))
         first = Passed.decode(charged.answer)
         return replace(asked, step=FromCache(reach=test.reach), key="", passed=(charged.receipt, first))
 

@@ -26,7 +26,7 @@ Accuracy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf
+from math import inf, prod
 from typing import TypeAlias
 
 import numpy as np
@@ -41,7 +41,7 @@ from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.tails import largest
 from discreet.synth.domain import Domain
 from discreet.synth.online.buying import divided
-from discreet.synth.online.levels import Levels, all_levels, coarser, energies
+from discreet.synth.online.levels import Levels, all_levels, bins, coarser, energies
 from discreet.synth.online.question import Attributes, Mask, Question
 from discreet.synth.online.readings import (
     EXACT,
@@ -56,6 +56,8 @@ from discreet.synth.online.readings import (
 from discreet.synth.online.tables import Tables, gains, variance
 from discreet.synth.records import Floats
 
+MOST_COUNTS = 2**22
+"""Of tables that are bought at once: more could be too large to be stored, and the question is paid alone."""
 HEADROOM = 1.5
 """Tables are bought with a variance this much lower than the question at hand needs, for those to come."""
 
@@ -117,6 +119,11 @@ class Buy:
     """Of all of them, to be charged before the exact table is read."""
     reach: float
     """After that, the answer will be within ± this."""
+
+    @property
+    def counts(self) -> int:
+        """How many there are in all tables."""
+        return sum(prod(map(bins, self.shape, levels)) for levels, _ in self.tables)
 
     def measure(self, exact: NDArray[np.int64], *, entropy: Entropy = SYSTEM) -> tuple[Reading, ...]:
         """The exact table, in 1/unit of a person, at each resolution with its noise."""
@@ -195,8 +202,10 @@ class Online:
         most *= 1 - _MARGIN
         pay = self._pay(question, known, most, miss)
         buy = self._buy(question, energy, most, miss, amount_of(pay.loss))
-        too_dear = buy and most_for_tables is not None and amount_of(buy.loss) > most_for_tables
-        return pay if buy is None or too_dear else buy
+        if buy is None or buy.counts > MOST_COUNTS:
+            return pay
+        too_dear = most_for_tables is not None and amount_of(buy.loss) > most_for_tables
+        return pay if too_dear else buy
 
     def answer(self, question: Question) -> Estimate:
         """The best estimate there is. Free."""

@@ -11,8 +11,21 @@ from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.synth.domain import Domain
 from discreet.synth.online.levels import bins, radices
+from discreet.synth.online.online import Buy, Pay
 from discreet.synth.online.question import Mask, Question
 from discreet.synth.online.readings import Noise, Reading
+
+_LONGEST_INTEGER = 21
+"""64 bits with their sign, and the comma after it."""
+_FIELDS = 4096
+"""Names, attributes, levels and the noise, which is a fraction of two floats' digits."""
+
+
+def most_bytes(step: Pay | Buy) -> int:
+    """Of the readings of a step as text, one after the other."""
+    if isinstance(step, Pay):
+        return _FIELDS + step.mask.size // 6 + _LONGEST_INTEGER  # a mask has 6 bits in a letter
+    return _FIELDS * len(step.tables) + _LONGEST_INTEGER * step.counts
 
 
 def as_text(reading: Reading) -> str:

@@ -104,6 +104,9 @@ class _Own:
     process: int = field(default_factory=os.getpid)
     mechanism: AboveThreshold | None = None
     run: Run | None = None
+    """Between two tests."""
+    taken: Run | None = None
+    """While a test is under way."""
     price: Fraction = Fraction(0)
     saved: Fraction = Fraction(0)
     lost: int = 0
@@ -194,22 +197,30 @@ class Guesses:
         own.price = amount_of(self._price(test.mechanism))
         own.saved = own.passable = Fraction(0)
 
-    def passes(self, test: TryGuess, exact: int) -> bool:
-        """Whether the guess is near the exact count, in 1/unit of a person. If not, the run is over."""
+    def take_run(self, test: TryGuess) -> None:
+        """Before data is read for a test: its run is over, unless the guess passes.
+
+        However the test ends, by Ctrl-C or by a failure, somebody may have looked at it.
+        """
         own = self._own
         if own.run is None or own.mechanism != test.mechanism:
-            raise InvalidInput("The data was refreshed during a test.", remedy="Ask again.")
-        passed = not own.run.above(abs(exact - test.guess) - test.threshold)
+            raise _refreshed()
+        own.taken, own.run = own.run, None
+
+    def passes(self, test: TryGuess, exact: int) -> bool:
+        """Whether the guess is near the exact count, in 1/unit of a person. If so, the run goes on."""
+        own = self._own
+        run, own.taken = own.taken, None
+        if run is None or own.mechanism != test.mechanism:
+            raise _refreshed()
+        passed = not run.above(abs(exact - test.guess) - test.threshold)
         if passed:
             own.saved += amount_of(test.otherwise.loss) if isinstance(test.otherwise, Pay) else 0
-        if own.run.over:
+            own.run = run
+        else:
             own.lost = 0 if own.saved >= own.price else own.lost + 1
-            own.run = own.mechanism = None
+            own.mechanism = None
         return passed
-
-    def end_run(self) -> None:
-        """Forget the run of this process."""
-        self._own.run = self._own.mechanism = None
 
     def paid(
         self, step: Pay | Buy, readings: Sequence[Reading], guess: float | None, within: Fraction
@@ -252,6 +263,10 @@ class Guesses:
     def _price(self, mechanism: AboveThreshold) -> Price:
         pure = mechanism.loss(self._pricing.single)
         return pure.concentrated() if self._pricing.concentrated else pure
+
+
+def _refreshed() -> InvalidInput:
+    return InvalidInput("The data was refreshed during a test.", remedy="Ask again.")
 
 
 @lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
 
+from discreet.compile.answer_size import check_storable
 from discreet.compile.bound import Bounded
 from discreet.compile.bounded_facts import bounded_facts
 from discreet.compile.calibrate import Charge
@@ -24,6 +25,7 @@ from discreet.synth.release.asked import Wanted, wanted_facts, workload_of
 from discreet.synth.release.attributes import Attribute, domain_of
 from discreet.synth.release.counting import Counted, counting, sets_of, table_sensitivity, unit_of
 from discreet.synth.report.quality import Quality, counts_of, quality
+from discreet.synth.stored_size import of_measurements, of_synthesis, of_workload
 from discreet.synth.synthesis import Exact, Synthetic, fitted, left_out, measured, synthesise
 from discreet.synth.synthetic import decode_measurements, encode_measurements
 from discreet.synth.worth import MOST_CELLS
@@ -78,9 +80,19 @@ class SynthesisPlan:
             return Synthetic.decode(stored)
         return fitted(self.domain, decode_measurements(stored), progress=partial(_fitting, advance))
 
-    def measured_again(self, results: Results, learnt: Synthetic, loss: Charge) -> list[Measurement]:
-        """The tables that were measured for a synthetic table, and all pairs; costs the loss in all."""
+    def tables_again(self, learnt: Synthetic, loss: Charge) -> list[Marginal]:
+        """What is measured anew for a synthetic table to be compared with. Reads no data."""
         marginals = self._tables(learnt, loss)
+        check_storable(
+            of_measurements(marginals),
+            "Check a table of fewer columns, or with wider bins.",
+        )
+        return marginals
+
+    def measured_again(
+        self, results: Results, marginals: Sequence[Marginal], loss: Charge
+    ) -> list[Measurement]:
+        """These tables; costs the loss in all."""
         counted = Counted(self.domain, self.bounded, results)(marginals)
         each = part(loss, Fraction(1, len(marginals)))
         return [
@@ -98,6 +110,16 @@ class SynthesisPlan:
             reference=reference,
             rehearsal=self._rehearsed(counts_of(learnt, self.unit)),
         )
+
+    def check_size(self) -> None:
+        """Refuse what could not be stored."""
+        if self.wanted:
+            check_storable(
+                of_workload(workload_of(self.wanted, self.domain)),
+                "Take fewer columns, wider bins, or fewer questions.",
+            )
+        else:
+            check_storable(of_synthesis(self.domain), "Take fewer columns, or wider bins.")
 
     def _tables(self, learnt: Synthetic, loss: Charge) -> list[Marginal]:
         """Those that are whole tables, and pairs of a wide one that were not chosen to be measured.
@@ -166,10 +188,12 @@ def plan_synthesis(
             f"Of these {len(attributes)} columns, most have one value only.",
             remedy="Leave those out: their rows all say the same.",
         )
-    return SynthesisPlan(
+    plan = SynthesisPlan(
         wanted=wanted,
         attributes=attributes,
         bounded=counting(rows, attributes, dataset, sets=sets_of(len(attributes), wide=wide)),
         loss=loss,
         dataset=dataset,
     )
+    plan.check_size()
+    return plan
