@@ -169,8 +169,8 @@ class Database(ABC):
             raise LedgerClosed("This ledger was closed by this program.", remedy="Open it again.")
         if way in self._busy:  # only a signal handler gets here, and would wait for itself
             raise LedgerClosed("This thread is inside the ledger already.", remedy="Ask outside the handler.")
-        self._busy.add(way)
         try:
+            self._busy.add(way)
             yield
         finally:
             self._busy.discard(way)

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 
 from discreet.errors import LedgerBusy
@@ -77,7 +78,8 @@ class _Claim:
     """A handle on the lock's file, and perhaps a thread that waits for its lock."""
 
     def __init__(self, path: Path) -> None:
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+")
+        """Closes itself when it is dropped, so that a Ctrl-C at an unlucky moment leaves no lock behind."""
         self._change = threading.Condition()
         self._waiting = False
         self._wanted = True
@@ -87,10 +89,10 @@ class _Claim:
         if self._waiting:
             return False
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        _sign(self._handle)
+        _sign(self._file.fileno())
         return True
 
     def wait(self, seconds: float) -> bool:
@@ -103,7 +105,7 @@ class _Claim:
                 return False
         if self._error is not None:
             raise self._error
-        _sign(self._handle)
+        _sign(self._file.fileno())
         return True
 
     def is_wanted_again(self) -> bool:
@@ -117,7 +119,7 @@ class _Claim:
         with self._change:
             self._wanted = False
             if not self._waiting:
-                _release(self._handle)
+                _release(self._file)
 
     def close(self) -> None:
         """Where its thread is not, because a fork has no threads: the lock that may come is the parent's.
@@ -126,18 +128,18 @@ class _Claim:
         """
         if self._waiting:
             with suppress(OSError):
-                os.close(self._handle)
+                self._file.close()
 
     def _wait(self) -> None:
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
         except OSError as error:
             self._error = error
         with self._change:
             self._waiting = False
             self._change.notify()
             if not self._wanted:
-                _release(self._handle)
+                _release(self._file)
 
 
 def _sign(handle: int) -> None:
@@ -152,9 +154,9 @@ def _sign(handle: int) -> None:
             os.ftruncate(handle, 0)
 
 
-def _release(handle: int) -> None:
+def _release(file: FileIO) -> None:
     """Also where a child process has a copy of the handle. No error: what was to be written is written."""
     with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_UN)
+        fcntl.flock(file, fcntl.LOCK_UN)
     with suppress(OSError):
-        os.close(handle)
+        file.close()

@@ -104,8 +104,8 @@ class SqliteFile(Database):
     @contextmanager
     def _begun(self) -> Iterator[SqliteTransaction]:
         connection = self._connected()
-        connection.execute("BEGIN IMMEDIATE")
         try:
+            connection.execute("BEGIN IMMEDIATE")
             yield SqliteTransaction(connection)
         finally:
             if connection.in_transaction:
