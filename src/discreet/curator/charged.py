@@ -45,10 +45,12 @@ class ChargedData:
         emitted: Callable[[], tuple[Statement, ...]],
         draw: Callable[[Results], bytes],
         older: Callable[[], Sequence[str]] = tuple,
+        repeatable: bool = True,
     ) -> tuple[Receipt, bytes, bool]:
         """What was drawn for the key, and whether before: else it is charged, read, drawn and stored.
 
-        `older` are keys under which older versions would have stored it.
+        `older` are keys under which older versions would have stored it. What is not `repeatable` has a key
+        that never comes again.
         """
         stored = self.ledger.stored_or_payable(
             self.dataset.name, analyst=self.analyst, key=key, loss=loss, older=older
@@ -63,10 +65,16 @@ class ChargedData:
             )
             if isinstance(charged, Answered):  # somebody asked the same, and was faster
                 return *charged, True
-            return charged, self._stored(charged, self._drawn(charged, statements, draw)), False
+            drawn = self._drawn(charged, statements, draw, repeatable=repeatable)
+            return charged, self._stored(charged, drawn), False
 
     def _drawn(
-        self, receipt: Receipt, statements: Sequence[Statement], draw: Callable[[Results], bytes]
+        self,
+        receipt: Receipt,
+        statements: Sequence[Statement],
+        draw: Callable[[Results], bytes],
+        *,
+        repeatable: bool,
     ) -> bytes:
         """What is drawn for a charge, once. If the database fails before that, the charge is not used up."""
         began = False
@@ -82,7 +90,7 @@ class ChargedData:
         except EngineFailed as failure:
             if began or isinstance(failure, TookTooLong):  # a time that can be looked at again for nothing
                 raise
-        raise failed(charged_anew=not self.ledger.mark_unused(receipt))
+        raise failed(charged_anew=not (repeatable and self.ledger.mark_unused(receipt)))
 
     def _stored(self, receipt: Receipt, drawn: bytes) -> bytes:
         """What is kept for a charge. If it cannot be, whoever paid is told so before they ask again."""
