@@ -1,15 +1,13 @@
 """Online answers: 2,000 random two-way range counts over four columns, each in ±1 % of all people at 95 %.
 
 What they cost, in ε and in ρ: each paid by itself; by private multiplicative weights, at the best of several
-learning rates; and by `discreet.synth.online`. Whether the promised error holds is counted.
-With `--adult FILE` the same on the Adult census (columns coded as integers, in a CSV file with a header); and
-1,000 ranges of four to six of its columns, after 250 of two at ±0.3 %, with and without tests of guesses.
+learning rates (`pmw.py`); and by `discreet.synth.online`. Whether the promised error holds is counted.
+With `--adult FILE` the same on the Adult census (columns coded as integers, in a CSV file with a header).
 """
 
 import argparse
 import csv
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -18,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pmw import PrivateMultiplicativeWeights, WeightSettings
 from timing import Figure, at_least, at_most, best_of_rounds, judge, show
 
 from discreet.model.neighbours import Neighbours
@@ -27,10 +26,8 @@ from discreet.noise.laplace import DiscreteLaplace
 from discreet.synth.domain import Domain
 from discreet.synth.online.levels import radices
 from discreet.synth.online.online import Buy, FromCache, Online
-from discreet.synth.online.pmw import PrivateMultiplicativeWeights, WeightSettings
 from discreet.synth.online.question import Question
 from discreet.synth.online.readings import Pricing, Reading
-from discreet.synth.online.tested import Guesses
 
 QUESTIONS, CONFIDENCE, SHARE = 2_000, Fraction(95, 100), Fraction(1, 100)
 RUNS = 4
@@ -38,7 +35,7 @@ RATES = (0.05, 0.1, 0.2)
 THRESHOLDS = (0.4, 0.6)
 TABLE, SINGLE = Sensitivity.histogram(Neighbours.ADD_REMOVE), Sensitivity.scalar(1, Neighbours.ADD_REMOVE)
 SIZES = (9, 16, 7, 6)
-WIDE = ("age", "education-num", "marital-status", "relationship", "sex", "race")
+COLUMNS = ("age", "education-num", "marital-status", "relationship")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +60,7 @@ class Workload:
 def figures(adult: Path | None = None) -> list[Figure]:
     found = _compared("made-up people", _people())
     if adult:
-        found += [*_compared("Adult", _adult(adult)), *_wide(_adult_of(adult, WIDE))]
+        found += _compared("Adult", _adult(adult))
     return [*found, *_speed()]
 
 
@@ -116,58 +113,6 @@ def _online(workload: Workload, *, concentrated: bool) -> tuple[float, float, st
     return spent / RUNS, held / (RUNS * QUESTIONS), shown
 
 
-def _wide(counts: NDArray[np.int64]) -> list[Figure]:
-    """What tests of guesses save, in ε."""
-    domain, n = Domain(sizes=counts.shape), int(counts.sum())
-    first = [(question, Fraction(3 * n, 1000)) for question in _ranges(domain, 250)]
-    questions = [*first, *((question, SHARE * n) for question in _ranges(domain, 1000, columns=(4, 5, 6)))]
-    rows = []
-    for tested in (False, True):
-        spent, held, passed = _guessed(counts, questions, tested=tested)
-        rows.append(("yes" if tested else "no", f"{spent:.4g}", f"{held:.1%}", str(passed)))
-    show(f"Adult, six columns: {len(questions):,} range counts", ("tested", "ε", "held", "passed"), rows)
-    return [
-        at_least("online, Adult, wide: ε without tests / with", float(rows[0][1]) / float(rows[1][1]), 1, "×")
-    ]
-
-
-def _guessed(
-    counts: NDArray[np.int64], questions: list[tuple[Question, Fraction]], *, tested: bool
-) -> tuple[float, float, int]:
-    """What is spent, the share of answers within the error, and how many guesses passed."""
-    domain, pricing = Domain(sizes=counts.shape), Pricing(concentrated=False, table=TABLE, single=SINGLE)
-    online, guesses = Online(domain, pricing), Guesses(domain, pricing)
-    spent, held, passed = 0.0, 0, 0
-    for question, within in questions:
-        table = _margin(counts, question)
-        exact = question.count(table)
-        step = online.decide(question, within=within, confidence=CONFIDENCE)
-        guess = test = None
-        if tested and not isinstance(step, FromCache):
-            guess = guesses.guess(question, online, within, CONFIDENCE)
-            test = guesses.decide(
-                question, online, step, guess=guess, within=within, confidence=CONFIDENCE, most=Fraction(100)
-            )
-        if test:
-            if test.run:
-                spent += _amount(test.run)
-                guesses.begin(test)
-            guesses.take_run(test)
-            if guesses.passes(test, exact):
-                passed += 1
-                held += abs(test.guess - exact) <= within
-                continue
-            step = test.otherwise
-        if not isinstance(step, FromCache):
-            readings = step.measure(table if isinstance(step, Buy) else exact)
-            online.learn(*readings)
-            guesses.learn(readings)
-            guesses.paid(step, readings, guess, within)
-            spent += _amount(step.loss)
-        held += abs(online.answer(question).value - exact) <= within
-    return spent, held / len(questions), passed
-
-
 def _best_weights(workload: Workload) -> dict[str, float]:
     """The least that private multiplicative weights cost, over learning rates and thresholds."""
     people = float(workload.counts.sum())
@@ -208,11 +153,10 @@ def _speed() -> list[Figure]:
     return [at_most("online: decide and answer from the cache, 2¹⁶ cells", both, 20, " ms")]
 
 
-def _ranges(domain: Domain, questions: int = QUESTIONS, columns: tuple[int, ...] = (2,)) -> list[Question]:
+def _ranges(domain: Domain) -> list[Question]:
     chance, found = np.random.default_rng(1), []
-    for _ in range(questions):
-        many = columns[0] if len(columns) == 1 else int(chance.choice(columns))
-        chosen = chance.choice(len(domain.sizes), many, replace=False)
+    for _ in range(QUESTIONS):
+        chosen = chance.choice(len(domain.sizes), 2, replace=False)
         ends = {int(a): sorted(chance.integers(0, domain.sizes[a], 2)) for a in chosen}
         found.append(Question.where(domain, {a: range(low, high + 1) for a, (low, high) in ends.items()}))
     return found
@@ -232,15 +176,11 @@ def _people(count: int = 50_000) -> NDArray[np.int64]:
 
 def _adult(file: Path) -> NDArray[np.int64]:
     """Age in decades, years of education, marital status, relationship."""
-    return _adult_of(file, WIDE[:4], SIZES)
-
-
-def _adult_of(file: Path, names: Sequence[str], sizes: tuple[int, ...] | None = None) -> NDArray[np.int64]:
     with file.open(newline="") as rows:
         people = list(csv.DictReader(rows))
-    columns = [np.array([int(person[name]) for person in people]) for name in names]
+    columns = [np.array([int(person[name]) for person in people]) for name in COLUMNS]
     columns[0] = np.minimum(columns[0] // 10, 8)
-    return _counted(columns, sizes or tuple(int(column.max()) + 1 for column in columns))
+    return _counted(columns, SIZES)
 
 
 def _counted(columns: list[NDArray[np.int64]], sizes: tuple[int, ...]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: .venv/torch.log says why")
 
 import discreet.learn as learn  # noqa: E402
-from discreet.errors import InvalidInput, QueryRefused  # noqa: E402
+from discreet.errors import EngineFailed, InvalidInput, QueryRefused  # noqa: E402
 from tests.test_fit import ROWS as VISITS  # noqa: E402
 from tests.test_fit import curator_of, usable, write  # noqa: E402
 
@@ -29,7 +29,7 @@ def network(outputs=1, seed=1):
 
 
 def private(outputs=1, seed=1, loss=torch.nn.functional.binary_cross_entropy_with_logits, **settings):
-    given = {"rows": 5000, "steps": 12, "rate": 2.0} | settings
+    given = {"rows": 5000, "steps": 12, "rate": 2.0, "key": "net 1"} | settings
     return learn.privatize(network(outputs, seed), loss=loss, **given)
 
 
@@ -50,16 +50,62 @@ def test_a_network_is_charged_once_and_learns(folder):
     assert curator.budget().spent == spent
 
 
-def test_another_start_loss_or_setting_is_another_fit(folder):
+def test_another_key_or_setting_is_another_fit(folder):
     curator = curator_of(folder)
     curator.fit(private(), SQL, epsilon=1)
-    for other in (
-        private(seed=2),
-        private(clip=0.5),
-        private(loss=lambda outputs, targets: (outputs - targets) ** 2),
-        private(loss=lambda outputs, targets: (outputs - targets) ** 4),
-    ):
+    for other in (private(key="net 2"), private(clip=0.5), private(one_row_at_a_time=True, steps=1)):
         assert not curator.fit(other, SQL, epsilon=1).repeated
+
+
+def test_the_same_key_is_the_same_model_whatever_the_network_starts_from(folder):
+    curator = curator_of(folder)
+    first = curator.fit(private(), SQL, epsilon=1)
+    again = curator_of(folder).fit(private(seed=2), SQL, epsilon=1)
+    assert again.repeated
+    assert again[-1].learnt() == first[-1].learnt()
+    assert again.receipt == first.receipt
+
+
+def test_without_a_key_every_fit_is_charged(folder):
+    curator, model = curator_of(folder), private(key=None)
+    models = [curator.fit(model, SQL, epsilon=1) for _ in range(2)]
+    assert not any(each.repeated for each in models)
+    assert curator.budget().spent.rho == 2 * models[0].charged.rho
+    assert models[0][-1].learnt() != models[1][-1].learnt()
+
+
+@pytest.mark.parametrize(
+    "wider",
+    [
+        torch.nn.Sequential(torch.nn.Linear(4, 7), torch.nn.Tanh(), torch.nn.Linear(7, 1)),
+        torch.nn.Linear(4, 1),
+    ],
+)
+def test_a_key_of_another_network_is_refused_and_costs_nothing(folder, wider):
+    curator = curator_of(folder)
+    curator.fit(private(), SQL, epsilon=1)
+    spent = curator.budget().spent
+    model = private().set_params(network=wider)
+    with pytest.raises(InvalidInput, match="stored for the key “net 1” do not fit this network"):
+        curator.fit(model, SQL, epsilon=1)
+    assert curator.budget().spent == spent
+
+
+@pytest.mark.parametrize(("key", "again"), [("net 1", "not charged twice"), (None, "charged anew")])
+def test_after_a_failure_of_the_database_the_next_price_is_told(folder, monkeypatch, key, again):
+    curator, model = curator_of(folder), private(key=key)
+
+    def fails(*_, **__):
+        raise EngineFailed("The database stopped.", remedy="Ask again.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(curator._engine, "run_each", fails)
+        with pytest.raises(EngineFailed) as failure:
+            curator.fit(model, SQL, epsilon=1)
+    assert again in failure.value.remedy
+    spent = curator.budget().spent.rho
+    curator.fit(model, SQL, epsilon=1)
+    assert curator.budget().spent.rho == (spent if key else 2 * spent)
 
 
 def test_numbers_and_several_classes(folder):

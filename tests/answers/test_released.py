@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.answers.columns import as_column, fetched_columns, kind_of, plain_cells
+from discreet.answers.columns import as_column, kind_of, plain_cells
 from discreet.answers.released import Released
 from discreet.errors import InvalidInput
 from tests.answers.examples import released_of
@@ -200,7 +200,8 @@ def test_what_a_database_gives():
         "VALUES (DATE '2020-02-29', TIMESTAMP '2020-02-29 01:02:03', 1::TINYINT, true, 'é', 2.5::FLOAT),"
         " (NULL, NULL, NULL, NULL, NULL, NULL)"
     )
-    found = [plain_cells(column) for column in fetched_columns(cursor)]
+    dates, *others = cursor.fetchnumpy().values()
+    found = [plain_cells(as_column(column)) for column in (dates.astype("datetime64[D]"), *others)]
     stamp = datetime(2020, 2, 29, 1, 2, 3)
     assert [column[0] for column in found] == [date(2020, 2, 29), stamp, 1, True, "é", 2.5]
     assert [column[1] for column in found] == [None] * 6

@@ -310,6 +310,31 @@ def test_opacus_lets_some_of_them_pass():
         assert not all(np.allclose(one, other) for one, other in zip(*seen, strict=True)), name
 
 
+class Counting(nn.Module):
+    """Warms up: each call counts, and how many there are depends on who is in the data."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.by = nn.Linear(2, 2), 1.0
+
+    def forward(self, x):
+        self.by += 1
+        return self.by * self.layer(x)
+
+
+class Drawing(Counting):
+    def forward(self, x):
+        return float(np.random.default_rng().normal()) * self.layer(x)
+
+
+@pytest.mark.parametrize("kind", [Counting, Drawing])
+def test_a_network_that_is_not_the_same_when_called_again_is_refused(kind):
+    """Else the gradients of all rows depend on how many came before."""
+    model = privatize(kind(), loss=cross_entropy, rows=10, epsilon=1)
+    with pytest.raises(InvalidInput, match="another gradient for the same row"):
+        model.fit(np.ones((3, 2)), np.array([0, 1, 1]))
+
+
 def test_a_row_is_predicted_as_it_was_trained_alone():
     """The same wherever it stands, also by a network that takes the mean over the rows that it is given."""
     network = Forward(lambda x: x - 2 * x.mean(0)).double()

@@ -55,7 +55,8 @@ def test_a_stratified_grid_gives_the_survival_function(scale):
 
 @pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 7), Fraction(1), Fraction(9, 2), Fraction(40)])
 def test_exponential_coins_on_the_grid(gamma):
-    heads = sampling.bernoulli_exp(gamma, len(STRATA), ScriptedEntropy(STRATA))
+    near = np.full(len(STRATA), float(gamma))
+    heads = sampling.exponential_coins(near, near * 2.0**-52, lambda _: gamma, ScriptedEntropy(STRATA))
     assert abs(heads.mean() - exp(-gamma)) <= 0.5 / len(STRATA) + 1e-12
 
 

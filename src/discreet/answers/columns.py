@@ -55,16 +55,6 @@ def as_column(cells: NDArray[Any] | Sequence[Cell]) -> Column:
     return _finished(_converted(data, missing, kind), missing, kind)
 
 
-def fetched_columns(cursor: Any) -> list[Column]:
-    """The columns that a DuckDB cursor holds, without a loop over rows, and with dates as dates."""
-    names = [str(described[1]) for described in cursor.description]
-    arrays = cursor.fetchnumpy().values()
-    return [
-        as_column(array.astype("datetime64[D]") if name == "DATE" else array)
-        for name, array in zip(names, arrays, strict=True)
-    ]
-
-
 def as_floats(cells: NDArray[Any] | Sequence[float]) -> Floats:
     """Numbers that are measured, or an end of their intervals: NaN where there is none."""
     if type(cells) is np.ndarray and cells.dtype == np.float64 and not cells.flags.writeable:

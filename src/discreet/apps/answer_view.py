@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
@@ -35,25 +35,8 @@ def show_answer(answer: Answer, output: str) -> None:
             show_table(answer, Console())
 
 
-def answer_json(answer: Answer) -> dict[str, object]:
-    """One object: columns, rows, intervals, raw, confidence, charged, left, receipt, notes."""
-    released = answer.released
-    measured = released.measured
-    reaches = [
-        zip(_finite(released.low[name].tolist()), _finite(released.high[name].tolist()), strict=True)
-        for name in measured
-    ]
-    values = [iso_cells(released.values[name]) for name in released.columns]
-    raw = [_finite(released.raw[name].tolist()) for name in measured]
-    return answer_facts(answer) | {
-        "rows": _objects(released.columns, values, len(answer)),
-        "intervals": _objects(measured, reaches, len(answer)),
-        "raw": _objects(measured, raw, len(answer)),
-    }
-
-
 def answer_facts(answer: Answer) -> dict[str, object]:
-    """`answer_json` without its rows, which may be many."""
+    """All that JSON tells but the rows, which may be many."""
     released = answer.released
     return {
         "columns": list(released.columns),
@@ -75,7 +58,10 @@ def answer_facts(answer: Answer) -> dict[str, object]:
 
 
 def json_pieces(answer: Answer) -> Iterator[str]:
-    """The text of `answer_json`, without an object for each row: a million of them take long."""
+    """The text of one object: columns, rows, intervals, raw, confidence, charged, left, receipt, notes.
+
+    It is written without an object for each row: a million of them take long.
+    """
     released = answer.released
     measured = released.measured
     values = [_json_cells(iso_cells(released.values[name])) for name in released.columns]
@@ -199,11 +185,3 @@ def _json_rows(names: tuple[str, ...], columns: Sequence[list[str]], rows: int) 
     template = "{" + ", ".join(f"{key}: %s" for key in keys) + "}"
     filled = map(template.__mod__, zip(*columns, strict=True)) if names else ["{}"] * rows
     yield f"[{', '.join(filled)}]"
-
-
-def _objects(
-    names: tuple[str, ...], columns: Sequence[Iterable[object]], rows: int
-) -> list[dict[str, object]]:
-    if not names:
-        return [{} for _ in range(rows)]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

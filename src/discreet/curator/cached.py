@@ -9,10 +9,8 @@ from discreet.compile.counts import plain_count
 from discreet.compile.exact import Results
 from discreet.compile.explain import Explanation
 from discreet.compile.scope import PublicKeys
-from discreet.curator.charged import ChargedData, apart
+from discreet.curator.charged import ChargedData
 from discreet.curator.older_keys import older_prefixes
-from discreet.engines.running import failed
-from discreet.errors import EngineFailed, TookTooLong
 from discreet.ledger.ledger import Balance
 from discreet.model.deadline import Deadline
 from discreet.model.policy import PrivateTable
@@ -21,7 +19,6 @@ from discreet.synth.online.cache import Asked, Cache, encode_readings
 from discreet.synth.online.cached import CachedTable
 from discreet.synth.online.online import Buy, Pay
 from discreet.synth.online.stored import most_bytes
-from discreet.synth.online.tested import TryGuess
 
 
 @dataclass(slots=True)
@@ -46,17 +43,13 @@ class CachedAnswers:
         if found is None:
             return None
         cache, asked = found
-        paid: list[Receipt] = []
-        if isinstance(asked.step, TryGuess):
-            asked = self._tested(sql, plan, cache, asked, paid)
-        if isinstance(asked.step, Pay | Buy):
-            paid.append(self._paid(sql, cache, asked, asked.step))
+        paid = self._paid(sql, cache, asked, asked.step) if isinstance(asked.step, Pay | Buy) else None
         last, released = cache.answer(asked)
         return Answer(
             released=released,
-            charged=cache.charged(paid) if paid else last.charged,
+            charged=(paid or last).charged,
             left=self.data.ledger.balance(self.data.dataset.name).left,
-            receipt=paid[-1] if paid else last,
+            receipt=paid or last,
             repeated=False,
             cached=not paid,
         )
@@ -74,55 +67,19 @@ class CachedAnswers:
         asked = cache.ask(count, plan.request, analyst=self.data.analyst, direct=plan.loss)
         if asked is None:
             return None
-        step = asked.step.otherwise if isinstance(asked.step, TryGuess) else asked.step
-        if isinstance(step, Pay | Buy):
-            check_storable(most_bytes(step), "Ask about fewer columns at once, or for an epsilon.")
+        if isinstance(asked.step, Pay | Buy):
+            check_storable(most_bytes(asked.step), "Ask about fewer columns at once, or for an epsilon.")
         return cache, asked
-
-    def _tested(self, sql: str, plan: Plan, cache: Cache, asked: Asked, paid: list[Receipt]) -> Asked:
-        """What a question takes after its test. A run that it starts is among what is paid."""
-        with cache.testing:
-            now = self.asked(plan)  # the run that was under way may be over
-            if now is None:
-                return asked.failed()
-            asked = now[1]
-            if not isinstance(asked.step, TryGuess):
-                return asked
-            check_cap(asked.step.loss, self.data.dataset)
-            narrowed = cache.table.narrowed(asked.step)
-            statements = self.data.emit(narrowed)
-            self.data.prepare(statements)
-            test, question = asked.step, asked.question
-            paid += cache.begin(test, question=sql, analyst=self.data.analyst)
-            cache.take_run(test)  # else a paid run would buy any number of looks that are stopped
-            deadline = self.data.deadline()
-
-            def passes() -> bool:
-                exact = self.data.exact(statements, deadline)
-                deadline.check()
-                return cache.passes(test, narrowed.exact(test, question, exact))
-
-            try:
-                passed = apart(passes)
-            except TookTooLong:
-                raise
-            except EngineFailed:
-                raise failed(charged_anew=True) from None
-            return cache.tested(asked, passed=passed, question=sql, analyst=self.data.analyst)
 
     def _paid(self, sql: str, cache: Cache, asked: Asked, step: Pay | Buy) -> Receipt:
         """The reading that a question takes, charged, read, noised and kept."""
         check_cap(step.loss, self.data.dataset)
         narrowed = cache.table.narrowed(step)
-        own: list[bytes] = []
 
         def draw(exact: Results, _: Deadline) -> bytes:
-            own.append(encode_readings(narrowed.measured(step, exact)))
-            return own[0]
+            return encode_readings(narrowed.measured(step, exact))
 
-        receipt, stored, _ = self.data.charge_and_draw(
+        receipt, _, _ = self.data.charge_and_draw(
             sql, asked.key, step.loss, lambda: self.data.emit(narrowed), draw
         )
-        if own == [stored]:
-            cache.paid(asked, stored)  # and not what another process stored first
         return receipt

@@ -53,10 +53,12 @@ class ChargedData:
         emitted: Callable[[], tuple[Statement, ...]],
         draw: Draw,
         older: Callable[[], Sequence[str]] = tuple,
+        repeatable: bool = True,
     ) -> tuple[Receipt, bytes, bool]:
         """What was drawn for the key, and whether before: else it is charged, read, drawn and stored.
 
-        `older` are keys under which older versions would have stored it.
+        `older` are keys under which older versions would have stored it. What is not `repeatable` has a key
+        that never comes again.
         """
         stored = self.ledger.stored_or_payable(
             self.dataset.name, analyst=self.analyst, key=key, loss=loss, older=older
@@ -71,7 +73,7 @@ class ChargedData:
             )
             if isinstance(charged, Answered):  # somebody asked the same, and was faster
                 return *charged, True
-            drawn = self._drawn(charged, statements, draw, self.deadline())
+            drawn = self._drawn(charged, statements, draw, self.deadline(), repeatable=repeatable)
             return charged, self._stored(charged, drawn), False
 
     def deadline(self) -> Deadline:
@@ -79,7 +81,13 @@ class ChargedData:
         return Deadline.after(self.engine.time_limit)
 
     def _drawn(
-        self, receipt: Receipt, statements: Sequence[Statement], draw: Draw, deadline: Deadline
+        self,
+        receipt: Receipt,
+        statements: Sequence[Statement],
+        draw: Draw,
+        deadline: Deadline,
+        *,
+        repeatable: bool,
     ) -> bytes:
         """What is drawn for a charge, once. If the database fails before that, the charge is not used up.
 
@@ -102,7 +110,7 @@ class ChargedData:
         except EngineFailed as failure:
             if began or isinstance(failure, TookTooLong):  # a time that can be looked at again for nothing
                 raise
-        raise failed(charged_anew=not self._marked_unused(receipt))
+        raise failed(charged_anew=not (repeatable and self._marked_unused(receipt)))
 
     def _marked_unused(self, receipt: Receipt) -> bool:
         """Whether the same question may use the charge once more; not if the ledger is out of reach too."""

@@ -266,6 +266,7 @@ class Curator:
     ) -> "FittedModel":
         """A model of the last column of a SELECT by those before it. The same fit is charged once.
 
+        The exception is a network without a key: each of its fits is charged.
         Bounds, classes and whose privacy it is come from the policy. Rows in which a column is NULL, or has a
         value that is not declared, are left out.
         """
@@ -277,6 +278,7 @@ class Curator:
             lambda: (plan.statement(self._engine.relations, self._dialect),),
             plan.draw,
             older=lambda: older_keys(plan),
+            repeatable=plan.repeatable,
         )
         fitted: FittedModel = _learning("model").FittedModel.of(
             plan.columns, plan.fitted(stored), receipt=receipt, left=self._left(), repeated=repeated

@@ -64,6 +64,10 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         """The same for two learners exactly if they would learn the same."""
         raise NotImplementedError
 
+    def repeatable(self) -> bool:
+        """Whether its description is the same when it is asked for again."""
+        return True
+
 
 class PrivateModel(Learner):
     """A linear model whose fitted attributes are declared, or made of noisy sums.

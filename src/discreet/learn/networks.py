@@ -4,9 +4,15 @@ Privacy
     `own.PrivateDescent` clips each row's gradient, sums in whole numbers and adds exact noise; `network_rows`
     says why a row's gradient depends on that row alone. What comes out are weights made of noisy sums, in
     a copy of the network as it was given. Loss, clip, steps, rate and rows are declared.
+
+What a fit by the curator is known by
+    A network and its loss are code, which cannot be compared. So the user gives a `key` that stands for both.
+    The same key with the same settings is the same fit: it is charged once, and its weights are stored.
+    Without a key every fit is another one, and is charged.
 """
 
 import copy
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
@@ -23,7 +29,6 @@ from discreet.learn.declared import declared_classes
 from discreet.learn.encoding import Floats, People
 from discreet.learn.network_checks import check_network
 from discreet.learn.network_data import NOWHERE, inputs, targets
-from discreet.learn.network_identity import identity
 from discreet.learn.network_rows import RowGradients, outputs_for, trainable
 from discreet.learn.own import Gradient, PrivateDescent
 from discreet.model.exact import Number
@@ -64,6 +69,7 @@ class PrivateNetwork(Learner):
         rows_per_person: int = 1,
         neighbours: Neighbours | str = "add_remove",
         one_row_at_a_time: bool = False,
+        key: str | None = None,
     ) -> None:
         self.network = network
         self.loss = loss
@@ -80,6 +86,7 @@ class PrivateNetwork(Learner):
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
         self.one_row_at_a_time = one_row_at_a_time
+        self.key = key
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> "PrivateNetwork":  # noqa: N803
         """Spends epsilon and delta. `groups` says whose each row is; without it each is a person's own.
@@ -116,19 +123,26 @@ class PrivateNetwork(Learner):
         return {"weights": [each.tolist() for each in trainable(self.network_).values()]}
 
     def restore(self, learnt: dict[str, Any], features: int) -> None:  # noqa: ARG002
-        names = trainable(self.network)
+        weights = trainable(self.network)
         kept = [torch.tensor(each, dtype=torch.float64) for each in learnt["weights"]]
-        named = dict(zip(names, kept, strict=True))
-        self.network_ = _with_weights(self.network, named)
+        if [each.shape for each in kept] != [each.shape for each in weights.values()]:
+            raise InvalidInput(
+                f"The weights that are stored for the key “{self.key}” do not fit this network.",
+                remedy="Give the network that they were trained in; or another key, which is charged.",
+            )
+        self.network_ = _with_weights(self.network, dict(zip(weights, kept, strict=True)))
         self.classes_ = None if self.classes is None else declared_classes(self.classes)
 
     def description(self) -> str:
-        """With all that the network and its loss compute with: see `network_identity`."""
+        """By the key, which stands for the network and its loss; without one it differs each time."""
         settings = {name: plain(value) for name, value in sorted(self.get_params(deep=False).items())}
-        network, loss = identity(settings.pop("network")), identity(settings.pop("loss"))
-        if not settings["one_row_at_a_time"]:
-            del settings["one_row_at_a_time"]  # so that fits from before there was a choice are found again
-        return f"{type(self).__name__}({network}, {loss}, {settings!r})"
+        for name in ("network", "loss", "key"):
+            del settings[name]
+        network = f"key={_text(self.key)!r}" if self.repeatable() else f"no key, {secrets.token_hex(16)}"
+        return f"{type(self).__name__}({network}, {settings!r})"
+
+    def repeatable(self) -> bool:
+        return self.key is not None
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """A class for each row, or the network's outputs where it was trained on numbers."""
@@ -176,6 +190,8 @@ def privatize(network: Any, *, loss: Callable[[Any, Any], Any], rows: int, **set
     `loss(outputs, targets)` is called with one row at a time, such as `torch.nn.functional.cross_entropy`.
     `rows` is the public number of rows to divide by. The settings are those of `PrivateNetwork`. With
     `one_row_at_a_time` that rows do not meet is true by construction, and not tried out; it takes longer.
+    `key` is for `curator.fit`: a text that stands for the network and its loss. The same key and the same
+    settings give the stored model, free. Without a key every fit is charged.
     """
     check_network(network)
     return PrivateNetwork(network, loss=loss, rows=rows, **settings)
@@ -189,6 +205,14 @@ def _with_weights(network: Any, named: dict[str, Any]) -> Any:
             if name in named:
                 each.copy_(named[name])
     return trained
+
+
+def _text(key: Any) -> str:
+    if not isinstance(key, str) or not key:
+        raise InvalidInput(
+            "The key of a network is a text.", remedy='Give one, such as key="ward-net 1"; or leave it out.'
+        )
+    return key
 
 
 def _true_or_false(given: Any) -> bool:

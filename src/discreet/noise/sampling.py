@@ -44,12 +44,6 @@ def bernoulli(p: Fraction, count: int, entropy: Entropy) -> NDArray[np.bool_]:
     return _threshold_coins(threshold, count, entropy, lambda word: LazyUniform(word, entropy).below(p))
 
 
-def bernoulli_exp(gamma: Fraction, count: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """Coins that are true with probability exactly e^−γ, γ ≥ 0."""
-    approximate = np.full(count, float(gamma))
-    return exponential_coins(approximate, approximate * 2.0**-52, lambda _: gamma, entropy)
-
-
 def exponential_coins(
     gamma: NDArray[np.float64],
     error: NDArray[np.float64],

@@ -67,6 +67,11 @@ class FitPlan:
     def features(self) -> tuple[str, ...]:
         return tuple(name for column in self.columns for name in column.features)
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same fit can be asked for again, and is free then."""
+        return self.estimator.repeatable()
+
     def identity(self) -> str:
         """What the fit is known by."""
         facts = RelationFacts(self.data.source)

@@ -4,50 +4,44 @@ A reading is charged under a key that says what is measured, with which noise, a
 two processes that know the same and want the same share one charge and one reading; and what was stored is a
 fact for everybody, in the order of the ledger.
 
-A run of tests (`tested`) is charged likewise, and then claimed: what is stored for its charge is a name that
-one process made up. A process that finds another name there has no run, and charges one of its own. A guess
-that passed is stored, for a charge of nothing, before it is shown: the same question has the same answer for
-everybody.
+Older versions also charged for tests of guesses, under keys of their own (`_TESTS`). Those are no readings,
+and are passed over.
 """
 
 import hashlib
 import json
-import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from threading import Lock
 
 import numpy as np
 
 from discreet.answers.released import Released
-from discreet.answers.wording import charge_text
 from discreet.compile.calibrate import charge_for
 from discreet.compile.counts import Count
 from discreet.compile.explain import Explanation, priced
 from discreet.compile.identity import mechanism_facts
 from discreet.errors import LedgerClosed
-from discreet.ledger.ledger import Answered, Balance, Kind, Ledger
-from discreet.ledger.storing import store_patiently
+from discreet.ledger.ledger import Balance, Kind, Ledger
 from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
 from discreet.synth.domain import Domain
 from discreet.synth.online.cached import CachedTable
 from discreet.synth.online.online import Buy, FromCache, Online, Pay, Step
-from discreet.synth.online.passed import Passed, digest_of
 from discreet.synth.online.question import Question
 from discreet.synth.online.readings import Price, Reading
 from discreet.synth.online.stored import as_text, from_text
-from discreet.synth.online.tested import Guesses, TryGuess
 
 NOTE = "Follows from noisy counts of the whole table, which other answers share."
-PASSED_NOTE = "Guessed from noisy counts of the whole table; a private test found it near enough."
 WEIGHT_NOTE = "People with more than {rows} rows count for less, also if few of their rows are asked about."
 MOST_OVER_DIRECT = Fraction(5, 4)
 """A payment may be dearer than the direct answer, as it also serves later ones. Where the error is hardly
 more than a person it would be much dearer: an estimate makes no use of counts being whole."""
 _NOTHING = (PureLoss(epsilon=Fraction(0)), ConcentratedLoss(rho=Fraction(0), delta=Fraction(0)))
+_TESTS = ("run:", "passed:")
+"""How the key of a test goes on after the prefix, where that of a reading has a digest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,24 +50,10 @@ class Asked:
 
     count: Count
     question: Question
-    step: Step | TryGuess
+    step: Step
     key: str
-    """Of the reading that it takes, if it takes one, or if its test fails."""
-    within: Fraction
-    stated: Fraction
-    """The confidence that was asked for."""
+    """Of the reading that it takes, if it takes one."""
     confidence: Fraction
-    """Of the interval; more than stated after a test, which may miss too."""
-    guess: float | None = None
-    """What is expected, in people, if anything is."""
-    passed: tuple[Receipt, Passed] | None = None
-    """The guess that answers it."""
-
-    def failed(self) -> "Asked":
-        """The same after a test that failed: it is paid for, with the misses that the test left to it."""
-        if not isinstance(self.step, TryGuess):
-            raise TypeError("Only a test fails.")
-        return replace(self, step=self.step.otherwise, confidence=self.step.paid_confidence)
 
 
 class Cache:
@@ -81,13 +61,12 @@ class Cache:
 
     def __init__(self, table: CachedTable, ledger: Ledger, *, older: Sequence[str] = ()) -> None:
         self.table = table
-        self.testing = Lock()
-        """Held from the decision to test until the outcome is stored: threads share a run, one by one."""
         self._ledger = ledger
         self._prefix = f"{table.identity()}:"
-        self._older = tuple(older)
-        """With which the keys of readings begin that older versions stored."""
-        self._runs, self._passes = f"{self._prefix}run:", f"{self._prefix}passed:"
+        prefixes = (self._prefix, *older)
+        self._readings = prefixes
+        """With which the keys of readings begin; those of older versions too."""
+        self._tests = tuple(prefix + test for prefix in prefixes for test in _TESTS)
         self._lock = Lock()
         self._known = _Known(table, version=0)
 
@@ -99,131 +78,27 @@ class Cache:
         within, confidence, most = request.price.error, request.confidence, self._most_for(analyst)
         with self._lock:
             self._catch_up()
-            known = self._known
-            passed = known.passed_for(question, within, confidence)
-            if passed is not None:
-                step: Step = FromCache(reach=passed[1].within / known.online.pricing.unit)
-                return Asked(
-                    count=count,
-                    question=question,
-                    step=step,
-                    key="",
-                    within=within,
-                    stated=confidence,
-                    confidence=confidence,
-                    passed=passed,
-                )
-            step = known.online.decide(question, within=within, confidence=confidence, most_for_tables=most)
+            step = self._known.online.decide(
+                question, within=within, confidence=confidence, most_for_tables=most
+            )
             if isinstance(step, Pay) and amount_of(step.loss) > min(
                 most, MOST_OVER_DIRECT * amount_of(direct)
             ):
                 return None
-            guess = test = None
-            if not isinstance(step, FromCache):
-                guess = known.tester.guess(question, known.online, within, confidence)
-                test = known.tester.decide(
-                    question,
-                    known.online,
-                    step,
-                    guess=guess,
-                    within=within,
-                    confidence=confidence,
-                    most=most,
-                )
-            return Asked(
-                count=count,
-                question=question,
-                step=test or step,
-                key=self._key(test.otherwise if test else step),
-                within=within,
-                stated=confidence,
-                confidence=confidence,
-                guess=guess,
-            )
-
-    def begin(self, test: TryGuess, *, question: str, analyst: str) -> tuple[Receipt, ...]:
-        """A run for a test that needs one, charged and claimed; nothing if one is under way."""
-        if test.run is None:
-            return ()
-        name = secrets.token_hex(16).encode()
-        with self._lock:
-            while True:
-                told = self._known.digest + repr((self._known.runs, test.mechanism)).encode()
-                key = self._runs + hashlib.sha256(told).hexdigest()
-                dataset = self.table.dataset.name
-                with self._ledger.asking(dataset, key):
-                    charged = self._ledger.charge(
-                        dataset, analyst=analyst, question=question, key=key, loss=test.run
-                    )
-                    if isinstance(charged, Receipt) and store_patiently(self._ledger, charged, name) == name:
-                        self._known.tester.begin(test)
-                        return (charged,)
-                self._catch_up()
-
-    def take_run(self, test: TryGuess) -> None:
-        """Before data is read for a test: only one that passes gives its run back."""
-        with self._lock:
-            self._known.tester.take_run(test)
-
-    def passes(self, test: TryGuess, exact: int) -> bool:
-        """Whether the guess is near the exact count, in 1/unit of a person. It is drawn once."""
-        with self._lock:
-            return self._known.tester.passes(test, exact)
-
-    def tested(self, asked: Asked, *, passed: bool, question: str, analyst: str) -> Asked:
-        """What the question takes after its test: nothing if it passed, which is stored; else a payment."""
-        test = asked.step
-        if not isinstance(test, TryGuess):
-            raise TypeError("Only a test is tested.")
-        if not passed:
-            return asked.failed()
-        found = Passed(
-            question=digest_of(asked.question),
-            guess=test.guess,
-            within=test.within,
-            confidence=asked.confidence,
-        )
-        told = repr((found.question, found.within, found.confidence)).encode()
-        dataset = self.table.dataset
-        charged = self._ledger.charge(
-            dataset.name,
-            analyst=analyst,
-            question=question,
-            key=self._passes + hashlib.sha256(told).hexdigest(),
-            loss=_NOTHING[dataset.delta > 0],
-        )
-        if isinstance(charged, Receipt):
-            charged = Answered(charged, store_patiently(self._ledger, charged, found.encode()))
-        first = Passed.decode(charged.answer)
-        return replace(asked, step=FromCache(reach=test.reach), key="", passed=(charged.receipt, first))
-
-    def paid(self, asked: Asked, stored: bytes) -> None:
-        """What this process paid, and what was stored for it."""
-        if isinstance(asked.step, Pay | Buy):
-            readings = decode_readings(stored, self.table.domain)
-            with self._lock:
-                self._known.tester.paid(asked.step, readings, asked.guess, asked.within)
-
-    def charged(self, paid: Sequence[Receipt]) -> Price:
-        """All of it together."""
-        return self._known.online.pricing.sum([receipt.charged for receipt in paid])
+            key = self._key(step)
+        return Asked(count=count, question=question, step=step, key=key, confidence=confidence)
 
     def answer(self, asked: Asked) -> tuple[Receipt, Released]:
-        """From all readings there are now, and the receipt of the last one; or the guess that passed."""
-        if asked.passed is not None:
-            receipt, passed = asked.passed
-            unit = self._known.online.pricing.unit
-            return receipt, self._released(asked, passed.guess / unit, passed.within / unit, PASSED_NOTE)
+        """From all readings there are now, and the receipt of the last one."""
         with self._lock:
             self._catch_up()
             found = self._known.online.answer(asked.question)
             last = self._known.receipt
         if last is None:
             raise LedgerClosed("A reading was paid for and is gone.", remedy="Run: discreet ledger verify")
-        reach = float(found.interval(asked.confidence).half_width)
-        return last, self._released(asked, found.value, reach, NOTE)
+        return last, self._released(asked, found.value, float(found.interval(asked.confidence).half_width))
 
-    def _released(self, asked: Asked, value: float, reach: float, note: str) -> Released:
+    def _released(self, asked: Asked, value: float, reach: float) -> Released:
         name = asked.count.name
         return Released(
             columns=(name,),
@@ -231,11 +106,11 @@ class Cache:
             raw={name: np.array([value])},
             low={name: np.array([max(0.0, value - reach)])},
             high={name: np.array([max(0.0, value + reach)])},
-            confidence=float(asked.stated),
-            notes=self._notes(note),
+            confidence=float(asked.confidence),
+            notes=self._notes(),
         )
 
-    def explained(self, found: Explanation, step: Step | TryGuess, balance: Balance) -> Explanation:
+    def explained(self, found: Explanation, step: Step, balance: Balance) -> Explanation:
         """What the cache makes of a question that was explained without it: its price, and its way."""
         dataset = self.table.dataset
         return priced(
@@ -248,22 +123,12 @@ class Cache:
             reach=step.reach,
         )
 
-    def _way(self, step: Step | TryGuess) -> str:
+    def _way(self, step: Step) -> str:
         """How a question will be answered, in words."""
         names = " and ".join(self.table.attributes[i].name for i in getattr(step, "attributes", ()))
         match step:
             case FromCache():
                 return "It follows from what was paid for before: free."
-            case TryGuess(run=None):
-                return (
-                    "Free if a guess passes a test, which is paid for already;"
-                    f" if not, {charge_text(step.otherwise.loss)} is paid."
-                )
-            case TryGuess(run=price) if price is not None:
-                return (
-                    f"A guess is tested: {charge_text(price)}, which later questions share;"
-                    f" if it fails, {charge_text(step.otherwise.loss)} more is paid."
-                )
             case Buy():
                 return f"All counts by {names} are bought: then many questions about them are free."
         return "It is paid by itself, and helps to answer it again."
@@ -277,11 +142,11 @@ class Cache:
         cap = charge_for(dataset, dataset.question_epsilon)
         return min(amount_of(cap), amount_of(balance.left), own)
 
-    def _notes(self, first: str) -> tuple[str, ...]:
+    def _notes(self) -> tuple[str, ...]:
         source = self.table.bounded.query.source
         if source.one_row_a_person:
-            return (first,)
-        return first, WEIGHT_NOTE.format(rows=source.max_rows)
+            return (NOTE,)
+        return NOTE, WEIGHT_NOTE.format(rows=source.max_rows)
 
     def _key(self, step: Step) -> str:
         if not isinstance(step, Pay | Buy):
@@ -301,14 +166,13 @@ class Cache:
         for entry in self._ledger.entries(dataset, after=self._known.seen):
             self._known.seen = entry.number
             answered = entry.kind is Kind.ANSWERED and entry.version == version
-            if answered and entry.key.startswith(self._runs):
-                self._known.runs += 1
-            elif answered and entry.key.startswith((self._prefix, *self._older)):
+            if answered and self._is_reading(entry.key):
                 stored = self._ledger.stored_answer(dataset, entry.key)
-                if stored is not None and entry.key.startswith(self._passes):
-                    self._known.learn_passed(*stored)
-                elif stored is not None:
+                if stored is not None:
                     self._known.learn(entry.key, *stored)
+
+    def _is_reading(self, key: str) -> bool:
+        return key.startswith(self._readings) and not key.startswith(self._tests)
 
 
 def encode_readings(readings: Sequence[Reading]) -> bytes:
@@ -325,27 +189,11 @@ class _Known:
     """What the readings of one version of the data say, and how far the ledger was read."""
 
     def __init__(self, table: CachedTable, *, version: int) -> None:
-        self.version, self.seen, self.digest, self.runs = version, 0, b"", 0
+        self.version, self.seen, self.digest = version, 0, b""
         self.receipt: Receipt | None = None
         self.online = Online(table.domain, table.pricing())
-        self.tester = Guesses(table.domain, table.pricing())
-        self._passed: dict[str, list[tuple[Receipt, Passed]]] = {}
 
     def learn(self, key: str, receipt: Receipt, stored: bytes) -> None:
         self.receipt = receipt
-        readings = decode_readings(stored, self.online.domain)
-        self.online.learn(*readings)
-        self.tester.learn(readings)
+        self.online.learn(*decode_readings(stored, self.online.domain))
         self.digest = hashlib.sha256(self.digest + key.encode()).digest()
-
-    def learn_passed(self, receipt: Receipt, stored: bytes) -> None:
-        passed = Passed.decode(stored)
-        self._passed.setdefault(passed.question, []).append((receipt, passed))
-
-    def passed_for(
-        self, question: Question, within: Fraction, confidence: Fraction
-    ) -> tuple[Receipt, Passed] | None:
-        """The first guess that passed and serves, if there is one."""
-        digest, most = digest_of(question), within * self.online.pricing.unit
-        known = self._passed.get(digest, ())
-        return next((each for each in known if each[1].serves(digest, most, confidence)), None)

@@ -25,7 +25,6 @@ from discreet.synth.domain import MOST_VALUES, Domain, Marginal
 from discreet.synth.online.online import Buy, Pay
 from discreet.synth.online.question import MOST_CELLS, Question
 from discreet.synth.online.readings import Pricing, Reading
-from discreet.synth.online.tested import TryGuess
 from discreet.synth.release.attributes import Attribute, attributes_of, domain_of
 from discreet.synth.release.counting import Counted, counting, table_sensitivity, unit_of
 from discreet.synth.release.masks import cells_where, readable, same_for_rows
@@ -77,7 +76,7 @@ class CachedTable:
         mask = cells_where(count.condition, self.attributes, chosen).reshape(sizes)
         return Question.about(self.domain, chosen, mask) if mask.any() else None
 
-    def narrowed(self, step: Pay | Buy | TryGuess) -> "CachedTable":
+    def narrowed(self, step: Pay | Buy) -> "CachedTable":
         """The same, counted only by the attributes of a step."""
         query = replace(self.bounded.query, sets=(step.attributes,))
         return replace(self, bounded=replace(self.bounded, query=query))
@@ -89,10 +88,6 @@ class CachedTable:
             return step.measure(table.reshape(step.shape))
         return step.measure(Question(attributes=step.attributes, mask=step.mask).count(table))
 
-    def exact(self, test: TryGuess, question: Question, results: Results) -> int:
-        """The count of a question, in 1/unit of a person: secret, and for its test alone."""
-        return question.count(self._table(test, results))
-
-    def _table(self, step: Pay | Buy | TryGuess, results: Results) -> NDArray[np.int64]:
+    def _table(self, step: Pay | Buy, results: Results) -> NDArray[np.int64]:
         (table,) = Counted(self.domain, self.bounded, results)([Marginal.full(self.domain, step.attributes)])
         return table

@@ -225,11 +225,6 @@ class Online:
             )
         return Estimate(value=float(found.values[0]), spread=found.spread)
 
-    def people(self) -> float | None:
-        """How many there are, if what was read so far determines it."""
-        everyone = Question.where(self.domain, {})
-        return self.answer(everyone).value if self._spread(everyone, self._energy(everyone)) else None
-
     def _learn_single(self, question: Question, new: Known) -> None:
         old = self._singles.get(question.key)
         self._singles[question.key] = old.joined(new) if old else new

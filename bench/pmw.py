@@ -1,4 +1,4 @@
-"""Private multiplicative weights: the online algorithm of the lectures, over all records of a domain.
+"""Private multiplicative weights: the online algorithm of the lectures, which `online.py` compares with.
 
 A public table of weights answers every question; sparse vector tests, in secret, whether its answer is about
 right. Where it is not, the question is paid for, and the weights of its records are raised or lowered.
@@ -20,8 +20,8 @@ Accuracy
     (Hardt, Rothblum, FOCS 2010; in this form Dwork, Roth 2014, section 4.2). Larger rates need fewer updates
     in practice, and have no such bound.
 
-A run's noisy threshold is secret and lives in memory alone: a process that ends pays for a new run. For a
-curator that must survive that, and for the price of many questions, see `online` and `tested`.
+A run's noisy threshold is secret and lives in memory alone: a process that ends pays for a new run. What
+the curator does instead (`discreet.synth.online`) has no secret, and costs less.
 """
 
 from collections.abc import Callable
@@ -40,9 +40,10 @@ from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.tails import largest
 from discreet.synth.domain import Domain
-from discreet.synth.online.histogram import MOST_RECORDS
 from discreet.synth.online.question import Question
 from discreet.synth.records import Floats
+
+MOST_RECORDS = 2**22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
