@@ -19,15 +19,15 @@ import duckdb
 import numpy as np
 from timing import CONSOLE, Figure, at_least, at_most, best_of_rounds, for_information, judge, show
 
-from discreet.apps.answer_view import answer_csv, json_pieces
-from discreet.apps.config import read_policy
-from discreet.apps.session import open_curator
-from discreet.compile.dialects.duckdb import DUCKDB
-from discreet.compile.emit_sql import emit_sql
+from discreet.apps.views.answer import answer_csv, json_pieces
 from discreet.curator import Curator
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.curator.opening import open_curator
+from discreet.dialects.duckdb import DUCKDB
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.ledger.sqlite.ledger import SqliteLedger
 from discreet.model.declaration import complete_with_schema
+from discreet.policy.reader import read_policy
+from discreet.sql.emit import emit_sql
 
 ROUNDS = 3
 MILLION = 1_000_000

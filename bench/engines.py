@@ -15,18 +15,18 @@ import duckdb
 from curator import MILLION, SUM_AND_COUNT, write_rows
 from timing import CONSOLE, Figure, at_most, best_of_rounds, for_information, judge, show
 
-from discreet.apps.config import read_policy
-from discreet.compile.bound import bound
-from discreet.compile.calibrate import calibrate
-from discreet.compile.dialects import DIALECTS
-from discreet.compile.emit_sql import emit_sql
-from discreet.compile.parse_sql import parse_sql
-from discreet.compile.resolve import resolve
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.engines.engine import Engine
-from discreet.engines.opening import open_engine
+from discreet.bounds.bound import bound
+from discreet.bounds.calibrate import calibrate
+from discreet.dialects import DIALECTS
+from discreet.engines.base.engine import Engine
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.open_engine import open_engine
 from discreet.model.declaration import complete_with_schema
 from discreet.model.request import ByEpsilon, Request
+from discreet.policy.reader import read_policy
+from discreet.question.parse import parse_sql
+from discreet.question.resolve import resolve
+from discreet.sql.emit import emit_sql
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.servers.postgres import running_postgres

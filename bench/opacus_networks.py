@@ -85,7 +85,7 @@ def _plain(case: Case) -> Callable[[], object]:
 
 
 def _by_func(case: Case) -> Callable[[], object]:
-    from discreet.learn.network_rows import RowGradients
+    from discreet.learn.networks.row_gradients import RowGradients
 
     x, y = case.x.numpy(), case.y.numpy()
     rows = RowGradients(case.network, case.loss, x, y)
@@ -117,7 +117,7 @@ def _by_opacus(case: Case) -> Callable[[], object]:
 
 
 def rows_at_once(case: Case) -> int:
-    from discreet.learn.own import block_rows
+    from discreet.learn.descent.own_loss import block_rows
 
     return block_rows(sum(each.numel() for each in case.network.parameters()))
 

@@ -21,7 +21,7 @@ Accuracy
     in practice, and have no such bound.
 
 A run's noisy threshold is secret and lives in memory alone: a process that ends pays for a new run. What
-the curator does instead (`discreet.synth.online`) has no secret, and costs less.
+the curator does instead (`discreet.synth.cached`) has no secret, and costs less.
 """
 
 from collections.abc import Callable
@@ -39,9 +39,9 @@ from discreet.noise.above_threshold import AboveThreshold, Run
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.tails import largest
-from discreet.synth.domain import Domain
-from discreet.synth.online.question import Question
-from discreet.synth.records import Floats
+from discreet.synth.cached.counting_question import Question
+from discreet.synth.core.domain import Domain
+from discreet.synth.core.records import Floats
 
 MOST_RECORDS = 2**22
 

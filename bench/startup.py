@@ -41,7 +41,7 @@ def import_cost(modules: str) -> tuple[float, float]:
 
 def help_seconds() -> float | None:
     """Wall time of the installed command, or None while there is none."""
-    if find_spec("discreet.apps.cli") is None:
+    if find_spec("discreet.apps.commands.main") is None:
         return None
     command = [str(Path(sys.executable).with_name("discreet")), "--help"]
     run = {"help": lambda: subprocess.run(command, check=True, capture_output=True)}

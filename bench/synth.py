@@ -28,10 +28,10 @@ from discreet.model.conversion import largest_rho
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth import compiled
-from discreet.synth.domain import Domain, Marginal
-from discreet.synth.explicit import scale, table
-from discreet.synth.synthesis import synthesise
+from discreet.synth.core import compiled_update as compiled
+from discreet.synth.core.domain import Domain, Marginal
+from discreet.synth.core.synthesis import synthesise
+from discreet.synth.core.weight_array import scale, table
 
 DELTA = Fraction(1, 10**9)
 HISTOGRAM = Sensitivity.histogram(Neighbours.ADD_REMOVE)

@@ -7,8 +7,8 @@ import shutil
 import pytest
 from hypothesis import settings
 
-from discreet.engines.spark_quiet import load_pyspark
-from discreet.engines.spark_session import local_session
+from discreet.engines.spark.session import local_session
+from discreet.engines.spark.silence import load_pyspark
 from tests.servers import missing
 from tests.servers.postgres import running_postgres
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from discreet.accounting.filters import ConcentratedFilter, PureFilter
 from discreet.answers.answer import Answer
-from discreet.audit.own import OwnAudit, audit_mechanism
+from discreet.audit.own_mechanism import OwnAudit, audit_mechanism
 from discreet.errors import (
     BudgetExceeded,
     CollectorClosed,
@@ -91,6 +91,6 @@ def open(  # noqa: A001
     `spark` is the session that sources at spark://session are in. With `progress`, a notebook or terminal
     shows how much of a long question is done: for the owner, as time may tell of the data.
     """
-    from discreet.apps.session import open_curator
+    from discreet.curator.opening import open_curator
 
     return open_curator(policy, analyst=analyst, spark=spark, progress=progress)

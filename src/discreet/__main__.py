@@ -1,6 +1,6 @@
 """`python -m discreet` is `discreet`."""
 
-from discreet.apps.cli import main
+from discreet.apps.commands.main import main
 
 if __name__ == "__main__":
     main()

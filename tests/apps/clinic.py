@@ -3,7 +3,7 @@
 import duckdb
 from click.testing import CliRunner
 
-from discreet.apps.cli import main
+from discreet.apps.commands.main import main
 
 POLICY = """
 [dataset]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from discreet.apps.answer_view import answer_csv, answer_facts, json_pieces, show_answer, show_table
-from discreet.apps.bars import axis_of, bar
-from discreet.apps.written import iso_cells
+from discreet.apps.views.answer import answer_csv, answer_facts, json_pieces, show_answer, show_table
+from discreet.apps.views.bars import axis_of, bar
+from discreet.apps.views.escape import iso_cells
 from tests.answers.examples import answer_of, by_ward
 
 

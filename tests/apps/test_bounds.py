@@ -7,9 +7,9 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from discreet.apps.bounds import learn_bounds
-from discreet.apps.cli import main
-from discreet.apps.session import open_curator
+from discreet.apps.commands.main import main
+from discreet.apps.views.bounds import learn_bounds
+from discreet.curator.opening import open_curator
 from discreet.errors import QueryRefused
 
 POLICY = """
@@ -77,7 +77,7 @@ def test_columns_without_bounds_to_learn_are_refused_for_free(policy, column, pr
 
 def test_nothing_that_stands_out_is_an_answer_and_costs_its_price(policy, monkeypatch):
     """At ε = 0.01 one row of 2.0 would need noise that is less likely than 10⁻⁷ to stand out."""
-    monkeypatch.setattr("discreet.apps.bounds._CONFIDENCE", 1 - Fraction(1, 10**7))
+    monkeypatch.setattr("discreet.apps.views.bounds._CONFIDENCE", 1 - Fraction(1, 10**7))
     duckdb.sql(f"COPY (SELECT 1 AS patient, 2.0 AS cost, 40 AS age) TO '{policy.parent}/visits.parquet'")
     command = ["bounds", "cost", "--epsilon", "0.01", "--policy", str(policy)]
     run = CliRunner().invoke(main, command)

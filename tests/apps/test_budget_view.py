@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.apps.budget_view import readable
-from discreet.apps.burn_down import forecast, spent_by
-from discreet.ledger.ledger import Entry, Kind
+from discreet.apps.views.budget import readable
+from discreet.apps.views.burn_down import forecast, spent_by
+from discreet.ledger.interface import Entry, Kind
 from discreet.ledger.units import Currency, Units
 from discreet.model.privacy import AMOUNT_UNITS
 from tests.apps.clinic import ask, make_clinic, run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.apps.plot import Curve, braille, steps
+from discreet.apps.views.plot import Curve, braille, steps
 from tests.apps.clinic import run
 
 

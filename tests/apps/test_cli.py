@@ -8,7 +8,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from discreet.apps.cli import main
+from discreet.apps.commands.main import main
 
 
 def run(*arguments):
@@ -37,7 +37,7 @@ def test_help_is_instant_and_names_the_commands():
 
 def test_help_does_not_load_what_it_does_not_need():
     heavy = "[name for name in ('rich', 'dp_accounting', 'scipy') if name in sys.modules]"
-    code = f"import sys; from discreet.apps.cli import main; print({heavy})"
+    code = f"import sys; from discreet.apps.commands.main import main; print({heavy})"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
 

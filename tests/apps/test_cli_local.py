@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from discreet.apps.cli import main
-from discreet.apps.config_survey import SURVEY_SETTINGS, read_survey_toml, template
+from discreet.apps.commands.main import main
 from discreet.errors import InvalidInput
 from discreet.local.batch import read_batch, write_batch
 from discreet.local.collector.store import Collector
 from discreet.local.signing import key_in, open_signed
+from discreet.local.survey_file import SURVEY_SETTINGS, read_survey_toml, template
 from tests.local.collector.processes import Sender, running, stopped
 from tests.local.collector.surveys import batches_of, reports_of
 
@@ -79,7 +79,7 @@ def collected(survey, folder, count, *, answers=(0, 1, 12)):
 
 def test_help_does_not_load_what_it_does_not_need():
     heavy = "[name for name in ('rich', 'starlette', 'uvicorn', 'duckdb') if name in sys.modules]"
-    code = f"import sys; from discreet.apps.cli_local import local; print({heavy})"
+    code = f"import sys; from discreet.apps.commands.local import local; print({heavy})"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from discreet.apps.config import read_policy
-from discreet.apps.demo import ATTACK_EPSILON, SUSPECTED
-from discreet.apps.demo_attack import attack_all, exact_counts, pick_targets
-from discreet.apps.demo_data import MOST_VISITS, make_clinic
+from discreet.apps.demo.attack import attack_all, exact_counts, pick_targets
+from discreet.apps.demo.data import MOST_VISITS, make_clinic
+from discreet.apps.demo.tour import ATTACK_EPSILON, SUSPECTED
 from discreet.errors import InvalidInput
+from discreet.policy.reader import read_policy
 from tests.apps.clinic import run
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from discreet.apps.local_compare_view import show_comparison
+from discreet.apps.views.local_compare import show_comparison
 
 
 def shown(width=100, **arguments):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet.apps.output import written_or_told
-from discreet.apps.session import system_user
+from discreet.apps.commands.output import written_or_told
+from discreet.curator.opening import system_user
 from tests.attacks.ask import Clinic
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,8 @@ import sqlite3
 
 import pytest
 
-from discreet.ledger.ledger import Account
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.ledger.interface import Account
+from discreet.ledger.sqlite.ledger import SqliteLedger
 from discreet.model.privacy import PureLoss
 from tests.apps.clinic import COUNT, ask, declare, make_clinic, run
 

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from discreet.apps.cli import main
+from discreet.apps.commands.main import main
 
 POLICY = """
 [dataset]

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from discreet import DiscreetError, QueryRefused
-from discreet.apps.session import open_curator
+from discreet.curator.opening import open_curator
 
 CANARY = "CANARY-7f3a"
 CANARY_ID = 987654321

@@ -18,11 +18,11 @@ from click.testing import CliRunner
 from scipy.stats import binom
 
 from discreet import BudgetExceeded, DiscreetError, EngineFailed, LedgerClosed, QueryRefused, TookTooLong
-from discreet.apps.cli import main
-from discreet.apps.session import open_curator
+from discreet.apps.commands.main import main
 from discreet.curator import Curator
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.curator.opening import open_curator
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.ledger.sqlite.ledger import SqliteLedger
 from discreet.model.privacy import PureLoss
 
 from .ask import ROWS, Clinic, cell, stored_bytes
@@ -54,7 +54,7 @@ def test_d1_what_means_the_same_and_is_not_recognised_is_paid_for_each_time(clin
         assert clinic.spent() == PureLoss(epsilon=Fraction(i + 1))
 
 
-# D2: reconstruction (Dinur & Nissim 2003). Counts that differ by one person: tests/test_curator.py.
+# D2: reconstruction (Dinur & Nissim 2003). Counts that differ by one person: tests/curator/test_curator.py.
 
 SEATS = 300
 LUCKIEST = 1e-6
@@ -131,7 +131,7 @@ def test_d2_the_attack_works_where_there_is_no_budget_to_speak_of(tmp_path):
     assert int((guessed == bits).sum()) >= SEATS - 10
 
 
-# D3 and D4, races and crashes: tests/test_ask_durability.py, tests/ledger/test_processes.py.
+# D3 and D4, races and crashes: tests/curator/test_ask_durability.py, tests/ledger/test_processes.py.
 
 
 # D5: refunds.

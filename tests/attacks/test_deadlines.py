@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from discreet import TookTooLong
-from discreet.compile import outputs
 from discreet.curator import curator as path
-from discreet.engines import duckdb as engine
+from discreet.engines.duckdb import engine
 from discreet.learn import LogisticRegression
-from discreet.learn.gradient import ClippedGradient
+from discreet.learn.descent.gradient import ClippedGradient
 from discreet.model.deadline import Deadline
+from discreet.release import outputs
 
 from .ask import Clinic, stored_bytes
 from .test_prices_and_time import COUNT, ENDLESS
@@ -77,8 +77,8 @@ def test_g3_no_draw_begins_when_time_is_up(slow_clinic, clock, monkeypatch, way)
     monkeypatch.setattr(engine.DuckDBEngine, "run_each", clock.slow(engine.DuckDBEngine.run_each, 7))
     drawn = []
     monkeypatch.setattr(path, "draw_noise", lambda *_: drawn.append("question"))
-    monkeypatch.setattr("discreet.synth.release.plan.measured", lambda *_, **__: drawn.append("table"))
-    monkeypatch.setattr("discreet.learn.release.plan._learn", lambda *_: None)  # rehearsals
+    monkeypatch.setattr("discreet.synth.plan.synthesis_plan.measured", lambda *_, **__: drawn.append("table"))
+    monkeypatch.setattr("discreet.learn.plan.fit_plan._learn", lambda *_: None)  # rehearsals
     curator = slow_clinic.open()
     with pytest.raises(TookTooLong):
         WAYS[way](curator)

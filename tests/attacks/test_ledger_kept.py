@@ -5,9 +5,9 @@ import os
 import pytest
 from click.testing import CliRunner
 
-from discreet.apps.cli import main
+from discreet.apps.commands.main import main
 from discreet.errors import LedgerClosed
-from discreet.ledger import sqlite_file
+from discreet.ledger.sqlite import file as sqlite_file
 from discreet.model.privacy import PureLoss
 from tests.ledger.holders import stopped_in_its_turn
 from tests.ledger.places import sqlite_place

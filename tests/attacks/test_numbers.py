@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from scipy.stats import norm
 
 from discreet import DiscreetError, InvalidInput
-from discreet.apps.cli import main
+from discreet.apps.commands.main import main
 from discreet.model.privacy import PureLoss
 from tests.bad_values import BAD_QUANTITIES
 
@@ -48,7 +48,7 @@ def test_a2_the_size_of_a_value_does_not_show_in_its_precision(tmp_path):
         assert (Fraction(cell(answer, "n")) * GRID).denominator == 1
 
 
-# A3: sums of floats. All neighbours of small tables, exactly: tests/compile/test_one_person.py.
+# A3: sums of floats. All neighbours of small tables, exactly: tests/bounds/test_one_person.py.
 
 
 @pytest.mark.parametrize("order", ["range", "-range", "hash(range)"])
@@ -142,7 +142,7 @@ def test_a6_a_second_accountant_finds_the_whole_budget_kept(tmp_path, epsilon, d
         clinic.ask("SELECT count(*) AS m FROM visits", rho=Fraction(rho) * Fraction(51, 100))
 
 
-# A7: prices that are none. In policies: tests/apps/test_config.py; in Python: tests/model/test_exact.py.
+# A7: prices that are none. In policies: tests/policy/test_reader.py; in Python: tests/model/test_exact.py.
 
 
 @pytest.mark.parametrize("price", ["epsilon", "rho", "within", "confidence"])

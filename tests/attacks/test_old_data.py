@@ -6,8 +6,8 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from discreet.apps.cli import main
-from discreet.apps.ledgers import open_ledger, place_named_by
+from discreet.apps.commands.main import main
+from discreet.curator.ledgers import open_ledger, place_named_by
 
 COUNT = "SELECT count(*) AS n FROM visits"
 

@@ -1,7 +1,7 @@
 """Attack G1: one charge, many draws. Whatever fails or is stopped, noise is not drawn again for nothing.
 
 Who can make a draw fail, or watch how long it takes, learns something of it; if the next draw were free, any
-number of them could be had for one price. Processes that are killed: tests/test_ask_durability.py.
+number of them could be had for one price. Processes that are killed: tests/curator/test_ask_durability.py.
 """
 
 import os
@@ -10,8 +10,8 @@ import pytest
 
 from discreet import DiscreetError, EngineFailed, LedgerClosed, QueryRefused
 from discreet.curator import curator as path
-from discreet.ledger.ledger import Kind
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.ledger.interface import Kind
+from discreet.ledger.sqlite.ledger import SqliteLedger
 
 from .ask import stored_bytes
 
@@ -95,7 +95,7 @@ def test_g1_the_same_draw_gives_the_same_answer_to_the_last_bit(clinic):
 
 
 def test_g1_a_synthetic_table_is_made_again_from_the_same_draw(clinic, monkeypatch):
-    from discreet.synth.release import plan
+    from discreet.synth.plan import synthesis_plan as plan
 
     curator = clinic.open()
     table = curator.synthesize(SYNTH, epsilon=1)
@@ -132,7 +132,7 @@ def test_g1_what_is_too_large_to_be_stored_is_refused_before_the_charge(clinic, 
     for sql in (groups, "SELECT ward, median(cost) AS middle FROM visits GROUP BY ward"):
         clinic.open().explain(sql, epsilon=1)
         with monkeypatch.context() as patched:
-            patched.setattr("discreet.compile.drawn.LARGEST_ANSWER", 2**20 + 2_000)
+            patched.setattr("discreet.release.drawn.LARGEST_ANSWER", 2**20 + 2_000)
             for asking in (clinic.open().explain, clinic.open().ask):
                 with pytest.raises(QueryRefused, match="too many to be stored"):
                     asking(sql, epsilon=1)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from discreet import DiscreetError
-from discreet.apps.cli import main
+from discreet.apps.commands.main import main
 from tests.attacks.ask import Clinic
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u202egnp\u2028\r"

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from discreet import EngineFailed, QueryRefused, TookTooLong
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.engines.running import run_to_end
+from discreet.engines.base.execution import run_to_end
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.model.deadline import Deadline
 from discreet.model.privacy import amount_of
 
@@ -82,7 +82,7 @@ def test_g3_a_charge_stays_when_time_is_up(tmp_path, monkeypatch):
         limits.append(options["deadline"].seconds)
         return run_to_end(lambda: time.sleep(0.3), interrupt=lambda: None, deadline=Deadline.after(0.1))
 
-    monkeypatch.setattr("discreet.engines.duckdb.run_to_end", stopped)
+    monkeypatch.setattr("discreet.engines.duckdb.engine.run_to_end", stopped)
     with pytest.raises(TookTooLong):
         clinic.ask(COUNT, epsilon=1)
     assert limits == [7]

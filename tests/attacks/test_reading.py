@@ -1,5 +1,5 @@
 """Attacks G2, G5, G6 and G8: on how data is read. Engine by engine: tests/engines/test_duckdb_files.py,
-tests/engines/test_schema_alone.py; rows without an id: tests/compile/test_unique.py.
+tests/engines/test_schema_alone.py; rows without an id: tests/question/test_unique.py.
 """
 
 from fractions import Fraction

@@ -5,7 +5,12 @@ import json
 import pytest
 
 from discreet import QueryRefused
-from discreet.compile.texts import LONGEST_GROWN_TEXT, LONGEST_PATTERN, LONGEST_REPLACEMENT, kept_of_replaced
+from discreet.functions.texts import (
+    LONGEST_GROWN_TEXT,
+    LONGEST_PATTERN,
+    LONGEST_REPLACEMENT,
+    kept_of_replaced,
+)
 from discreet.model.privacy import PureLoss
 
 from .ask import Clinic

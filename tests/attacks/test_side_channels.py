@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from discreet import DiscreetError, EngineFailed, QueryRefused
-from discreet.apps.cli import main
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.apps.commands.main import main
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.ledger.sqlite.ledger import SqliteLedger
 from discreet.model.privacy import PureLoss
 
 from .ask import CANARY, ROWS, SECRET_ROW, Clinic, columns, keys, kinds, notes, watch
@@ -19,7 +19,7 @@ BY_WARD = "SELECT ward, count(*) AS n, avg(cost) AS mean FROM visits GROUP BY wa
 EMPTY = f"{ROWS} LIMIT 0"
 
 
-# B1: latency. That data is read after the charge only, call by call: tests/test_ask_durability.py.
+# B1: latency. That data is read after the charge only, call by call: tests/curator/test_ask_durability.py.
 
 
 def spoil(clinic):
@@ -87,7 +87,7 @@ def test_b4_price_error_and_refusal_are_the_same_on_any_data(tmp_path, price):
     assert told[0] == told[1] == told[2]
 
 
-# B5: a row that makes the engine fail. Every function on every nasty value: tests/compile/test_totality.py.
+# B5: a row that makes the engine fail. Every function on every nasty value: tests/functions/test_totality.py.
 
 TRAPS = [
     "1 / (cost - 61) > 0",

@@ -26,7 +26,7 @@ def refused(clinic, sql):
     assert clinic.spent() == NOTHING
 
 
-# C1: what the parser reads is what the engine runs. Every literal and name: tests/compile/test_quoting.py.
+# C1: what the parser reads is what the engine runs. Every literal and name: tests/dialects/test_quoting.py.
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_c5_distinct_is_no_way_to_the_values(clinic):
     refused(clinic, "SELECT DISTINCT ON (ward) diagnosis FROM visits")
 
 
-# C6: what multiplies a person. Exact sensitivities of random questions: tests/compile/test_one_person.py.
+# C6: what multiplies a person. Exact sensitivities of random questions: tests/bounds/test_one_person.py.
 
 
 @pytest.mark.parametrize("sql", MULTIPLY)
@@ -340,7 +340,7 @@ def test_c10_the_clock_and_chance_are_no_part_of_a_question(clinic, expression):
     refused(clinic, f"SELECT count(*) + {expression} FROM visits")
 
 
-# C11: questions that never end. Deep trees and slow patterns: tests/compile/test_functions.py.
+# C11: questions that never end. Deep trees and slow patterns: tests/functions/test_functions.py.
 
 
 @pytest.mark.parametrize("name", ENDLESS)

@@ -13,12 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from discreet import LedgerBusy, LedgerClosed
-from discreet.curator import charged
-from discreet.engines.duckdb_statement import EmptyTables
-from discreet.engines.running import accepted
-from discreet.ledger import sqlite_file, storing
-from discreet.ledger.ledger import Kind
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.curator import charging as charged
+from discreet.engines.base.execution import accepted
+from discreet.engines.duckdb.statement import EmptyTables
+from discreet.ledger import patient_storing as storing
+from discreet.ledger.interface import Kind
+from discreet.ledger.sqlite import file as sqlite_file
+from discreet.ledger.sqlite.ledger import SqliteLedger
 from tests.ledger.holders import stopped_in_its_turn
 from tests.ledger.places import sqlite_place
 
@@ -109,7 +110,7 @@ def test_g1_want_of_memory_is_no_refusal_on_any_engine(place):
 @pytest.mark.parametrize("at", ["while it runs", "at the end"])
 def test_g1_a_watch_that_raises_does_not_look_again_for_nothing(clinic, monkeypatch, at):
     """An error of the watch was taken for one of the database: the charge was not used up."""
-    monkeypatch.setattr("discreet.engines.running._SECONDS_BETWEEN_SIGNS", 0.0001)
+    monkeypatch.setattr("discreet.engines.base.execution._SECONDS_BETWEEN_SIGNS", 0.0001)
     told = []
 
     def watch(share):
@@ -228,7 +229,7 @@ def test_g1_a_ledger_that_is_damaged_is_not_waited_for(clinic, monkeypatch):
 
 def test_g1_a_charge_that_cannot_be_marked_as_unused_is_told_as_used(clinic, monkeypatch):
     from discreet import EngineFailed
-    from discreet.engines.running import failed
+    from discreet.engines.base.execution import failed
 
     def fails(*_, **__):
         raise failed()

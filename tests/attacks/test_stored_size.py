@@ -13,19 +13,20 @@ import numpy as np
 import pytest
 
 from discreet import QueryRefused
-from discreet.ledger.ledger import Kind
+from discreet.ledger.interface import Kind
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth import pairs, synthesis
-from discreet.synth.domain import Domain, Marginal, bins
-from discreet.synth.measurement import Measurement
+from discreet.synth.cached.reading_text import most_bytes
+from discreet.synth.core import pair_selection as pairs
+from discreet.synth.core import synthesis
+from discreet.synth.core.domain import Domain, Marginal, bins
+from discreet.synth.core.measurement import Measurement
+from discreet.synth.core.synthetic import encode_measurements
 from discreet.synth.mwem.mwem import mwem
 from discreet.synth.mwem.price import Pace, price
 from discreet.synth.mwem.workload import Workload
-from discreet.synth.online.stored import most_bytes
-from discreet.synth.stored_size import of_measurements, of_synthesis, of_workload
-from discreet.synth.synthetic import encode_measurements
+from discreet.synth.plan.stored_size import of_measurements, of_synthesis, of_workload
 
 from .ask import Clinic
 
@@ -94,7 +95,7 @@ def test_g1_a_check_that_is_too_large_is_refused_before_the_charge(clinic, monke
 
 def test_g1_a_check_fits_the_table_before_the_charge(clinic, monkeypatch):
     """If the fit fails, or is stopped, nothing was paid; and nothing that needs no data is done after it."""
-    from discreet.synth.release import plan
+    from discreet.synth.plan import synthesis_plan as plan
 
     table = clinic.open().synthesize(SYNTH, epsilon=1)
     for failure in (MemoryError, KeyboardInterrupt):
@@ -121,7 +122,7 @@ def test_g1_a_cached_reading_that_is_too_large_is_refused_before_the_charge(cach
 
 
 def test_g1_tables_that_are_too_large_are_not_bought_and_the_question_is_paid_alone(cached, monkeypatch):
-    from discreet.synth.online import online
+    from discreet.synth.cached import strategy as online
 
     monkeypatch.setattr(online, "MOST_COUNTS", 1)
     curator = cached.open()
@@ -151,7 +152,7 @@ def test_g1_what_a_synthetic_table_takes_is_within_its_bound(sizes):
 @pytest.mark.parametrize("kind", ["marginals", "prefixes", "ranges"])
 def test_g1_what_is_learnt_for_questions_takes_no_more_than_its_bound(kind, monkeypatch):
     """Nothing is compressed here, as if it could not be."""
-    monkeypatch.setattr("discreet.synth.synthetic.zlib.compress", bytes)
+    monkeypatch.setattr("discreet.synth.core.synthetic.zlib.compress", bytes)
     domain, random = Domain(sizes=(5, 6, 7)), np.random.default_rng()
     everyone = [random.integers(size, size=1000) for size in domain.sizes]
     workload = getattr(Workload, kind)(domain, 2)
@@ -204,7 +205,7 @@ def test_g1_the_bins_of_all_pairs_together_stay_below_their_limit():
 
 
 def test_g1_a_reading_takes_no_more_than_its_bound(cached):
-    from discreet.synth.online import cache
+    from discreet.synth.cached import cache
 
     curator, seen = cached.open(), []
     honest = cache.CachedTable.measured
@@ -225,7 +226,7 @@ def test_g1_a_reading_takes_no_more_than_its_bound(cached):
 
 def test_g1_a_model_takes_no_more_than_its_bound(clinic):
     from discreet.learn import LinearRegression
-    from discreet.learn.release.plan import _most_bytes
+    from discreet.learn.plan.fit_plan import _most_bytes
 
     plan = clinic.open().plan_fit(LinearRegression(), "SELECT age, ward, cost FROM visits", epsilon=1)
     model = plan.fitted(json.dumps({"coef_": [-1.2345678901234567e-308] * 3, "intercept_": -0.1}).encode())

@@ -7,13 +7,13 @@ import duckdb
 import pytest
 
 from discreet import EngineFailed, QueryRefused
-from discreet.compile import outputs
-from discreet.compile.dialects.duckdb import DUCKDB
-from discreet.compile.emit_relation import relation_sql
-from discreet.compile.parse_sql import parse_sql
-from discreet.compile.resolve import resolve
-from discreet.compile.work import MOST_ROWS_OF_A_PERSON
+from discreet.bounds.work_limits import MOST_ROWS_OF_A_PERSON
+from discreet.dialects.duckdb import DUCKDB
 from discreet.model.privacy import PureLoss
+from discreet.question.parse import parse_sql
+from discreet.question.resolve import resolve
+from discreet.release import outputs
+from discreet.sql.relation import relation_sql
 
 NOTHING = PureLoss(epsilon=0)
 PROPERTY = "patient = 17 AND diagnosis = 'hiv'"

@@ -13,9 +13,14 @@ import pytest
 
 from discreet.audit import canaries, learn_claims
 from discreet.audit.statistics import EPSILON_ALARM, gaussian_lower_bound, guesses_lower_bound
-from discreet.learn import account, fitting, gradient, moments, objective, own, statistics
-from discreet.learn.encoding import ONE, Rows
-from discreet.learn.gradient import ClippedGradient
+from discreet.learn.core import account, moments
+from discreet.learn.core.encoding import ONE, Rows
+from discreet.learn.descent import generalized_linear as fitting
+from discreet.learn.descent import gradient
+from discreet.learn.descent import own_loss as own
+from discreet.learn.descent.gradient import ClippedGradient
+from discreet.learn.least_squares import sufficient_statistics as statistics
+from discreet.learn.objective import perturbation as objective
 from discreet.model.neighbours import Neighbours
 from discreet.noise.binomial import clopper_pearson
 from discreet.noise.gaussian import DiscreteGaussian

@@ -9,8 +9,9 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.local import client, draws
+from discreet.local import client
 from discreet.local.mechanisms import hadamard, number, projective, subset
+from discreet.local.mechanisms import randomness as draws
 from discreet.local.mechanisms.subset import SubsetSelection
 from tests.audit.test_mutations import failed_layers
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from discreet.audit.divergence import concentration, hockey_stick, max_divergence
 from discreet.audit.laws import exponential_law, gaussian_law, laplace_law, permute_and_flip_law, product_law
-from discreet.audit.own import audit_mechanism
+from discreet.audit.own_mechanism import audit_mechanism
 from discreet.audit.statistics import epsilon_lower_bound, fit_probability, telling_event
 from discreet.errors import InvalidInput
 from discreet.noise.binomial import binomial_law, clopper_pearson, mixture_law

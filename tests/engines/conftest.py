@@ -6,8 +6,8 @@ from functools import cache
 import duckdb
 import pytest
 
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.engines.spark import SparkEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.spark.engine import SparkEngine
 from discreet.model.declaration import Source
 from tests.engines import databases
 from tests.engines.expressions import PostgresRows, SparkRows

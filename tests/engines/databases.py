@@ -2,7 +2,7 @@
 
 import psycopg
 
-from discreet.engines.postgres import PostgresEngine
+from discreet.engines.postgres.engine import PostgresEngine
 
 READER = "reader"
 CLINIC = """

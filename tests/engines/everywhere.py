@@ -1,14 +1,14 @@
-"""The clinic of `tests.compile.clinic` with the same rows in files, in PostgreSQL and in Spark."""
+"""The clinic of `tests.question.clinic` with the same rows in files, in PostgreSQL and in Spark."""
 
 import duckdb
 import numpy as np
 
-from discreet.compile.dialects import DIALECTS
-from discreet.compile.emit_sql import emit_sql
-from discreet.engines.opening import open_engine
-from discreet.learn.release.rows import Summed
+from discreet.dialects import DIALECTS
+from discreet.engines.open_engine import open_engine
+from discreet.learn.plan.statements import Summed
 from discreet.model.declaration import Source
-from tests.compile.clinic import PUBLIC
+from discreet.sql.emit import emit_sql
+from tests.question.clinic import PUBLIC
 
 TABLES = {
     "visits": "patient BIGINT, ward VARCHAR, cost DOUBLE, age BIGINT, note VARCHAR, born DATE",

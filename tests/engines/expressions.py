@@ -1,17 +1,17 @@
-"""Expressions on the rows of `tests.compile.nasty`, on every engine, in plain sessions that give doubles."""
+"""Expressions on the rows of `tests.question.nasty`, on every engine, in plain sessions that give doubles."""
 
 import math
 from datetime import date, datetime
 from functools import cache
 
-from discreet.compile.dialects import DIALECTS
-from discreet.compile.functions import emit
-from discreet.compile.parameters import Parameters
-from discreet.engines.postgres_statement import executed
-from discreet.engines.spark_session import ClassicSession
+from discreet.dialects import DIALECTS
+from discreet.dialects.parameters import Parameters
+from discreet.engines.postgres.statement import executed
+from discreet.engines.spark.session import ClassicSession
+from discreet.functions.registry import emit
 from discreet.model.expression import Call
 from discreet.model.policy import ValueType
-from tests.compile import nasty
+from tests.question import nasty
 
 KINDS = {name: field.type for name, field in nasty.FIELDS.items()}
 

@@ -4,22 +4,20 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from discreet.compile.dialects import DIALECTS
-from discreet.compile.emit_sql import emit_sql
-from discreet.compile.emit_weights import weight_sql
-from discreet.compile.parse_sql import parse_sql
-from discreet.compile.rows import resolve_rows
-from discreet.compile.weights import Norm, Weight
+from discreet.bounds.weights import Norm, Weight
+from discreet.dialects import DIALECTS
 from discreet.errors import QueryRefused
 from discreet.learn import LinearRegression
-from discreet.learn.release.plan import plan_fit
+from discreet.learn.plan.fit_plan import plan_fit
 from discreet.model.policy import ValueType
 from discreet.model.privacy import PureLoss
-from discreet.synth.release.attributes import attributes_of
-from discreet.synth.release.counting import counting, sets_of
-from discreet.synth.release.plan import SynthesisPlan
-from tests.compile.clinic import clinic, planned, public_keys
-from tests.compile.random_questions import questions
+from discreet.question.parse import parse_sql
+from discreet.question.plain_rows import resolve_rows
+from discreet.sql.emit import emit_sql
+from discreet.sql.weights import weight_sql
+from discreet.synth.plan.attributes import attributes_of
+from discreet.synth.plan.count_tables import counting, sets_of
+from discreet.synth.plan.synthesis_plan import SynthesisPlan
 from tests.engines.everywhere import (
     exact,
     fill_postgres,
@@ -30,6 +28,8 @@ from tests.engines.everywhere import (
     size_of,
     write_files,
 )
+from tests.question.clinic import clinic, planned, public_keys
+from tests.question.random_questions import questions
 
 ENGINES = [
     pytest.param("postgres", marks=pytest.mark.xdist_group("postgres")),

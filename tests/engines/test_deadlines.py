@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from discreet.engines.postgres_session import MOST_CONNECTIONS
+from discreet.engines.postgres.session import MOST_CONNECTIONS
 from discreet.errors import TookTooLong
 from discreet.model.deadline import Deadline
 

@@ -533,7 +533,7 @@ def test_ctrl_c_stops_a_query_within_seconds():
     code = """
         import sys
         from pathlib import Path
-        from discreet.engines.duckdb import DuckDBEngine
+        from discreet.engines.duckdb.engine import DuckDBEngine
         engine = DuckDBEngine({}, Path("."), threads=1)
         print("ready", flush=True)
         try:

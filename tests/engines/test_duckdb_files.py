@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.errors import EngineFailed, PolicyError, QueryRefused
 from discreet.model.declaration import Source
 from discreet.model.policy import ValueType

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 import discreet
-from discreet.apps.cli import main
-from discreet.engines.running import failed
+from discreet.apps.commands.main import main
+from discreet.engines.base.execution import failed
 from discreet.errors import EngineFailed, PolicyError, QueryRefused
 from tests.engines.databases import execute
 

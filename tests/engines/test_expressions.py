@@ -14,17 +14,17 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from discreet.compile.dialects import DIALECTS
-from discreet.compile.emit_sql import emit_sql
-from discreet.compile.functions import FUNCTIONS, build_call, emit, emit_steps, range_of
-from discreet.compile.parameters import Parameters
+from discreet.dialects import DIALECTS
+from discreet.dialects.parameters import Parameters
 from discreet.errors import QueryRefused
+from discreet.functions.registry import FUNCTIONS, build_call, emit, emit_steps, range_of
 from discreet.model.expression import Field
 from discreet.model.policy import ValueType
-from tests.compile.clinic import clinic, planned
-from tests.compile.generate import expressions
-from tests.compile.nasty import FIELDS, build_literal
+from discreet.sql.emit import emit_sql
 from tests.engines.expressions import DuckDBRows, functions, moderate, of_kind, parts, same
+from tests.question.clinic import clinic, planned
+from tests.question.generate import expressions
+from tests.question.nasty import FIELDS, build_literal
 
 IN_THE_LIBRARY = {"ln", "log10", "exp"}
 IN_ICU = {"lower", "upper"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.engines.postgres_session import MOST_CONNECTIONS
+from discreet.engines.postgres.session import MOST_CONNECTIONS
 from tests.attacks.ask import Clinic
 
 SECONDS = 60

@@ -6,8 +6,8 @@ import shutil
 import duckdb
 import pytest
 
-from discreet.engines.opening import open_engine
-from discreet.engines.spark import SparkEngine
+from discreet.engines.open_engine import open_engine
+from discreet.engines.spark.engine import SparkEngine
 from tests.engines.conftest import source
 from tests.engines.databases import create_database, execute
 

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from discreet.engines import postgres_session
-from discreet.engines.postgres import PostgresEngine, schema_of
-from discreet.engines.postgres_errors import unreachable
+from discreet.engines.postgres import session as postgres_session
+from discreet.engines.postgres.engine import PostgresEngine, schema_of
+from discreet.engines.postgres.errors import unreachable
 from discreet.errors import EngineFailed, MissingExtra, PolicyError, QueryRefused
 from discreet.model.policy import ValueType
 from tests.engines.conftest import everything_in, source

@@ -7,18 +7,18 @@ import duckdb
 import psycopg
 import pytest
 
-from discreet.compile.dialects import DIALECTS
-from discreet.compile.emit_sql import emit_public_keys, emit_sql
-from discreet.compile.parameters import MOST_PARAMETERS, Parameters
-from discreet.compile.quoting import build_literal, text_sql
 from discreet.curator.curator import _key
-from discreet.engines import postgres_statement
-from discreet.engines.opening import open_engine
+from discreet.dialects import DIALECTS
+from discreet.dialects.parameters import MOST_PARAMETERS, Parameters
+from discreet.dialects.quoting import build_literal, text_sql
+from discreet.engines.open_engine import open_engine
+from discreet.engines.postgres import statement as postgres_statement
 from discreet.errors import EngineFailed, QueryRefused
 from discreet.model.policy import ValueType
-from tests.compile.clinic import COLUMNS, clinic, planned
+from discreet.sql.emit import emit_public_keys, emit_sql
 from tests.engines.conftest import CANARY, everything_in, source
 from tests.engines.everywhere import TABLES, exact, size_of
+from tests.question.clinic import COLUMNS, clinic, planned
 
 pytestmark = pytest.mark.xdist_group("postgres")
 

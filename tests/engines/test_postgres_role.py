@@ -6,9 +6,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from discreet.apps.config import read_policy
-from discreet.engines.postgres_address import read_address
+from discreet.engines.postgres.address import read_address
 from discreet.errors import PolicyError
+from discreet.policy.reader import read_policy
 from tests.engines.conftest import source
 from tests.engines.databases import execute, rows
 

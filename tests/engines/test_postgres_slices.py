@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from discreet.compile.dialects import DIALECTS
-from discreet.engines import postgres_session
+from discreet.dialects import DIALECTS
+from discreet.engines.postgres import session as postgres_session
 from discreet.errors import EngineFailed
 from tests.engines.conftest import CANARY, everything_in, source
 

@@ -9,8 +9,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from discreet.engines.postgres_statement import NotAccepted, check_calls
-from discreet.engines.postgres_types import NativeType
+from discreet.engines.postgres.statement import NotAccepted, check_calls
+from discreet.engines.postgres.types import NativeType
 from discreet.errors import PolicyError
 from discreet.model.policy import ValueType
 from tests.engines.conftest import source

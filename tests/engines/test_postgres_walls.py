@@ -14,8 +14,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from discreet.engines import postgres_session
-from discreet.engines.postgres import PostgresEngine
+from discreet.engines.postgres import session as postgres_session
+from discreet.engines.postgres.engine import PostgresEngine
 from discreet.errors import EngineFailed, PolicyError, QueryRefused, TookTooLong
 from tests.engines.conftest import CANARY, everything_in, source
 from tests.engines.databases import READER, rows
@@ -315,7 +315,7 @@ def test_a_sign_of_life_while_it_runs(open_postgres):
 
 def test_ctrl_c_cancels_at_the_server(clinic):
     code = f"""
-        from discreet.engines.postgres import PostgresEngine
+        from discreet.engines.postgres.engine import PostgresEngine
         from discreet.model.declaration import Source
         where = Source(location="{clinic}#visits", public=False, person=None, types={{}}, implied_types={{}})
         engine = PostgresEngine({{"visits": where}})

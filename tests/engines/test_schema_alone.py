@@ -8,7 +8,7 @@ import os
 import pyarrow as pa
 import pytest
 
-from discreet.engines import postgres_statement
+from discreet.engines.postgres import statement as postgres_statement
 from discreet.errors import EngineFailed, PolicyError
 from discreet.model.declaration import Source
 from discreet.model.policy import ValueType

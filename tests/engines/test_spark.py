@@ -18,8 +18,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from discreet.engines.spark import SparkEngine
-from discreet.engines.spark_local import local_spark
+from discreet.engines.spark.engine import SparkEngine
+from discreet.engines.spark.local_session import local_spark
 from discreet.errors import EngineFailed, QueryRefused
 from discreet.model.policy import ValueType
 from tests.engines.conftest import CANARY, everything_in, source
@@ -510,9 +510,9 @@ def test_a_statement_that_fails_while_others_run_stops_none_of_them(open_spark):
 WHOLE_LIFE = """
 import os, signal, sys, warnings
 from pathlib import Path
-from discreet.engines.spark import SparkEngine
-from discreet.engines.spark import SparkEngine
-from discreet.engines.spark_local import local_spark
+from discreet.engines.spark.engine import SparkEngine
+from discreet.engines.spark.engine import SparkEngine
+from discreet.engines.spark.local_session import local_spark
 from discreet.errors import DiscreetError
 from discreet.model.declaration import Source
 warnings.simplefilter("default")

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from discreet.engines.spark import SparkEngine
-from discreet.engines.spark_session import server_session
+from discreet.engines.spark.engine import SparkEngine
+from discreet.engines.spark.session import server_session
 from discreet.errors import EngineFailed, PolicyError, QueryRefused
 from discreet.model.policy import ValueType
 from tests.engines.conftest import CANARY, everything_in, source

@@ -11,10 +11,10 @@ from itertools import pairwise
 import duckdb
 import pytest
 
-from discreet.compile.dialects import DIALECTS
-from discreet.compile.emit_sql import emit_sql
-from tests.compile.clinic import clinic, planned
+from discreet.dialects import DIALECTS
+from discreet.sql.emit import emit_sql
 from tests.engines.everywhere import TABLES, open_spark
+from tests.question.clinic import clinic, planned
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -13,13 +13,13 @@ import pytest
 from pyarrow import parquet
 from pyspark import SparkContext
 
-from discreet.apps.config import read_policy
-from discreet.engines import spark_quiet
-from discreet.engines.spark import SparkEngine, schema_of
-from discreet.engines.spark_local import LocalSpark
-from discreet.engines.spark_sources import Home, find
+from discreet.engines.spark import silence as spark_quiet
+from discreet.engines.spark.engine import SparkEngine, schema_of
+from discreet.engines.spark.local_session import LocalSpark
+from discreet.engines.spark.sources import Home, find
 from discreet.errors import MissingExtra, PolicyError
 from discreet.model.policy import ValueType
+from discreet.policy.reader import read_policy
 from tests.engines.conftest import CANARY, everything_in, source
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from discreet.learn.account import Account
+from discreet.learn.core.account import Account
 
 
 class Recording(Account):

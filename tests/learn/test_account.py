@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import BudgetExceeded, InvalidInput
-from discreet.learn import account as module
-from discreet.learn.account import Account, loss_of
+from discreet.learn.core import account as module
+from discreet.learn.core.account import Account, loss_of
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, PureLoss
 from discreet.noise.gaussian import DiscreteGaussian

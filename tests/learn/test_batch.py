@@ -10,8 +10,9 @@ from sklearn.metrics import roc_auc_score
 
 import discreet.learn as learn
 from discreet.errors import InvalidInput
-from discreet.learn import base, own
-from discreet.learn.sampled import SampledAccount
+from discreet.learn.descent import own_loss as own
+from discreet.learn.descent.sampled_account import SampledAccount
+from discreet.learn.estimators import base
 from discreet.model.privacy import ApproximateLoss, PureLoss
 
 KINDS = [

@@ -10,7 +10,7 @@ import numpy as np
 
 import discreet.learn as learn
 from discreet.audit.statistics import epsilon_lower_bound
-from discreet.learn import account
+from discreet.learn.core import account
 from discreet.noise.laplace import DiscreteLaplace
 
 FITS = 1600

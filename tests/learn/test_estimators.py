@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import discreet.learn as learn
 from discreet.errors import InvalidInput
-from discreet.learn.encoding import person_weights, persons
+from discreet.learn.core.encoding import person_weights, persons
 from discreet.model.conversion import largest_rho
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 

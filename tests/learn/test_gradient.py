@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from discreet.learn.encoding import FARTHEST, ONE, Rows, on_grid, person_weights
-from discreet.learn.gradient import RESIDUAL_ONE, ClippedGradient
-from discreet.learn.losses import Logistic, Poisson, SmoothedHinge, Softmax, Squared, Table
+from discreet.learn.core.encoding import FARTHEST, ONE, Rows, on_grid, person_weights
+from discreet.learn.descent.gradient import RESIDUAL_ONE, ClippedGradient
+from discreet.learn.descent.losses import Logistic, Poisson, SmoothedHinge, Softmax, Squared, Table
 
 LOSSES = {
     "squared": (Squared(), 1, (-3.0, 0.3, 3.0)),

@@ -6,9 +6,16 @@ from scipy.stats import binom
 
 import discreet.learn as learn
 from discreet.errors import InvalidInput
-from discreet.learn.encoding import ONE, Rows
-from discreet.learn.linear import regress
-from discreet.learn.statistics import FACTOR_ONE, Products, factor, norm, place_ends, product_sums
+from discreet.learn.core.encoding import ONE, Rows
+from discreet.learn.least_squares.coefficients import regress
+from discreet.learn.least_squares.sufficient_statistics import (
+    FACTOR_ONE,
+    Products,
+    factor,
+    norm,
+    place_ends,
+    product_sums,
+)
 
 FITS, LEVEL = 400, 0.95
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 import discreet.learn as learn
 from discreet.audit.statistics import epsilon_lower_bound
 from discreet.errors import InvalidInput
-from discreet.learn.encoding import People
+from discreet.learn.core.encoding import People
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss
 
 

@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.learn import minimum
-from discreet.learn.encoding import ONE
-from discreet.learn.minimum import (
+from discreet.learn.core.encoding import ONE
+from discreet.learn.objective import minimum
+from discreet.learn.objective.minimum import (
     FLAT,
     HALF_BITS,
     POINT_BITS,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import discreet.learn as learn
-from discreet.learn import base, own
+from discreet.learn.descent import own_loss as own
+from discreet.learn.estimators import base
 from tests.learn.replay import accounts, excess
 
 ROWS, WIDTH = 37, 3

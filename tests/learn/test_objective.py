@@ -11,9 +11,9 @@ from scipy import stats
 from scipy.special import expit
 
 from discreet.accounting.objective import objective_delta
-from discreet.learn import objective
-from discreet.learn.encoding import ONE, People, on_grid
-from discreet.learn.minimum import (
+from discreet.learn.core.encoding import ONE, People, on_grid
+from discreet.learn.objective import perturbation as objective
+from discreet.learn.objective.minimum import (
     FARTHEST_POINT,
     FLAT,
     HALF_BITS,
@@ -22,7 +22,7 @@ from discreet.learn.minimum import (
     STEEPER,
     Perturbed,
 )
-from discreet.learn.objective import (
+from discreet.learn.objective.perturbation import (
     Budget,
     Plan,
     fit_by_objective,
@@ -375,7 +375,7 @@ def test_a_whole_fit_minimises_what_the_plan_is_for(monkeypatch, intercept):
 
 def test_there_are_never_more_rows_than_the_noisy_count_allows():
     """Each of 2,000 counts is too small with probability e⁻²⁰⁰."""
-    from discreet.learn.account import Account
+    from discreet.learn.core.account import Account
 
     for rows in (0, 1, 50):
         for _ in range(700):

@@ -10,10 +10,10 @@ from scipy.special import expit
 import discreet.learn as learn
 from discreet.accounting.objective import objective_delta
 from discreet.errors import InvalidInput
-from discreet.learn import objective
-from discreet.learn.encoding import ONE
-from discreet.learn.minimum import HALF_BITS, RESIDUAL_ERROR, RIDGE_BITS, STEEPER
-from discreet.learn.objective import Budget
+from discreet.learn.core.encoding import ONE
+from discreet.learn.objective import perturbation as objective
+from discreet.learn.objective.minimum import HALF_BITS, RESIDUAL_ERROR, RIDGE_BITS, STEEPER
+from discreet.learn.objective.perturbation import Budget
 from discreet.model.exact import exp_bounds
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy  # noqa: E402
 
 from discreet.errors import InvalidInput  # noqa: E402
 from discreet.learn import privatize  # noqa: E402
-from discreet.learn.network_rows import RowGradients  # noqa: E402
+from discreet.learn.networks.row_gradients import RowGradients  # noqa: E402
 
 torch.set_num_threads(1)
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

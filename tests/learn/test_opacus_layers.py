@@ -13,7 +13,7 @@ from opacus.validators import ModuleValidator  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn.functional import cross_entropy  # noqa: E402
 
-from discreet.learn.network_rows import RowGradients  # noqa: E402
+from discreet.learn.networks.row_gradients import RowGradients  # noqa: E402
 
 torch.set_num_threads(1)
 ROWS, LENGTH, WIDTH = 11, 5, 4

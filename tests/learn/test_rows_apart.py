@@ -15,9 +15,10 @@ from torch import nn  # noqa: E402
 from torch.nn.functional import cross_entropy, layer_norm  # noqa: E402
 
 from discreet.errors import InvalidInput  # noqa: E402
-from discreet.learn import own, privatize  # noqa: E402
-from discreet.learn.network_checks import check_network  # noqa: E402
-from discreet.learn.network_rows import RowGradients  # noqa: E402
+from discreet.learn import privatize  # noqa: E402
+from discreet.learn.descent import own_loss as own  # noqa: E402
+from discreet.learn.networks.checks import check_network  # noqa: E402
+from discreet.learn.networks.row_gradients import RowGradients  # noqa: E402
 
 torch.set_num_threads(1)
 ROWS, WORDS = 8, 5

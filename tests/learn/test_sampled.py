@@ -15,9 +15,9 @@ from discreet.accounting.schedule import Event, pld_epsilon
 from discreet.audit.divergence import hockey_stick, max_divergence
 from discreet.audit.laws import gaussian_law, laplace_law, product_law
 from discreet.errors import BudgetExceeded, InvalidInput
-from discreet.learn import account as module
-from discreet.learn import sampled
-from discreet.learn.sampled import SampledAccount, of_one
+from discreet.learn.core import account as module
+from discreet.learn.descent import sampled_account as sampled
+from discreet.learn.descent.sampled_account import SampledAccount, of_one
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss, PureLoss
 from discreet.noise.entropy import SYSTEM

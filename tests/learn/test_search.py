@@ -7,7 +7,7 @@ import pytest
 
 import discreet.learn as learn
 from discreet.errors import InvalidInput
-from discreet.learn import search
+from discreet.learn.estimators import search
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.noise.selection import Selection
 

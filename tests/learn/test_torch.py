@@ -12,7 +12,8 @@ from sklearn.model_selection import cross_val_score
 import discreet.learn as learn
 from discreet.audit.statistics import epsilon_lower_bound
 from discreet.errors import InvalidInput
-from discreet.learn import account, own
+from discreet.learn.core import account
+from discreet.learn.descent import own_loss as own
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.noise.laplace import DiscreteLaplace
@@ -23,8 +24,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed: .venv/torch
 from torch import nn  # noqa: E402
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss  # noqa: E402
 
-from discreet.learn import networks  # noqa: E402
-from discreet.learn.network_rows import RowGradients  # noqa: E402
+from discreet.learn.networks import network as networks  # noqa: E402
+from discreet.learn.networks.row_gradients import RowGradients  # noqa: E402
 
 torch.set_num_threads(1)
 ROWS = 23

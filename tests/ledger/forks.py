@@ -16,7 +16,7 @@ import traceback
 import psycopg
 
 from discreet.errors import BudgetExceeded
-from discreet.ledger.ledger import Kind
+from discreet.ledger.interface import Kind
 from discreet.model.privacy import PureLoss
 from tests.ledger.places import account, charge, place_at
 

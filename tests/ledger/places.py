@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from discreet.errors import LedgerClosed
-from discreet.ledger.ledger import Account
-from discreet.ledger.postgres import PostgresLedger
-from discreet.ledger.postgres_address import is_postgres, read_address
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.ledger.interface import Account
+from discreet.ledger.postgres.address import is_postgres, read_address
+from discreet.ledger.postgres.ledger import PostgresLedger
+from discreet.ledger.sqlite.ledger import SqliteLedger
 from discreet.model.privacy import PureLoss
 from tests.servers.postgres import run_program
 

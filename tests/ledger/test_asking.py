@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from discreet.errors import LedgerClosed
-from discreet.ledger import asking
-from discreet.ledger.asking import held
+from discreet.ledger import question_lock as asking
+from discreet.ledger.question_lock import held
 
 
 def test_the_same_question_is_held_by_one_at_a_time_and_others_are_not_in_its_way(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import LedgerClosed
 from discreet.ledger.chain import BEFORE_THE_FIRST, Replay, declaration, sealed
-from discreet.ledger.ledger import Entry, Kind
+from discreet.ledger.interface import Entry, Kind
 from discreet.ledger.units import Currency, Units
 from discreet.model.privacy import AMOUNT_UNITS, PureLoss
 

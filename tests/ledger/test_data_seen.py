@@ -4,8 +4,8 @@ import pytest
 
 from discreet.errors import LedgerClosed
 from discreet.ledger.anchor import AnchorFile
-from discreet.ledger.ledger import Kind
-from discreet.ledger.postgres_database import PostgresDatabase
+from discreet.ledger.interface import Kind
+from discreet.ledger.postgres.database import PostgresDatabase
 from discreet.model.privacy import PureLoss
 
 from .places import account, charge

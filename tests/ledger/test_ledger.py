@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed, NotComposable
-from discreet.ledger.ledger import Account, Kind
+from discreet.ledger.interface import Account, Kind
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, PureLoss
 
 from .places import ONE, TENTH, account, charge

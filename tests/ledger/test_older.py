@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import LedgerClosed
-from discreet.ledger.postgres_schema import UPGRADES
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.ledger.postgres.schema import UPGRADES
+from discreet.ledger.sqlite.ledger import SqliteLedger
 from discreet.model.privacy import PureLoss
 
 from .places import account, charge

@@ -6,7 +6,7 @@ import pytest
 
 from discreet.errors import InvalidInput, LedgerClosed
 from discreet.ledger.chain import Replay
-from discreet.ledger.ledger import Kind
+from discreet.ledger.interface import Kind
 from discreet.model.privacy import PureLoss
 
 from .places import TENTH, account, charge
@@ -102,7 +102,7 @@ def test_g7_people_that_were_edited_by_hand_are_noticed(place, kind, edit):
 
 def test_g7_an_account_of_an_earlier_version_takes_on_its_people(place, monkeypatch):
     """Its entry names none: the fingerprint, which was a digest of all sources as written, stood for them."""
-    from discreet.ledger import opening
+    from discreet.ledger import accounts as opening
 
     honest = opening.declaration
     old = account("staff", fingerprint="all sources as written")

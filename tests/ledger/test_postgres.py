@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from discreet.errors import InvalidInput, LedgerClosed
-from discreet.ledger import postgres_database
-from discreet.ledger.postgres_database import PostgresDatabase
-from discreet.ledger.postgres_schema import MARK
+from discreet.ledger.postgres import database as postgres_database
+from discreet.ledger.postgres.database import PostgresDatabase
+from discreet.ledger.postgres.schema import MARK
 from discreet.model.privacy import PureLoss
 
 from .places import TENTH, account, charge, closed_at_every_call

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from discreet.errors import InvalidInput, LedgerClosed, MissingExtra
-from discreet.ledger.postgres import PostgresLedger
-from discreet.ledger.postgres_address import read_address
+from discreet.ledger.postgres.address import read_address
+from discreet.ledger.postgres.ledger import PostgresLedger
 from discreet.model.privacy import PureLoss
 from tests.servers.postgres import UNTRUSTED
 
@@ -182,7 +182,7 @@ def test_a_connection_that_is_lost_between_calls_is_told_and_made_again(place, l
 
 
 def test_a_connection_that_is_lost_inside_a_turn_leaves_nothing(place, ledger, monkeypatch):
-    from discreet.ledger.books import Books
+    from discreet.ledger.tables import Books
 
     honest = Books.spend_as
 
@@ -242,7 +242,7 @@ def test_a_server_that_ends_the_connection_at_the_commit_is_told_as_unknown(plac
 
 
 def test_an_interrupted_turn_leaves_the_handle_usable(ledger, monkeypatch):
-    from discreet.ledger.books import Books
+    from discreet.ledger.tables import Books
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt

@@ -8,7 +8,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from discreet.errors import LedgerClosed
-from discreet.ledger.postgres_schema import _alike, described
+from discreet.ledger.postgres.schema import _alike, described
 
 from .places import charge, closed_at_every_call
 

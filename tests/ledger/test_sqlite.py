@@ -9,7 +9,7 @@ import pytest
 
 from discreet.errors import LedgerClosed
 from discreet.ledger.database import Way
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.ledger.sqlite.ledger import SqliteLedger
 
 from .places import account, charge
 

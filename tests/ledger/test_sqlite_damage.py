@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InvalidInput, LedgerClosed
-from discreet.ledger import sqlite_file
 from discreet.ledger.database import Way
-from discreet.ledger.sqlite import SqliteLedger
+from discreet.ledger.sqlite import file as sqlite_file
+from discreet.ledger.sqlite.ledger import SqliteLedger
 
 from .places import TENTH, account, charge, closed_at_every_call
 

@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 )
 
 from discreet.errors import BudgetExceeded, InvalidInput
-from discreet.ledger.ledger import Kind
+from discreet.ledger.interface import Kind
 from discreet.model.privacy import PureLoss
 
 from .places import account, charge, new_places

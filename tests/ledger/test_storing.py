@@ -10,9 +10,11 @@ from dataclasses import replace
 import pytest
 
 from discreet.errors import LedgerBusy, LedgerClosed
-from discreet.ledger import postgres_database, sqlite_file, storing
-from discreet.ledger.ledger import Kind
-from discreet.ledger.storing import store_patiently
+from discreet.ledger import patient_storing as storing
+from discreet.ledger.interface import Kind
+from discreet.ledger.patient_storing import store_patiently
+from discreet.ledger.postgres import database as postgres_database
+from discreet.ledger.sqlite import file as sqlite_file
 
 from .holders import stopped_in_its_turn
 from .places import account, charge

@@ -14,8 +14,9 @@ from dataclasses import replace
 import pytest
 
 from discreet.errors import LedgerClosed
-from discreet.ledger import postgres_database, sqlite_file
-from discreet.ledger.locking import FileLock
+from discreet.ledger.file_lock import FileLock
+from discreet.ledger.postgres import database as postgres_database
+from discreet.ledger.sqlite import file as sqlite_file
 from discreet.model.privacy import PureLoss
 
 from .holders import stopped_in_its_turn

@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.local.batch import read_batch, write_batch
 from discreet.local.client import Client, enrol
-from discreet.local.draws import RANGE, Draws
 from discreet.local.mechanisms.hadamard import HadamardResponse
 from discreet.local.mechanisms.number import NumberResponse
 from discreet.local.mechanisms.projective import ProjectiveResponse, fits
+from discreet.local.mechanisms.randomness import RANGE, Draws
 from discreet.local.mechanisms.subset import SubsetSelection
 from discreet.local.signing import sign
 from discreet.local.survey import NumberBetween, OneOf, Survey, definition

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.audit.own import audit_mechanism
+from discreet.audit.own_mechanism import audit_mechanism
 from discreet.audit.sparse_claims import transcript_law
 from discreet.errors import InvalidInput
 from discreet.model.neighbours import Neighbours

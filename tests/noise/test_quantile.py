@@ -17,7 +17,7 @@ from discreet.noise.entropy import ScriptedEntropy
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.quantile import NoisyTree, QuantileTree, leaf_bounds
-from discreet.noise.sums import laplace_sum_tails, one_sided_reach
+from discreet.noise.sum_tails import laplace_sum_tails, one_sided_reach
 from discreet.noise.tree import TreeShape, middle_variance, prefix_errors
 
 LAPLACE = DiscreteLaplace(scale=Fraction(20))

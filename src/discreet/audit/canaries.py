@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.claims import Side
 from discreet.audit.statistics import gaussian_lower_bound, guesses_lower_bound
-from discreet.learn.own import PrivateDescent
+from discreet.learn.descent.own_loss import PrivateDescent
 from discreet.model.conversion import largest_rho
 from discreet.model.exact import exact_fraction
 from discreet.model.privacy import ConcentratedLoss, PureLoss
@@ -98,7 +98,7 @@ _ROWS = 1000  # so many that how long rows are is found out
 
 def _one_row_more(side: Side) -> bool:
     """Rows of zeros add nothing but that they are there: a noisy number, which the model keeps."""
-    from discreet.learn.regressors import LinearRegression
+    from discreet.learn.estimators.regressors import LinearRegression
 
     x, y = np.zeros((_ROWS + side, 1)), np.zeros(_ROWS + side)
     model = LinearRegression(**_GAUSSIAN, bounds=(-1, 1), target_bounds=(-1, 1))
@@ -107,7 +107,7 @@ def _one_row_more(side: Side) -> bool:
 
 def _signs_of_coefficients(coins: Coins) -> Guesses:
     """Each canary has a feature of its own and pulls its coefficient up; one below zero is taken for out."""
-    from discreet.learn.classifiers import LogisticRegression
+    from discreet.learn.estimators.classifiers import LogisticRegression
 
     x = np.vstack([np.zeros(len(coins)), np.eye(len(coins))[coins]])
     model = LogisticRegression(
@@ -119,7 +119,7 @@ def _signs_of_coefficients(coins: Coins) -> Guesses:
 
 def _sign_after_two_steps(side: Side) -> bool:
     """Three rows of one person, who may have two, pull one way or the other; all others are zeros."""
-    from discreet.learn.classifiers import LogisticRegression
+    from discreet.learn.estimators.classifiers import LogisticRegression
 
     x = np.concatenate([np.ones(3), np.zeros(97)])[:, None]
     groups = np.concatenate([np.zeros(3), np.arange(1, 98)])

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from discreet.audit.claims import ADD_REMOVE, REPLACE_ONE, AdditiveNoise, Claim, Outcomes, Side, Window
 from discreet.audit.laws import Law, product_law
-from discreet.learn.account import Account
-from discreet.learn.declared import Scaling
-from discreet.learn.encoding import ONE, Floats, People, on_grid, person_weights
-from discreet.learn.fitting import fit_by_descent
-from discreet.learn.gradient import RESIDUAL_ONE, ClippedGradient
-from discreet.learn.losses import Logistic, ModelLoss, Poisson, SmoothedHinge, Softmax, Squared
-from discreet.learn.own import GRID, on_clipped_grid
-from discreet.learn.statistics import product_sums, release_products
+from discreet.learn.core.account import Account
+from discreet.learn.core.declarations import Scaling
+from discreet.learn.core.encoding import ONE, Floats, People, on_grid, person_weights
+from discreet.learn.descent.generalized_linear import fit_by_descent
+from discreet.learn.descent.gradient import RESIDUAL_ONE, ClippedGradient
+from discreet.learn.descent.losses import Logistic, ModelLoss, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.learn.descent.own_loss import GRID, on_clipped_grid
+from discreet.learn.least_squares.sufficient_statistics import product_sums, release_products
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss
 from discreet.noise.gaussian import DiscreteGaussian

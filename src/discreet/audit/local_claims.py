@@ -19,11 +19,11 @@ from discreet.audit.decisions import DecisionCheck
 from discreet.audit.laws import Law, favoured_law, response_law
 from discreet.local.batch import HEADER
 from discreet.local.client import Client, enrol
-from discreet.local.draws import Draws
 from discreet.local.mechanisms.hadamard import HadamardResponse
 from discreet.local.mechanisms.mechanism import Mechanism
 from discreet.local.mechanisms.number import NumberResponse
 from discreet.local.mechanisms.projective import ProjectiveResponse
+from discreet.local.mechanisms.randomness import Draws
 from discreet.local.mechanisms.subset import SubsetSelection
 from discreet.local.survey import OneOf, Survey
 from discreet.model.exact import exp_bounds, ln_bounds

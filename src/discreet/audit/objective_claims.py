@@ -11,9 +11,9 @@ import numpy as np
 
 from discreet.audit.claims import ADD_REMOVE, Claim, Outcomes, Side
 from discreet.audit.laws import Law
-from discreet.learn.encoding import ONE, Floats
-from discreet.learn.minimum import RIDGE_BITS
-from discreet.learn.objective import Budget, Plan, perturbed_minimum
+from discreet.learn.core.encoding import ONE, Floats
+from discreet.learn.objective.minimum import RIDGE_BITS
+from discreet.learn.objective.perturbation import Budget, Plan, perturbed_minimum
 from discreet.model.privacy import ApproximateLoss
 from discreet.noise.entropy import SYSTEM
 

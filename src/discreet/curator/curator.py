@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.answers.answer import Answer
-from discreet.compile.bound import bound
-from discreet.compile.calibrate import (
+from discreet.bounds.bound import bound
+from discreet.bounds.calibrate import (
     Charge,
     Plan,
     analyst_cap_of,
@@ -27,44 +27,44 @@ from discreet.compile.calibrate import (
     charge_of,
     check_cap,
 )
-from discreet.compile.dialects import DIALECTS
-from discreet.compile.drawn import check_size
-from discreet.compile.emit_sql import emit_public_keys
-from discreet.compile.explain import Explanation, explain
-from discreet.compile.frame import Frame
-from discreet.compile.identity import question_identity
-from discreet.compile.parse_sql import parse_sql
-from discreet.compile.release import answer_from, draw_noise
-from discreet.compile.resolve import resolve
-from discreet.compile.rows import RowQuery, resolve_rows
-from discreet.compile.scope import nearest
-from discreet.curator.cached import CachedAnswers
-from discreet.curator.charged import ChargedData
+from discreet.bounds.identity import question_identity
+from discreet.curator.cached_answers import CachedAnswers
+from discreet.curator.charging import ChargedData
 from discreet.curator.fan_outs import FanOuts
 from discreet.curator.older_keys import older_check_keys, older_keys
 from discreet.curator.people import fingerprint_of, people_of
-from discreet.engines.engine import Engine
-from discreet.engines.running import Watch
+from discreet.dialects import DIALECTS
+from discreet.engines.base.engine import Engine
+from discreet.engines.base.execution import Watch
 from discreet.errors import InvalidInput, MissingExtra
-from discreet.ledger.ledger import Account, Balance, Ledger
+from discreet.ledger.interface import Account, Balance, Ledger
 from discreet.model.exact import Number, positive_epsilon, positive_rho
 from discreet.model.identity import has_version, identity_of, loss_facts
 from discreet.model.policy import Dataset, KeyValue, ValueType
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.query import Query
 from discreet.model.request import ByEpsilon, ByRho, request_of
-from discreet.synth.release.asked import wanted_of
-from discreet.synth.release.attributes import Bins, attributes_of
-from discreet.synth.release.explain import SynthesisExplanation, explain_synthesis
-from discreet.synth.release.plan import Advance, SynthesisPlan, plan_synthesis
-from discreet.synth.release.table import SyntheticTable
+from discreet.question.frame import Frame
+from discreet.question.parse import parse_sql
+from discreet.question.plain_rows import RowQuery, resolve_rows
+from discreet.question.resolve import resolve
+from discreet.question.scope import nearest
+from discreet.release.draw import answer_from, draw_noise
+from discreet.release.drawn import check_size
+from discreet.release.explain import Explanation, explain
+from discreet.sql.emit import emit_public_keys
+from discreet.synth.core.synthetic import decode_measurements, encode_measurements
+from discreet.synth.plan.attributes import Bins, attributes_of
+from discreet.synth.plan.explain import SynthesisExplanation, explain_synthesis
+from discreet.synth.plan.synthesis_plan import Advance, SynthesisPlan, plan_synthesis
+from discreet.synth.plan.synthetic_table import SyntheticTable
+from discreet.synth.plan.workload_text import wanted_of
 from discreet.synth.report.quality import Quality
-from discreet.synth.synthetic import decode_measurements, encode_measurements
 
 if TYPE_CHECKING:
-    from discreet.learn.release.explain import FitExplanation
-    from discreet.learn.release.model import FittedModel
-    from discreet.learn.release.plan import FitPlan
+    from discreet.learn.plan.explain import FitExplanation
+    from discreet.learn.plan.fit_plan import FitPlan
+    from discreet.learn.plan.fitted_model import FittedModel
 
 _MOST_PUBLIC_KEYS = 100_000
 
@@ -200,7 +200,7 @@ class Curator:
         """A synthetic table of the columns of a SELECT. It is charged once; rows are drawn for free.
 
         Numbers between bounds are put into `bins`, of all columns or by name. All counts by up to three
-        columns are to be right; or, if a `workload` is given, its questions (`synth.release.asked`).
+        columns are to be right; or, if a `workload` is given, its questions (`synth.plan.workload_text`).
         """
         plan = self.plan_synthesis(sql, epsilon=epsilon, rho=rho, bins=bins, workload=workload)
         receipt, stored, repeated = self._data.charge_and_draw(
@@ -363,7 +363,7 @@ def _check_identity(table: SyntheticTable, loss: Charge) -> str:
 def _learning(part: str) -> ModuleType:
     """Imported when a model is first fitted: scikit-learn is optional, and takes a second."""
     try:
-        return import_module(f"discreet.learn.release.{part}")
+        return import_module(f"discreet.learn.plan.{part}")
     except ImportError as missing:
         raise MissingExtra(
             "This needs scikit-learn, which is not installed.", remedy="pip install 'discreet[learn]'"

@@ -1,11 +1,11 @@
 """How many rows of a public table share what it is joined on. Anybody may know: no charge is needed."""
 
-from discreet.compile.dialects import DIALECTS
-from discreet.compile.emit_relation import fan_out_sql
-from discreet.compile.parameters import Parameters
-from discreet.engines.engine import Engine
+from discreet.dialects import DIALECTS
+from discreet.dialects.parameters import Parameters
+from discreet.engines.base.engine import Engine
 from discreet.model.expression import Expression, Parameter
 from discreet.model.policy import PublicTable
+from discreet.sql.relation import fan_out_sql
 
 
 class FanOuts:

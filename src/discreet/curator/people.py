@@ -7,7 +7,7 @@ import hashlib
 import json
 import posixpath
 
-from discreet.engines.engine import Engine
+from discreet.engines.base.engine import Engine
 from discreet.model.policy import Dataset, PersonColumn, PrivateTable
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from discreet.errors import LedgerClosed
-from discreet.ledger.ledger import Account, Balance, Entry, Kind
+from discreet.ledger.interface import Account, Balance, Entry, Kind
 from discreet.ledger.units import Units
 
 _LENGTH_OF_A_DIGEST = 64

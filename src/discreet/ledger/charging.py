@@ -1,13 +1,13 @@
 """What happens to a charge: it is made, used, perhaps found unused, and answered. One charge, one draw.
 
-See `discreet.ledger.ledger` for why.
+See `discreet.ledger.interface` for why.
 """
 
 import hashlib
 
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed
-from discreet.ledger.books import Books
-from discreet.ledger.ledger import Answered, Balance, Entry, Kind
+from discreet.ledger.interface import Answered, Balance, Entry, Kind
+from discreet.ledger.tables import Books
 from discreet.ledger.units import Units, charge_units, filter_of
 from discreet.model.privacy import Loss
 from discreet.model.receipt import Receipt

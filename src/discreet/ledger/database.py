@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.errors import DiscreetError, InvalidInput, LedgerBusy, LedgerClosed
+from discreet.ledger.file_lock import FileLock
 from discreet.ledger.files import ADDED_NOTHING, LOOK
-from discreet.ledger.locking import FileLock
 
 
 class Row(Protocol):

@@ -17,7 +17,7 @@ from typing import Protocol, TypedDict
 
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.local.batch import write_batch
-from discreet.local.draws import Draws
+from discreet.local.mechanisms.randomness import Draws
 from discreet.local.survey import MILLION, Question, Survey, definition
 from discreet.model.exact import Number, short, within
 

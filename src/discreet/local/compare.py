@@ -11,12 +11,12 @@ from math import ceil, comb, floor, inf, sqrt
 from statistics import NormalDist
 from typing import Literal, TypeAlias
 
-from discreet.local.draws import RANGE
 from discreet.local.mechanisms import classic, subset
 from discreet.local.mechanisms.choice import best_for_options, geometries
 from discreet.local.mechanisms.classic import DirectResponse, LocalHashing, UnaryEncoding
 from discreet.local.mechanisms.hadamard import HadamardResponse
 from discreet.local.mechanisms.mechanism import Categorical
+from discreet.local.mechanisms.randomness import RANGE
 from discreet.local.mechanisms.subset import SubsetSelection
 from discreet.local.mechanisms.thresholds import epsilon_in_range, keep_threshold, weight_of
 from discreet.local.shuffle import local_for_shuffled

@@ -1,6 +1,6 @@
 """Row-wise expressions: what a question computes from one row.
 
-A closed tree of three kinds of node. Every function in it is on the allow-list of `compile.functions`, where
+A closed tree of three kinds of node. Every function in it is on the allow-list of `functions.registry`, where
 it has one meaning on all engines and cannot fail on any row.
 """
 
@@ -65,3 +65,8 @@ def fields_of(expression: Expression) -> Iterator[Field]:
         case Call():
             for argument in expression.arguments:
                 yield from fields_of(argument)
+
+
+def title(name: str) -> str:
+    """A field as the owner knows it, without the alias of its relation."""
+    return name.partition(".")[2] or name

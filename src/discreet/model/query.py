@@ -9,7 +9,7 @@ Query
 
 Every row of a relation belongs to one person, and what rows a person has in it depends on that person's own
 rows alone. So a person who comes or goes takes exactly their rows along, whatever the tree; all that is left
-to bound is how much the rows of one person count, and that is done once, at the top (`compile.bound`).
+to bound is how much the rows of one person count, and that is done once, at the top (`bounds.bound`).
 """
 
 from dataclasses import dataclass

@@ -38,7 +38,7 @@ from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.integers import as_integers
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.sampling import Integers
-from discreet.noise.sums import one_sided_reach
+from discreet.noise.sum_tails import one_sided_reach
 from discreet.noise.tree import Floats, TreeShape, middle_variance, prefix_errors
 
 LARGEST_LEAVES = 2**20

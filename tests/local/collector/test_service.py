@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet.errors import MissingExtra
 from discreet.local.batch import write_batch
 from discreet.local.collector import service
-from discreet.local.collector.judging import Reason
+from discreet.local.collector.acceptance import Reason
 from discreet.local.collector.service import Settings, application
 from discreet.local.collector.store import LARGEST_BATCH, Collector
 from discreet.local.signing import key_in, sign

@@ -12,8 +12,8 @@ import pytest
 from discreet.errors import CollectorClosed, DiscreetError, InvalidInput
 from discreet.local.batch import write_batch
 from discreet.local.collector import store
+from discreet.local.collector.acceptance import Reason
 from discreet.local.collector.database import FILE, CollectorFile
-from discreet.local.collector.judging import Reason
 from discreet.local.collector.store import LARGEST_BATCH, Collector, Receipt, counts_of_folder
 from tests.local.collector.surveys import TODAY, batches_of, people, reports_of, same, survey, tallies_of
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from fractions import Fraction
 
-from discreet.local.draws import RANGE, Draws
+from discreet.local.mechanisms.randomness import RANGE, Draws
 
 
 class Undecided:

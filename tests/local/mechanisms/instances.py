@@ -2,11 +2,11 @@
 
 from fractions import Fraction
 
-from discreet.local.draws import RANGE
 from discreet.local.mechanisms.classic import DirectResponse, LocalHashing, UnaryEncoding
 from discreet.local.mechanisms.hadamard import HadamardResponse
 from discreet.local.mechanisms.number import NumberResponse
 from discreet.local.mechanisms.projective import ProjectiveResponse
+from discreet.local.mechanisms.randomness import RANGE
 from discreet.local.mechanisms.subset import SubsetSelection
 
 ONE, TWO = Fraction(1), Fraction(2)

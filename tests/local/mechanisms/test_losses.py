@@ -5,12 +5,12 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import InvalidInput
-from discreet.local.draws import RANGE
 from discreet.local.mechanisms.choice import best_for_options
 from discreet.local.mechanisms.classic import DirectResponse, LocalHashing, UnaryEncoding
 from discreet.local.mechanisms.hadamard import HadamardResponse
 from discreet.local.mechanisms.number import DUCHI_UP_TO, NumberResponse
 from discreet.local.mechanisms.projective import ProjectiveResponse
+from discreet.local.mechanisms.randomness import RANGE
 from discreet.local.mechanisms.subset import SubsetSelection
 from discreet.local.mechanisms.thresholds import keep_threshold, odds_of, weight_of
 from discreet.model.exact import exp_bounds

@@ -17,9 +17,9 @@ from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.sampling import discrete_gaussian, discrete_laplace
 from discreet.noise.selection import PermuteAndFlip, Selection
-from discreet.synth.domain import Domain
-from discreet.synth.explicit import table
-from discreet.synth.measurement import Measurement, combined
+from discreet.synth.core.domain import Domain
+from discreet.synth.core.measurement import Measurement, combined
+from discreet.synth.core.weight_array import table
 from discreet.synth.mwem.learner import Fitting
 from discreet.synth.mwem.mwem import MOST_CELLS, error_bound, mwem
 from discreet.synth.mwem.price import FIRST_ROUNDS, Concentrated, Pace, Pure, variance

@@ -23,7 +23,7 @@ from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.selection import PermuteAndFlip, Selection
-from discreet.synth.domain import Domain
+from discreet.synth.core.domain import Domain
 from discreet.synth.mwem import learner
 from discreet.synth.mwem.mwem import _Curator, mwem
 from discreet.synth.mwem.price import Concentrated, Pure

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInput
-from discreet.synth.cells import Cells
-from discreet.synth.domain import Domain, Marginal
+from discreet.synth.core.cells import Cells
+from discreet.synth.core.domain import Domain, Marginal
 from discreet.synth.mwem.workload import EachCell, Masks, Prefixes, Ranges, Table, Workload
 
 DOMAIN = Domain(sizes=(4, 3, 5))

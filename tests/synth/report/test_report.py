@@ -11,17 +11,17 @@ from discreet.errors import InvalidInput
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth.cells import Cells
-from discreet.synth.domain import Domain, Marginal
-from discreet.synth.measurement import Measurement
+from discreet.synth.core.cells import Cells
+from discreet.synth.core.domain import Domain, Marginal
+from discreet.synth.core.measurement import Measurement
+from discreet.synth.core.records import shares
+from discreet.synth.core.synthesis import Synthetic
 from discreet.synth.mwem.mwem import mwem
 from discreet.synth.mwem.workload import Workload
-from discreet.synth.records import shares
 from discreet.synth.report.html import html_page
 from discreet.synth.report.plots import percent
 from discreet.synth.report.quality import counts_of, quality
 from discreet.synth.report.relations import best_table, relation
-from discreet.synth.synthesis import Synthetic
 
 DOMAIN = Domain(sizes=(4, 3, 20))
 NAMES = ["region", "sex", "age"]

@@ -19,8 +19,8 @@ import numpy as np
 
 from discreet.errors import CollectorClosed, DiscreetError, InvalidInput
 from discreet.ledger.files import sync_directory
-from discreet.local.collector.judging import Judged, Reason
-from discreet.local.collector.running import RunningTallies
+from discreet.local.collector.acceptance import Judged, Reason
+from discreet.local.collector.tallies import RunningTallies
 from discreet.local.mechanisms.mechanism import Reports, Tally
 from discreet.local.survey import Survey, read_survey
 

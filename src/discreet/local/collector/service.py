@@ -14,8 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.errors import CollectorClosed, DiscreetError, InvalidInput, MissingExtra
-from discreet.local.collector.judging import Reason
-from discreet.local.collector.showing import DEFAULT_MINIMUM, estimates_as_json
+from discreet.local.collector.acceptance import Reason
+from discreet.local.collector.estimates_json import DEFAULT_MINIMUM, estimates_as_json
 from discreet.local.collector.store import LARGEST_BATCH, Collector, too_large
 from discreet.local.signing import key_in
 

@@ -18,9 +18,9 @@ from threading import Lock, Thread
 from typing import Self
 
 from discreet.errors import CollectorClosed, DiscreetError, InvalidInput
+from discreet.local.collector.acceptance import Judge, Judged, Reason, Refused
 from discreet.local.collector.counts import Counts
 from discreet.local.collector.database import CollectorFile, read_folder, told
-from discreet.local.collector.judging import Judge, Judged, Reason, Refused
 from discreet.local.survey import Survey
 from discreet.model.exact import positive_count
 

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
-from discreet.local.draws import RANGE, Draws
 from discreet.local.mechanisms.mechanism import Categorical, Numbered, Reports, Tally, as_bytes
 from discreet.local.mechanisms.projective import LARGEST_TABLE, is_prime
+from discreet.local.mechanisms.randomness import RANGE, Draws
 from discreet.local.mechanisms.thresholds import keep_threshold, odds_of, weight_of
 from discreet.model.exact import whole
 from discreet.noise.entropy import Entropy

@@ -18,8 +18,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.draws import RANGE, Draws
 from discreet.local.mechanisms.mechanism import Numbered, Reports, Tally, as_bytes
+from discreet.local.mechanisms.randomness import RANGE, Draws
 from discreet.local.mechanisms.thresholds import keep_threshold
 from discreet.model.exact import whole
 from discreet.noise.entropy import Entropy

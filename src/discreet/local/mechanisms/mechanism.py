@@ -20,7 +20,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.draws import RANGE, Draws
+from discreet.local.mechanisms.randomness import RANGE, Draws
 from discreet.local.mechanisms.thresholds import odds_of
 from discreet.noise.entropy import Entropy
 

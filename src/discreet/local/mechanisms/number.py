@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
-from discreet.local.draws import RANGE, Draws
 from discreet.local.mechanisms.mechanism import Mechanism, Reports, Tally, as_bytes, as_integers, bytes_for
+from discreet.local.mechanisms.randomness import RANGE, Draws
 from discreet.local.mechanisms.thresholds import keep_threshold, odds_of, weight_of
 from discreet.model.exact import whole
 from discreet.noise.entropy import Entropy

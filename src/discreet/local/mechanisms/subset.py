@@ -17,8 +17,8 @@ from math import comb, floor
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.draws import RANGE, Draws
 from discreet.local.mechanisms.mechanism import Favouring, Reports, Tally
+from discreet.local.mechanisms.randomness import RANGE, Draws
 from discreet.local.mechanisms.thresholds import keep_threshold, weight_of
 from discreet.model.exact import whole
 from discreet.noise.entropy import Entropy

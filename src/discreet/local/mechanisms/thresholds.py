@@ -3,7 +3,7 @@
 from fractions import Fraction
 from math import floor
 
-from discreet.local.draws import RANGE
+from discreet.local.mechanisms.randomness import RANGE
 from discreet.model.exact import Number, exp_bounds, within
 
 EPSILONS = Fraction(1, 10**6), Fraction(16)

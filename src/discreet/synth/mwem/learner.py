@@ -8,12 +8,12 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from discreet.synth.cells import Cells
-from discreet.synth.domain import Domain, Marginal
-from discreet.synth.explicit import Halves
-from discreet.synth.fit import fit, step
-from discreet.synth.measurement import Measurement, combined
-from discreet.synth.records import Floats, Term
+from discreet.synth.core.cells import Cells
+from discreet.synth.core.domain import Domain, Marginal
+from discreet.synth.core.fit import fit, step
+from discreet.synth.core.measurement import Measurement, combined
+from discreet.synth.core.records import Floats, Term
+from discreet.synth.core.weight_array import Halves
 
 PASSES = 2
 """How often each round goes through all measurements so far."""

@@ -39,12 +39,12 @@ from discreet.model.exact import Number, confidence_level, positive_count, whole
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity, vector_sensitivity
 from discreet.noise.entropy import SYSTEM, Entropy
-from discreet.synth.domain import Domain
-from discreet.synth.measurement import Measurement
+from discreet.synth.core.domain import Domain
+from discreet.synth.core.measurement import Measurement
+from discreet.synth.core.synthesis import Exact, Synthetic
 from discreet.synth.mwem.learner import Averaging, Fitting, Learner
 from discreet.synth.mwem.price import Noise, Pace, Price, price, variance
 from discreet.synth.mwem.workload import Family, Workload
-from discreet.synth.synthesis import Exact, Synthetic
 
 MOST_CELLS = 2**24
 MOST_ROUNDS = 10_000

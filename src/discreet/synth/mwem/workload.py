@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
 from discreet.model.exact import whole
-from discreet.synth.domain import Domain, Marginal
-from discreet.synth.explicit import Halves, Numbers
+from discreet.synth.core.domain import Domain, Marginal
+from discreet.synth.core.weight_array import Halves, Numbers
 
 MOST_QUESTIONS = 2**24
 _BLOCK = 2**24  # entries of masks that are unpacked at a time

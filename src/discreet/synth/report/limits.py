@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from math import comb, sqrt
 
-from discreet.synth.explicit import Halves
-from discreet.synth.synthesis import Synthetic
+from discreet.synth.core.synthesis import Synthetic
+from discreet.synth.core.weight_array import Halves
 
 _NUMBERS = ("no column", "one column", "two columns", "three columns", "four columns", "five columns")
 _MOST_NAMES = 8

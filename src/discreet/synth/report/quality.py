@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
-from discreet.synth.domain import Marginal
-from discreet.synth.explicit import Halves
-from discreet.synth.measurement import Measurement
-from discreet.synth.records import Floats, shares
+from discreet.synth.core.domain import Marginal
+from discreet.synth.core.measurement import Measurement
+from discreet.synth.core.records import Floats, shares
+from discreet.synth.core.synthesis import Exact, Synthetic
+from discreet.synth.core.weight_array import Halves
 from discreet.synth.report.limits import limits
 from discreet.synth.report.relations import Relation, best_table, relation
-from discreet.synth.synthesis import Exact, Synthetic
 
 Reference: TypeAlias = Mapping[Marginal, tuple[NDArray[np.float64], float]]
 """Counts of marginals, in people, and the variance of each count: what is compared with instead."""

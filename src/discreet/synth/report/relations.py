@@ -12,11 +12,11 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synth.domain import Marginal
-from discreet.synth.explicit import Halves
-from discreet.synth.measurement import Measurement
-from discreet.synth.records import Floats, shares
-from discreet.synth.synthesis import Synthetic
+from discreet.synth.core.domain import Marginal
+from discreet.synth.core.measurement import Measurement
+from discreet.synth.core.records import Floats, shares
+from discreet.synth.core.synthesis import Synthetic
+from discreet.synth.core.weight_array import Halves
 
 HIDDEN = 0.2
 """A measured V with a larger error than this says nothing."""

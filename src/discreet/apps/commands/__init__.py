@@ -1,0 +1,1 @@
+"""The `discreet` command and its subcommands."""

@@ -1,0 +1,187 @@
+"""Answers on the terminal, as JSON and as CSV."""
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from discreet.answers.answer import Answer
+from discreet.answers.columns import Cell
+from discreet.answers.released import Released
+from discreet.answers.wording import key_text, measure_text
+from discreet.apps.views.bars import Axis, axis_of, bar
+from discreet.apps.views.escape import csv_text, escaped_json, iso_cells
+from discreet.model.privacy import ConcentratedLoss, PureLoss
+
+_MOST_ROWS = 200
+_WIDEST_KEY, _NARROWEST_KEY = 40, 8
+_WIDEST_BAR, _NARROWEST_BAR = 24, 8
+_GAP = 2  # between columns: the table's own line, and padding
+
+
+def show_answer(answer: Answer, output: str) -> None:
+    match output:
+        case "json":
+            sys.stdout.writelines(map(escaped_json, json_pieces(answer)))
+            sys.stdout.write("\n")
+        case "csv":
+            sys.stdout.write(answer_csv(answer.released))
+        case _:
+            show_table(answer, Console())
+
+
+def answer_facts(answer: Answer) -> dict[str, object]:
+    """All that JSON tells but the rows, which may be many."""
+    released = answer.released
+    return {
+        "columns": list(released.columns),
+        "rows": [],
+        "intervals": [],
+        "raw": [],
+        "confidence": released.confidence,
+        "charged": charge_json(answer.charged, free=answer.repeated or answer.cached),
+        "left": charge_json(answer.left),
+        "receipt": {
+            "number": answer.receipt.number,
+            "digest": answer.receipt.digest,
+            "at": answer.receipt.at.isoformat(),
+            "repeated": answer.repeated,
+            "cached": answer.cached,
+        },
+        "notes": list(released.notes),
+    }
+
+
+def json_pieces(answer: Answer) -> Iterator[str]:
+    """The text of one object: columns, rows, intervals, raw, confidence, charged, left, receipt, notes.
+
+    It is written without an object for each row: a million of them take long.
+    """
+    released = answer.released
+    measured = released.measured
+    values = [_json_cells(iso_cells(released.values[name])) for name in released.columns]
+    reaches = [_json_pairs(released.low[name].tolist(), released.high[name].tolist()) for name in measured]
+    raw = [_json_cells(_finite(released.raw[name].tolist())) for name in measured]
+    rows = {"rows": (released.columns, values), "intervals": (measured, reaches), "raw": (measured, raw)}
+    before = "{"
+    for name, value in answer_facts(answer).items():
+        yield f"{before}{json.dumps(name)}: "
+        if name in rows:
+            yield from _json_rows(*rows[name], len(answer))
+        else:
+            yield json.dumps(value, ensure_ascii=False, allow_nan=False)
+        before = ", "
+    yield "}"
+
+
+def charge_json(loss: PureLoss | ConcentratedLoss, *, free: bool = False) -> dict[str, float]:
+    if isinstance(loss, PureLoss):
+        return {"epsilon": 0.0 if free else float(loss.epsilon)}
+    return {"rho": 0.0 if free else float(loss.rho), "delta": 0.0 if free else float(loss.delta)}
+
+
+def answer_csv(released: Released) -> str:
+    """Each measure with its interval in two more columns; what is missing is empty."""
+    return csv_text(released.flat())
+
+
+def show_table(answer: Answer, console: Console) -> None:
+    """Each number with its error, never cut, and as many columns of bars as fit."""
+    released = answer.released
+    heads = {name: released.head(name, _MOST_ROWS) for name in released.columns}
+    texts = {name: _texts(released, name, head) for name, head in heads.items()}
+    widths = _widths(released, texts, console.width)
+    needed = sum(widths.values()) + _GAP * len(widths)
+    axes = _axes(released, heads, console.width - needed)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+    for name, width in widths.items():
+        justify: JustifyMethod = "right" if name in released.raw else "left"
+        table.add_column(
+            Text(key_text(name)), justify=justify, width=width, no_wrap=True, overflow="ellipsis"
+        )
+        if name in axes:
+            table.add_column("", no_wrap=True)
+    for i in range(min(len(released), _MOST_ROWS)):
+        row: list[Text] = []
+        for name in released.columns:
+            row.append(texts[name][i])
+            if name in axes:
+                row.append(bar(axes[name], *_numbers(heads[name][i])))
+        table.add_row(*row)
+    roomy = console if needed <= console.width else Console(width=needed, file=console.file)
+    roomy.print(table)
+    if len(released) > _MOST_ROWS:
+        console.print(f"… and {len(released) - _MOST_ROWS:,} rows more; --format csv shows all.")
+    console.print(answer.summary(), markup=False, highlight=False)
+    for note in released.notes:
+        console.print(key_text(note), style="dim", markup=False, highlight=False)
+
+
+def _texts(released: Released, name: str, head: list[tuple[Cell, float, float]]) -> list[Text]:
+    if name not in released.raw:
+        return [Text(key_text(cell), style="dim" if cell is None else "") for cell, _, _ in head]
+    pairs = [measure_text(*cell) for cell in head]
+    wide = max((len(error) for _, error in pairs), default=0)
+    return [
+        Text.assemble(number, (" " + error.ljust(wide) if wide else "", "dim")) for number, error in pairs
+    ]
+
+
+def _widths(released: Released, texts: dict[str, list[Text]], room: int) -> dict[str, int]:
+    """Of each column without its bars: numbers take what they need, keys share what is left."""
+    wanted = {
+        name: max(Text(key_text(name)).cell_len, *(text.cell_len for text in column), 1)
+        for name, column in texts.items()
+    }
+    keys = [name for name in wanted if name not in released.raw]
+    taken = sum(width for name, width in wanted.items() if name in released.raw) + _GAP * len(wanted)
+    share = (room - taken) // max(1, len(keys))
+    widest = max(_NARROWEST_KEY, min(_WIDEST_KEY, share))
+    return {name: min(width, widest) if name in keys else width for name, width in wanted.items()}
+
+
+def _axes(
+    released: Released, heads: dict[str, list[tuple[Cell, float, float]]], free: int
+) -> dict[str, Axis]:
+    """A scale for each measure that gets bars: none for a single row, and none that does not fit."""
+    if len(released) < 2:
+        return {}
+    for count in range(len(released.measured), 0, -1):
+        width = min(_WIDEST_BAR, free // count - _GAP - 1)
+        if width >= _NARROWEST_BAR:
+            drawn = {name: axis_of(map(_numbers, heads[name]), width) for name in released.measured[:count]}
+            return {name: axis for name, axis in drawn.items() if axis is not None}
+    return {}
+
+
+def _numbers(cell: tuple[Cell, float, float]) -> tuple[float, float, float]:
+    value, low, high = cell
+    return (float(value) if isinstance(value, int | float) else math.nan), low, high
+
+
+def _finite(numbers: list[float]) -> list[float | None]:
+    """JSON has no NaN and no ∞."""
+    return [number if math.isfinite(number) else None for number in numbers]
+
+
+def _json_cells(cells: Sequence[object]) -> list[str]:
+    """Each cell as JSON, in one call: JSON escapes line breaks, so that they part cells and nothing else."""
+    lines = json.dumps(cells, ensure_ascii=False, allow_nan=False, separators=("\n", ": "))
+    return lines[1:-1].split("\n") if cells else []
+
+
+def _json_pairs(low: list[float], high: list[float]) -> list[str]:
+    ends = zip(_json_cells(_finite(low)), _json_cells(_finite(high)), strict=True)
+    return [f"[{left}, {right}]" for left, right in ends]
+
+
+def _json_rows(names: tuple[str, ...], columns: Sequence[list[str]], rows: int) -> Iterator[str]:
+    keys = [json.dumps(name, ensure_ascii=False).replace("%", "%%") for name in names]
+    template = "{" + ", ".join(f"{key}: %s" for key in keys) + "}"
+    filled = map(template.__mod__, zip(*columns, strict=True)) if names else ["{}"] * rows
+    yield f"[{', '.join(filled)}]"

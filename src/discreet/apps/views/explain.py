@@ -1,0 +1,111 @@
+"""Explanations on the terminal and as JSON."""
+
+import math
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from discreet.answers.wording import charge_text, confidence_text, key_text, number_text
+from discreet.apps.views.budget import loss_json
+from discreet.apps.views.escape import write_json
+from discreet.model.privacy import ConcentratedLoss
+from discreet.release.explain import ErrorStatement, Explanation, PrivateGroups
+
+_SUFFIX = {"value": "", "total": " / rows", "rank": " rows in rank"}
+
+
+def show_explanation(found: Explanation, output: str) -> None:
+    if output == "json":
+        write_json(explanation_json(found))
+        return
+    console = Console(highlight=False, emoji=False)
+    delta = getattr(found.loss, "delta", 0)
+    console.print(
+        f"Costs [bold]{charge_text(found.loss)}[/]"
+        + (f" and δ = {float(delta):.2g}" if delta else "")
+        + (f" (ε = {found.epsilon:.4g})" if isinstance(found.loss, ConcentratedLoss) else "")
+        + f", {found.share:.1%} of the budget"
+        + ("" if found.questions_left is None else f"; {found.questions_left:,} such questions are left")
+        + ". Nothing has been spent."
+    )
+    if found.way:
+        console.print(escape(key_text(found.way)))
+    if found.errors:
+        console.print(_errors(found))
+    if found.private_groups is not None:
+        console.print(_private(found.private_groups))
+    console.print(f"Noise: {found.noise}. Weights of people with many rows: {found.weights}.{_split(found)}")
+    console.print(
+        "An even suspicion about one person (50 %) can rise to"
+        f" {math.ceil(1000 * found.posterior) / 10:.1f} % at most."
+    )
+    for text in found.alternatives:
+        console.print(f"[green]→[/] {escape(key_text(text))}")
+    for note in found.notes:
+        console.print(f"[dim]{escape(key_text(note))}[/]")
+
+
+def _errors(found: Explanation) -> Table:
+    several = found.groups is not None and found.groups > 1
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("error")
+    table.add_column(f"each, at {confidence_text(found.confidence)}", justify="right")
+    if several:
+        table.add_column(f"all {found.groups:,} at once", justify="right")
+    for error in found.errors:
+        cells = [_reach(error, error.each), *([_reach(error, error.all)] if several else [])]
+        table.add_row(escape(key_text(error.measure)), *cells)
+    return table
+
+
+def _reach(error: ErrorStatement, reach: float) -> str:
+    return f"± {number_text(reach, reach)}{_SUFFIX[error.of]}"
+
+
+def _private(groups: PrivateGroups) -> str:
+    return (
+        f"The keys are private: a group of [bold]{groups.people:,}[/] people with one row each is shown in"
+        f" half of all cases.\n{_chances(groups.chances)}"
+    )
+
+
+def _chances(chances: dict[int, float]) -> str:
+    hidden = [people for people, chance in chances.items() if chance < 0.001]
+    shown = [f"{people}: {chance:.1%}" for people, chance in chances.items() if chance >= 0.001]
+    few = f"One of {max(hidden)} or fewer is hardly ever shown." if hidden else ""
+    return " ".join([few] * bool(hidden) + [f"Chances by size: {', '.join(shown)}."] * bool(shown))
+
+
+def _split(found: Explanation) -> str:
+    if len(found.shares) < 2:
+        return ""
+    return (
+        " Price: "
+        + ", ".join(f"{escape(key_text(name))} {share:.0%}" for name, share in found.shares.items())
+        + "."
+    )
+
+
+def explanation_json(found: Explanation) -> dict[str, object]:
+    """One object with all that can be said before anything is spent."""
+    private = found.private_groups
+    return {
+        "cost": loss_json(found.loss),
+        "epsilon": found.epsilon,
+        "share_of_budget": found.share,
+        "questions_left": found.questions_left,
+        "groups": found.groups,
+        "noise": found.noise,
+        "weights": found.weights,
+        "shares": found.shares,
+        "confidence": found.confidence,
+        "errors": [{"measure": e.measure, "each": e.each, "all": e.all, "of": e.of} for e in found.errors],
+        "private_groups": None
+        if private is None
+        else {"people_for_even_chance": private.people, "chances": private.chances},
+        "posterior_of_even_odds": found.posterior,
+        "alternatives": list(found.alternatives),
+        "notes": list(found.notes),
+    }

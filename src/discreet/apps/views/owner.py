@@ -1,0 +1,128 @@
+"""What only the owner does: check and export the ledger, announce new data, change the budget.
+
+None of it opens the data: whoever audits a ledger may have nothing else.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from discreet.apps.views.budget import declared_account, readable, show_loss
+from discreet.curator.ledgers import LedgerPlace, open_existing, place_of
+from discreet.errors import InvalidInput
+from discreet.ledger.interface import Account, Balance, Kind, Ledger
+from discreet.policy.reader import read_policy
+
+Confirm = Callable[[str], None]
+"""Shows what will be done, asks whether to go on, and raises if not."""
+
+
+def verify_ledger(place: LedgerPlace) -> None:
+    """Replay the whole ledger and say what was checked; LedgerClosed if anything is not as it was."""
+    with open_existing(place) as ledger:
+        ledger.verify()
+        lines = [json.loads(line) for line in ledger.export()]
+        opened = dict.fromkeys(line["dataset"] for line in lines if line["kind"] == Kind.OPENED)
+        balances = [ledger.balance(dataset) for dataset in opened]
+    console = Console(highlight=False)
+    console.print(
+        f"[green]✓[/] {len(lines):,} entries: every hash, number, sum and stored answer, and the anchor."
+    )
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("dataset", "entries", "questions", "version", "spent", "budget"):
+        table.add_column(heading, justify="left" if heading == "dataset" else "right")
+    for balance in balances:
+        own = [line for line in lines if line["dataset"] == balance.account.dataset]
+        table.add_row(
+            readable(balance.account.dataset),
+            f"{len(own):,}",
+            f"{sum(line['kind'] == Kind.CHARGED for line in own):,}",
+            str(balance.version),
+            show_loss(balance.spent),
+            show_loss(balance.account.budget),
+        )
+    console.print(table)
+    if lines:
+        console.print(f"The last entry is {len(lines)}, with the digest {lines[-1]['digest']}")
+
+
+def export_ledger(place: LedgerPlace, out: Path | None) -> None:
+    """All entries as lines of JSON, also of a ledger that is closed. An existing file is kept."""
+    with open_existing(place) as ledger:
+        if out is None:
+            for line in ledger.export():
+                sys.stdout.write(line + "\n")
+            return
+        try:
+            with out.open("x", encoding="ascii", newline="\n") as file:
+                file.writelines(line + "\n" for line in ledger.export())
+        except FileExistsError:
+            raise InvalidInput(
+                f"“{out}” exists already.", remedy="Move it away, or give another name with --out."
+            ) from None
+        except OSError:
+            raise InvalidInput(f"“{out}” cannot be written.", remedy="Check the folder of --out.") from None
+    Console(highlight=False).print(f"Wrote {out}.", markup=False)
+
+
+def refresh_data(policy: Path, confirm: Confirm) -> None:
+    """Start a new version of the data: stored answers no longer apply, and the budget goes on."""
+    declared = read_policy(policy)
+    dataset = declared.dataset
+    with open_existing(place_of(policy, declared.ledger)) as ledger:
+        balance = _balance(ledger, dataset.name)
+        text = (
+            f"“{dataset.name}” is at version {balance.version}. With new data it becomes version"
+            f" {balance.version + 1}:\n"
+            "  - Answers that were given before stay as they are, and are not given again:\n"
+            "    the same question is asked of the new data, and is paid for anew.\n"
+            "  - The budget goes on, because most people are in the new data too:"
+            f" {show_loss(balance.spent)} of {show_loss(balance.account.budget)} stays spent.\n"
+            "Start the new version?"
+        )
+        confirm(text)
+        version = ledger.refresh(dataset.name)
+    Console(highlight=False).print(f"“{dataset.name}” is now at version {version}.", markup=False)
+
+
+def change_budget(policy: Path, reason: str, confirm: Confirm) -> None:
+    """Make the ledger's budget and cap what the policy says now, with the reason as an entry for ever."""
+    declared = read_policy(policy)
+    dataset = declared.dataset
+    with open_existing(place_of(policy, declared.ledger)) as ledger:
+        balance = _balance(ledger, dataset.name)
+        account = declared_account(dataset, balance.account)
+        if account == balance.account:
+            Console(highlight=False).print("The ledger already has the budget that the policy declares.")
+            return
+        text = (
+            f"The budget of “{dataset.name}”, of which {show_loss(balance.spent)} is spent:\n"
+            f"  from {_budget_text(balance.account)}\n"
+            f"  to   {_budget_text(account)}\n"
+            "More budget is more that can be learnt about each person, for ever. Change it?"
+        )
+        confirm(text)
+        after = ledger.change_budget(
+            dataset.name, budget=account.budget, analyst_cap=account.analyst_cap, reason=reason
+        )
+    Console(highlight=False).print(f"Changed: {show_loss(after.left)} is left.", markup=False)
+
+
+def _balance(ledger: Ledger, dataset: str) -> Balance:
+    try:
+        return ledger.balance(dataset)
+    except InvalidInput:
+        raise InvalidInput(
+            f"The ledger has no account of “{dataset}”.",
+            remedy="It is opened by the first question; until then there is nothing to change.",
+        ) from None
+
+
+def _budget_text(account: Account) -> str:
+    budget, cap = show_loss(account.budget), show_loss(account.analyst_cap)
+    return budget if account.analyst_cap == account.budget else f"{budget}, at most {cap} an analyst"

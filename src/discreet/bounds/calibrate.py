@@ -1,0 +1,298 @@
+"""Stage 4: mechanisms, price and error. `explain` stops here: the data is untouched, nothing is spent.
+
+A dataset without a δ is charged in pure ε, and everything gets discrete Laplace noise. One with a δ is
+charged in ρ, and everything gets discrete Gaussian noise: at the same ρ its error is the smaller one, at
+every confidence above one half. The price is split over the parts so that the errors of the measures are
+least (see `split`), and what is asked for is exactly what is spent.
+
+Private keys are named where one noisy count passes a threshold (see `noise.threshold`). A question pays the
+same fraction of the δ that is kept for this as it pays of the budget's ρ, so that both last equally long.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, floor, log10
+from typing import TypeAlias
+
+from discreet.accounting.filters import ConcentratedFilter
+from discreet.bounds.bound import Bounded, BoundedMeasure
+from discreet.bounds.split_price import split
+from discreet.bounds.vectors import Histogram, Part, Scores, WeightedSum, known
+from discreet.bounds.weights import Norm, Unit, together
+from discreet.errors import QueryRefused
+from discreet.model.interval import Interval
+from discreet.model.neighbours import Neighbours
+from discreet.model.policy import Dataset
+from discreet.model.privacy import AMOUNT_UNITS, DELTA_UNITS, ConcentratedLoss, PureLoss, amount_of
+from discreet.model.query import Aggregate
+from discreet.model.request import ByEpsilon, ByRho, Request, Within
+from discreet.model.sensitivity import Sensitivity
+from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.laplace import DiscreteLaplace
+from discreet.noise.quantile import QuantileTree
+from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
+from discreet.noise.threshold import StabilityThreshold
+
+Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
+Mechanism: TypeAlias = Noise | QuantileTree | PermuteAndFlip | ExponentialMechanism
+Charge: TypeAlias = PureLoss | ConcentratedLoss
+
+_ROUNDING = Fraction(1, 10**6)
+THRESHOLD_SHARE = Fraction(1, 2)
+"""Of a dataset's δ, kept for private keys; the rest turns ε into ρ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What will be run: a bounded query and a mechanism for each of its parts."""
+
+    bounded: Bounded
+    mechanisms: tuple[Mechanism, ...]
+    threshold: StabilityThreshold | None
+    """With private keys: how large the noisy count of a key must be to be named."""
+    request: Request
+
+    @property
+    def loss(self) -> Charge:
+        """Derived from the very bounds that `emit_sql` writes into the SQL, so that the two cannot drift."""
+        losses = [
+            _loss(mechanism, part, self.bounded)
+            for mechanism, part in zip(self.mechanisms, self.bounded.parts, strict=True)
+        ]
+        pure = [loss.epsilon for loss in losses if isinstance(loss, PureLoss)]
+        if len(pure) == len(losses):
+            return PureLoss(epsilon=sum(pure, Fraction(0)))
+        rho = sum((loss.rho for loss in losses if isinstance(loss, ConcentratedLoss)), Fraction(0))
+        return ConcentratedLoss(rho=rho, delta=self._delta())
+
+    def _delta(self) -> Fraction:
+        selector = self.bounded.selector
+        if self.threshold is None or selector is None:
+            return Fraction(0)
+        return unique_key_delta(known(WeightedSum, self.bounded.parts[selector]), self.threshold)
+
+    def error(self, measure: BoundedMeasure, *, cells: int = 1) -> Interval:
+        """The error of a count or sum, known before any data is read.
+
+        Of an average: that of its numerator, to be divided by the rows. Of a quantile: that of its rank.
+        """
+        part, mechanism = self._last(measure)
+        if isinstance(mechanism, QuantileTree):
+            each = 1 - (1 - self.request.confidence) / cells  # a union bound: the cells share no noise
+            rank = Fraction(mechanism.rank_error(each)) * part.scale
+            return Interval(low=-rank, high=rank, confidence=self.request.confidence)
+        if isinstance(mechanism, PermuteAndFlip | ExponentialMechanism):
+            raise TypeError("A selection has no error of a number.")
+        noise = mechanism.interval(self.request.confidence, values=cells)
+        return Interval(low=noise.low * part.scale, high=noise.high * part.scale, confidence=noise.confidence)
+
+    def _last(self, measure: BoundedMeasure) -> tuple[Part, Mechanism]:
+        position = measure.parts[-1]
+        return self.bounded.parts[position], self.mechanisms[position]
+
+
+def unique_key_delta(part: WeightedSum, threshold: StabilityThreshold) -> Fraction:
+    """How likely it is at most that a key which one person alone has is named.
+
+    It takes one person on either side of two neighbours, so that both relations have the same: what is
+    conditioned on are two events, one for each side (approximate zCDP, Bun & Steinke 2016, definition 8.1).
+    """
+    weight = part.weighing
+    if weight.norm is Norm.L2 and weight.unit is Unit.PEOPLE:
+        return threshold.delta_of_profiles(weight.profiles())
+    return threshold.delta_of(part.sensitivity(Neighbours.ADD_REMOVE))
+
+
+def budget_of(dataset: Dataset) -> Charge:
+    """The whole budget in the currency that the dataset is charged in."""
+    return charge_for(dataset, dataset.epsilon)
+
+
+def analyst_cap_of(dataset: Dataset) -> Charge:
+    return charge_for(dataset, dataset.analyst_epsilon)
+
+
+def calibrate(bounded: Bounded, request: Request, dataset: Dataset, *, in_order_asked: bool = False) -> Plan:
+    """Choose the noise for each part. `in_order_asked`: as at first, see `split`."""
+    match request.price:
+        case Within(error=error):
+            mechanisms = _for_error(bounded, error, request, dataset)
+        case ByEpsilon() | ByRho() as price:
+            shares = split(bounded, concentrated=dataset.delta > 0, in_order_asked=in_order_asked)
+            mechanisms = _for_charge(bounded, charge_of(price, dataset), shares)
+    plan = Plan(bounded=bounded, mechanisms=mechanisms, threshold=None, request=request)
+    if isinstance(request.price, Within):
+        plan = replace(plan, mechanisms=_at_least(plan, least_amount(dataset)))
+    if bounded.selector is not None:
+        threshold = _threshold(plan, bounded.selector, dataset)
+        plan = replace(plan, threshold=threshold)
+    check_cap(plan.loss, dataset)
+    return plan
+
+
+def charge_for(dataset: Dataset, epsilon: Fraction) -> Charge:
+    """An ε in the dataset's own currency, in whole units: then the whole budget can be asked for at once."""
+    if dataset.delta == 0:
+        return PureLoss(epsilon=_whole_units(epsilon, AMOUNT_UNITS))
+    spending = ConcentratedFilter.for_budget(epsilon, dataset.delta, threshold_share=THRESHOLD_SHARE)
+    return ConcentratedLoss(
+        rho=_whole_units(spending.rho, AMOUNT_UNITS), delta=_whole_units(spending.delta, DELTA_UNITS)
+    )
+
+
+def charge_of(price: ByEpsilon | ByRho, dataset: Dataset) -> Charge:
+    """What a question pays that is asked at a price."""
+    if isinstance(price, ByEpsilon):
+        return charge_for(dataset, price.epsilon)
+    if dataset.delta == 0:
+        raise QueryRefused(
+            "This dataset is charged in pure ε, because its budget has no δ.",
+            remedy="Ask with epsilon= instead of rho=.",
+        )
+    return ConcentratedLoss(rho=price.rho, delta=Fraction(0))
+
+
+def _whole_units(amount: Fraction, units: int) -> Fraction:
+    return Fraction(floor(amount * units), units)
+
+
+def _loss(mechanism: Mechanism, part: Part, bounded: Bounded) -> PureLoss | ConcentratedLoss:
+    match mechanism, part:
+        case ((PermuteAndFlip() | ExponentialMechanism()), Scores()):
+            picks = _picks(bounded)
+            sensitivity = part.sensitivity(bounded.neighbours)
+            if isinstance(mechanism, ExponentialMechanism):
+                return mechanism.concentrated_loss(sensitivity, picks=picks)
+            return mechanism.loss(sensitivity, picks=picks)
+        case QuantileTree(noise=noise, height=height), Histogram():
+            return noise.loss(_levels(part.histogram_sensitivity(bounded.neighbours), height))
+        case ((DiscreteLaplace() | DiscreteGaussian()), part) if not isinstance(part, Histogram | Scores):
+            return mechanism.loss(part.sensitivity(bounded.neighbours))
+    raise TypeError("A part met a mechanism that is not for it.")
+
+
+def _levels(histogram: Sensitivity, height: int) -> Sensitivity:
+    """A row is in one node of each level of a tree."""
+    return together([histogram] * height)
+
+
+def _picks(bounded: Bounded) -> int:
+    query = bounded.query
+    groups = 1
+    for key in query.keys:
+        groups *= len(key.values or ())
+    return min(groups, query.picks.count) if query.picks is not None else 1
+
+
+def _for_charge(bounded: Bounded, charge: Charge, shares: Sequence[Fraction]) -> tuple[Mechanism, ...]:
+    amount = charge.epsilon if isinstance(charge, PureLoss) else charge.rho
+    return tuple(
+        _mechanism(part, amount * share, bounded, concentrated=isinstance(charge, ConcentratedLoss))
+        for part, share in zip(bounded.parts, shares, strict=True)
+    )
+
+
+def _mechanism(part: Part, amount: Fraction, bounded: Bounded, *, concentrated: bool) -> Mechanism:
+    neighbours = bounded.neighbours
+    if isinstance(part, Scores):
+        scores, picks = part.sensitivity(neighbours), _picks(bounded)
+        if not concentrated:
+            return PermuteAndFlip.for_loss(amount, scores, picks=picks)
+        return ExponentialMechanism.for_concentrated_loss(amount, scores, picks=picks)
+    law = DiscreteGaussian if concentrated else DiscreteLaplace
+    if isinstance(part, Histogram):
+        tree = QuantileTree.for_loss(
+            ConcentratedLoss(rho=amount, delta=Fraction(0)) if concentrated else PureLoss(epsilon=amount),
+            leaves=part.leaves,
+            neighbours=neighbours,
+        )
+        sensitivity = _levels(part.histogram_sensitivity(neighbours), tree.height)
+        return QuantileTree(
+            noise=law.for_loss(amount, sensitivity), leaves=tree.leaves, branching=tree.branching
+        )
+    return law.for_loss(amount, part.sensitivity(neighbours))
+
+
+def _for_error(
+    bounded: Bounded, error: Fraction, request: Request, dataset: Dataset
+) -> tuple[Mechanism, ...]:
+    derived = (Aggregate.AVERAGE, Aggregate.VARIANCE, Aggregate.QUANTILE)
+    if any(m.measure.aggregate in derived for m in bounded.measures):
+        raise QueryRefused(
+            "The error of an average or a quantile depends on the data, which is private.",
+            remedy="Ask with epsilon=, or ask for the sum and the count within= an error.",
+        )
+    if bounded.query.picks is not None:
+        raise QueryRefused(
+            "How close the picked groups come depends on the data, which is private.",
+            remedy="Ask with epsilon=, or ask for the counts too.",
+        )
+    law = DiscreteLaplace if dataset.delta == 0 else DiscreteGaussian
+    return tuple(law.for_error(floor(error / part.scale), request.confidence) for part in bounded.parts)
+
+
+def _at_least(plan: Plan, least: Fraction) -> tuple[Mechanism, ...]:
+    """Less noise where the least price buys more accuracy than was asked for."""
+    paid = amount_of(plan.loss)
+    if paid >= least:
+        return plan.mechanisms
+    return tuple(_less_noise(_added(each), paid / least) for each in plan.mechanisms)
+
+
+def _less_noise(noise: Noise, times: Fraction) -> Noise:
+    """The noise whose loss is 1/times as large, in the currency of its law."""
+    if isinstance(noise, DiscreteGaussian):
+        return DiscreteGaussian(sigma_squared=noise.sigma_squared * times)
+    return DiscreteLaplace(scale=noise.scale * times)
+
+
+def _added(mechanism: Mechanism) -> Noise:
+    if not isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
+        raise TypeError("Only added noise is made for an error.")
+    return mechanism
+
+
+def _threshold(plan: Plan, selector: int, dataset: Dataset) -> StabilityThreshold:
+    budget, loss = known(ConcentratedLoss, budget_of(dataset)), known(ConcentratedLoss, plan.loss)
+    delta = budget.delta * min(Fraction(1), loss.rho / budget.rho)
+    part = known(WeightedSum, plan.bounded.parts[selector])
+    noise = known(DiscreteGaussian, plan.mechanisms[selector])
+    return StabilityThreshold.least(noise, lambda threshold: unique_key_delta(part, threshold) <= delta)
+
+
+def check_cap(loss: Charge, dataset: Dataset) -> None:
+    """Refuse what is more than one question may cost, and what is less."""
+    cap = charge_for(dataset, dataset.question_epsilon)
+    if amount_of(loss) > amount_of(cap):
+        raise QueryRefused(
+            f"One question may cost at most ε = {float(dataset.question_epsilon):g} here.",
+            remedy="Ask for less accuracy, or for fewer things at once.",
+        )
+    least = least_amount(dataset)
+    if amount_of(loss) < least * (1 - _ROUNDING):
+        told = _least_in_words(least, dataset)
+        raise QueryRefused(
+            f"One question costs at least {told} here, as how long it takes may tell something too.",
+            remedy=f"Pay {told}, or more: then the answer is more accurate as well.",
+        )
+
+
+def least_amount(dataset: Dataset) -> Fraction:
+    """The least ε or ρ that a question costs, in whole units; no more than a question may cost."""
+    least = _whole_units(amount_of(budget_of(dataset)) * dataset.least_price, AMOUNT_UNITS)
+    return min(least, amount_of(charge_for(dataset, dataset.question_epsilon)))
+
+
+def _least_in_words(least: Fraction, dataset: Dataset) -> str:
+    if dataset.delta == 0:
+        return f"ε = {_rounded_up(least)}"
+    loss = ConcentratedLoss(rho=least, delta=Fraction(0))
+    epsilon = loss.epsilon_at(dataset.delta * (1 - THRESHOLD_SHARE))
+    return f"ε = {_rounded_up(epsilon)} (ρ = {_rounded_up(least)})"
+
+
+def _rounded_up(amount: Fraction) -> str:
+    """With two digits that count, so that it is enough when it is typed."""
+    step = Fraction(10) ** (floor(log10(amount)) - 1)
+    return f"{float(ceil(amount / step) * step):.6g}"

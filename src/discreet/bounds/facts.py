@@ -1,0 +1,74 @@
+"""What is read and summed, as facts that a question is known by (`model.identity`): all but noise."""
+
+import json
+from collections.abc import Sequence
+
+from discreet.bounds.bound import Bounded
+from discreet.bounds.vectors import DistinctCount, Histogram, Part, Scores, WeightedSum
+from discreet.bounds.weights import Weight
+from discreet.model.identity import Facts, RelationFacts
+
+
+def parts_in_order(bounded: Bounded) -> list[int]:
+    """The parts in an order of their own, whatever the question names first: that of what is stored."""
+    facts = RelationFacts(bounded.query.source)
+    texts = [json.dumps(_part_facts(part, facts), sort_keys=True) for part in bounded.parts]
+    return sorted(range(len(texts)), key=texts.__getitem__)
+
+
+def bounded_facts(bounded: Bounded, order: Sequence[int] | None = None) -> dict[str, Facts]:
+    """What is read and summed, by what, of whom: all but noise."""
+    query = bounded.query
+    facts = RelationFacts(query.source)
+    return {
+        "neighbours": bounded.neighbours.value,
+        "source": facts.source,
+        "keys": [facts.key(key) for key in query.keys],
+        "sets": [list(chosen) for chosen in query.sets],
+        "parts": [_part_facts(bounded.parts[i], facts) for i in order or range(len(bounded.parts))],
+    }
+
+
+def _part_facts(part: Part, facts: RelationFacts) -> Facts:
+    """What is summed or counted in each group, and how much of one person."""
+    match part:
+        case WeightedSum():
+            return {
+                "sum": facts.expression(part.value),
+                "where": facts.expression(part.condition),
+                "not_null": facts.expression(part.not_null),
+                "weight": _weight_facts(part.weight),
+                "offset": str(part.offset),
+                "grid": str(part.grid),
+                "power": part.power,
+                "largest": part.largest,
+            }
+        case Histogram():
+            return {
+                "bins": facts.expression(part.value),
+                "where": facts.expression(part.condition),
+                "weight": _weight_facts(part.weight),
+                "low": str(part.low),
+                "width": str(part.width),
+                "leaves": part.leaves,
+                "points": part.points,
+            }
+        case DistinctCount():
+            return {
+                "distinct": facts.expression(part.value),
+                "where": facts.expression(part.condition),
+                "values": part.values,
+            }
+        case Scores():
+            return {
+                "scores": "largest" if part.largest else "smallest",
+                "where": facts.expression(part.condition),
+                "rows": part.rows,
+            }
+
+
+def _weight_facts(weight: Weight | None) -> Facts:
+    if weight is None:
+        return None
+    norm = {"ℓ₁": "l1", "ℓ₂": "l2"}[weight.norm.value]
+    return [norm, weight.unit.value, str(weight.square), weight.bits, weight.least]

@@ -1,0 +1,177 @@
+"""The vectors of exact integers that meet noise; every measure is computed from some of them.
+
+WeightedSum      Σ w·q over the rows, or the people, of each group
+Histogram        Σ w over the rows of each group and bin, for quantiles
+DistinctCount    different values in each group, among few of each person
+Scores           people or rows of each group, to pick the largest from
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+from typing import TypeAlias, TypeVar
+
+from discreet.bounds.grid import EXACT_STEPS
+from discreet.bounds.weights import Unit, Weight, together, too_large
+from discreet.model.expression import Expression
+from discreet.model.neighbours import Neighbours
+from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
+
+_LARGEST_VALUE = Fraction(10) ** 280
+"""What one row adds at most, in the units of the question: sums of such are still ordinary doubles."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightedSum:
+    """One integer for each group: values clamped to bounds and rounded to a public grid, times weights.
+
+    Each row adds w·q, q = ⌊(x − offset)/grid + ½⌋ to the power, with |q| ≤ largest.
+    """
+
+    weight: Weight | None
+    """None where no person has two rows."""
+    value: Expression | None
+    """What is summed; None counts."""
+    condition: Expression | None
+    """Rows on which it is not true do not count."""
+    not_null: Expression | None
+    """Rows on which it is NULL do not count."""
+    offset: Fraction
+    grid: Fraction
+    power: int
+    """The value is raised to this power after rounding: 2 for sums of squares."""
+    largest: int
+    signed: bool
+    sets: tuple[bool, ...]
+    """For each grouping set, whether it has no keys, and so one group."""
+
+    @property
+    def unit(self) -> Unit:
+        return Unit.ROWS if self.weight is None else self.weight.unit
+
+    @property
+    def weighing(self) -> Weight:
+        """The weight of each person, or of each row if that is the same."""
+        return self.weight or Weight.one(Unit.ROWS)
+
+    def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
+        """The move of the whole vector, over all groups and grouping sets."""
+        weight = self.weighing
+        if self.largest * weight.whole >= 2**62:  # what one row adds must be a 64-bit integer
+            raise too_large()
+        if self.most_steps >= EXACT_STEPS or self.scale * self.largest >= _LARGEST_VALUE:
+            raise too_large()
+        return together(
+            [
+                weight.sensitivity(neighbours, largest=self.largest, signed=self.signed, one_group=one_group)
+                for one_group in self.sets
+            ]
+        )
+
+    @property
+    def most_steps(self) -> int:
+        """The largest size of a value on the grid, before it is raised to the power."""
+        return self.largest if self.power == 1 else isqrt(self.largest)
+
+    @property
+    def scale(self) -> Fraction:
+        """What one integer of this vector stands for."""
+        scale: Fraction = self.grid**self.power / self.weighing.whole
+        return scale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """One integer for each group and bin of a public range: the weighted rows in it."""
+
+    weight: Weight | None
+    """In ℓ₁: it has to hold for coarser bins too."""
+    value: Expression
+    condition: Expression | None
+    low: Fraction
+    width: Fraction
+    """Of a bin."""
+    leaves: int
+    points: bool
+    """Whether bin i holds one value alone, low + i·width; else it reaches from there to the next."""
+    sets: int
+
+    @property
+    def rows(self) -> int:
+        """The most that one person adds to all bins together."""
+        return 1 if self.weight is None else self.weight.limit * self.weight.whole
+
+    def histogram_sensitivity(self, neighbours: Neighbours) -> Sensitivity:
+        return together([Sensitivity.histogram(neighbours, max_rows=self.rows)] * self.sets)
+
+    @property
+    def scale(self) -> Fraction:
+        return Fraction(1, 1 if self.weight is None else self.weight.whole)
+
+    def value_at(self, position: float) -> float:
+        """Where in the range a position in bins is."""
+        return float(self.low + self.width * Fraction(position))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistinctCount:
+    """How many different values each group has, among at most `values` pairs of group and value a person.
+
+    Which ones of a person with more are taken depends on that person's rows alone (the first in the order
+    of a hash of person, group and value). A person who comes or goes changes only whether those pairs occur.
+    """
+
+    value: Expression
+    condition: Expression | None
+    values: int
+    one_row: bool
+    sets: tuple[bool, ...]
+
+    def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
+        """One person's pairs appear, or are gone: at most `values` of them, all in one group or not.
+
+        Replaced, some are gone and others appear: in one group the two cancel.
+        """
+        k = self.values
+        sides = 1 if neighbours is Neighbours.ADD_REMOVE else 2
+        each = [
+            Sensitivity(neighbours=neighbours, l0=1, linf=k, l1=k, l2_squared=k**2)
+            if one_group
+            else Sensitivity(
+                neighbours=neighbours, l0=sides * k, linf=k, l1=sides * k, l2_squared=sides * k**2
+            )
+            for one_group in self.sets
+        ]
+        return together(each)
+
+    @property
+    def scale(self) -> Fraction:
+        return Fraction(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """One score for each group: people, or rows of which each person has at most `rows` in each group."""
+
+    condition: Expression | None
+    rows: int
+    one_row: bool
+    largest: bool
+
+    @property
+    def scale(self) -> Fraction:
+        return Fraction(1)
+
+    def sensitivity(self, neighbours: Neighbours) -> ScoreSensitivity:
+        return ScoreSensitivity.additive(0, self.rows, neighbours)
+
+
+Part: TypeAlias = WeightedSum | Histogram | DistinctCount | Scores
+T = TypeVar("T")
+
+
+def known(kind: type[T], value: object) -> T:
+    """The value, which is of this kind by how plans are made; a plan that was made otherwise stops here."""
+    if not isinstance(value, kind):
+        raise TypeError(f"A {kind.__name__} is expected here.")
+    return value

@@ -1,1 +1,0 @@
-"""From SQL to a plan, in pure functions, one stage a file: parse_sql, resolve, bound, calibrate, emit_sql."""

@@ -1,0 +1,85 @@
+"""Counting questions that are asked within an error, answered together with all that was paid before."""
+
+from dataclasses import dataclass, field
+
+from discreet.answers.answer import Answer
+from discreet.bounds.calibrate import Plan, check_cap
+from discreet.curator.charging import ChargedData
+from discreet.curator.older_keys import older_prefixes
+from discreet.ledger.interface import Balance
+from discreet.model.deadline import Deadline
+from discreet.model.policy import PrivateTable
+from discreet.model.receipt import Receipt
+from discreet.question.answer_size import check_storable
+from discreet.question.counting import plain_count
+from discreet.question.scope import PublicKeys
+from discreet.release.exact_vectors import Results
+from discreet.release.explain import Explanation
+from discreet.synth.cached.cache import Asked, Cache, encode_readings
+from discreet.synth.cached.reading_text import most_bytes
+from discreet.synth.cached.strategy import Buy, Pay
+from discreet.synth.cached.table import CachedTable
+
+
+@dataclass(slots=True)
+class CachedAnswers:
+    """The caches of all tables with `answers = "cached"`, by name."""
+
+    data: ChargedData
+    public_keys: PublicKeys
+    caches: dict[str, Cache] = field(default_factory=dict)
+
+    def explained(self, found: Explanation, plan: Plan, balance: Balance) -> Explanation:
+        """As found, or which way the cache will go."""
+        cached = self.asked(plan)
+        if cached is None:
+            return found
+        cache, asked = cached
+        return cache.explained(found, asked.step, balance)
+
+    def answer(self, sql: str, plan: Plan) -> Answer | None:
+        """None for what no cache answers."""
+        found = self.asked(plan)
+        if found is None:
+            return None
+        cache, asked = found
+        paid = self._paid(sql, cache, asked, asked.step) if isinstance(asked.step, Pay | Buy) else None
+        last, released = cache.answer(asked)
+        return Answer(
+            released=released,
+            charged=(paid or last).charged,
+            left=self.data.ledger.balance(self.data.dataset.name).left,
+            receipt=paid or last,
+            repeated=False,
+            cached=not paid,
+        )
+
+    def asked(self, plan: Plan) -> tuple[Cache, Asked] | None:
+        """A counting question about cached columns, asked within an error; None for all others."""
+        count = plain_count(plan.bounded.query)
+        table = None if count is None else self.data.dataset.tables[count.table]
+        if count is None or not isinstance(table, PrivateTable) or not table.cached:
+            return None
+        if table.name not in self.caches:
+            cached = CachedTable.of(table, self.data.dataset, self.public_keys)
+            self.caches[table.name] = Cache(cached, self.data.ledger, older=older_prefixes(cached))
+        cache = self.caches[table.name]
+        asked = cache.ask(count, plan.request, analyst=self.data.analyst, direct=plan.loss)
+        if asked is None:
+            return None
+        if isinstance(asked.step, Pay | Buy):
+            check_storable(most_bytes(asked.step), "Ask about fewer columns at once, or for an epsilon.")
+        return cache, asked
+
+    def _paid(self, sql: str, cache: Cache, asked: Asked, step: Pay | Buy) -> Receipt:
+        """The reading that a question takes, charged, read, noised and kept."""
+        check_cap(step.loss, self.data.dataset)
+        narrowed = cache.table.narrowed(step)
+
+        def draw(exact: Results, _: Deadline) -> bytes:
+            return encode_readings(narrowed.measured(step, exact))
+
+        receipt, _, _ = self.data.charge_and_draw(
+            sql, asked.key, step.loss, lambda: self.data.emit(narrowed), draw
+        )
+        return receipt

@@ -1,0 +1,299 @@
+"""What a dialect is: the few places where engines write, or mean, something different.
+
+A function of the allow-list has one meaning, which its own file writes down once. What every engine writes
+alike stands there too; the rest is a method here. None of it can raise on any row, whatever the row holds.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from fractions import Fraction
+from typing import ClassVar
+
+from discreet.dialects.parameters import Parameters
+from discreet.dialects.quoting import as_double, check_literal, quote_identifier, text_sql
+from discreet.model.expression import Expression, Literal
+from discreet.model.interval_arithmetic import LARGEST_INTEGER, SMALLEST_INTEGER, UNKNOWN, Interval
+from discreet.model.policy import ValueType
+
+_LONGEST_COPY = 400
+"""Text up to this length is repeated where a value is needed twice; longer text is bound to a name."""
+
+_LONGEST_NUMBER = 800
+"""Characters of a text that is read as a number."""
+LARGEST_DOUBLE = 1.7976931348623157e308
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """An argument that was emitted already: its SQL, where its values lie, and the tree it came from."""
+
+    sql: str
+    interval: Interval
+    expression: Expression
+
+    @property
+    def integer(self) -> bool:
+        return self.expression.type is ValueType.INTEGER
+
+
+@dataclass(slots=True)
+class Scope:
+    """What an expression is written in: the dialect, and names for values that are needed twice.
+
+    Repeating their text would double the SQL with every level of nesting.
+    """
+
+    dialect: "Dialect"
+    prefix: str
+    """Occurs in no column that the expression reads, so that no name hides a column."""
+    used: int = field(default=0)
+
+    def let(self, sql: str, body: Callable[[str], str]) -> str:
+        if len(sql) <= _LONGEST_COPY:
+            return body(sql)
+        self.used += 1
+        name = f"{self.prefix}{self.used}"
+        return self.dialect.let(name, sql, body(name))
+
+    def finite(self, sql: str, interval: Interval = UNKNOWN) -> str:
+        """NaN and ±∞ are NULL; nothing to do where the interval rules them out."""
+        if interval.known:
+            return sql
+        return self.let(sql, lambda value: f"(CASE WHEN {self.dialect.is_finite(value)} THEN {value} END)")
+
+    def not_zero(self, divisor: Operand) -> str:
+        """The divisor, NULL where it is zero."""
+        if divisor.interval.excludes_zero():
+            return divisor.sql
+        return self.let(divisor.sql, lambda value: f"(CASE WHEN {value} <> 0 THEN {value} END)")
+
+
+class Dialect(ABC):
+    """One engine's SQL."""
+
+    name: ClassVar[str]
+    types: ClassVar[Mapping[ValueType, str]]
+    """Of the values that an expression gives."""
+    slices: ClassVar[int] = 1
+    """Into how many parts of the people a statement is cut, to be computed side by side."""
+    weighs_in_windows: ClassVar[bool] = False
+    """Whether people are weighed by windows over their rows, or by a join with those who are heavy."""
+    join_hint: ClassVar[str] = ""
+    gaps: ClassVar[Mapping[str, str]] = {}
+    """What this engine does differently, or not at all; the documentation shows them."""
+
+    # Names and constants
+
+    def binding(self, parameters: Parameters) -> "Dialect":
+        """The same, with texts and dates put into `parameters` where the engine takes them beside the SQL.
+
+        The others quote them.
+        """
+        return self
+
+    def identifier(self, name: str) -> str:
+        return quote_identifier(name)
+
+    def text(self, value: str) -> str:
+        return text_sql(value)
+
+    @abstractmethod
+    def double(self, value: float) -> str:
+        """The shortest decimal that reads back to the same double, and is one."""
+
+    def timestamp(self, value: str) -> str:
+        return f"TIMESTAMP '{value}'"
+
+    def moment(self, value: date) -> str:
+        """A date or a timestamp, written out."""
+        if isinstance(value, datetime):
+            return self.timestamp(value.isoformat(sep=" ", timespec="microseconds"))
+        return f"DATE '{value.isoformat()}'"
+
+    def literal(self, literal: Literal) -> str:
+        check_literal(literal)
+        match literal.value:
+            case None:
+                return f"CAST(NULL AS {self.types[literal.type]})"
+            case bool():
+                return "TRUE" if literal.value else "FALSE"
+            case int():
+                return f"CAST({literal.value} AS BIGINT)"
+            case Fraction():
+                return self.double(as_double(literal.value))
+            case str():
+                return self.text(literal.value)
+            case date():
+                return self.moment(literal.value)
+
+    def is_in(self, sql: str, members: Sequence[Literal]) -> str:
+        """Whether a value is one of these, of which texts are compared by their bytes; NULL may be one."""
+        written = [self.literal(each) for each in members]
+        if members[0].type is ValueType.TEXT:
+            written = [self.binary(each) for each in written]
+        return f"{sql} IN ({', '.join(written)})"
+
+    def is_key(self, sql: str, keys: Sequence[Literal]) -> str:
+        """Whether a value is one of the public keys, of which there may be very many, and none is NULL."""
+        return self.is_in(sql, keys)
+
+    @abstractmethod
+    def let(self, name: str, sql: str, body: str) -> str:
+        """The body, in which the name stands for the value of the SQL."""
+
+    def binary(self, sql: str) -> str:
+        """A text that is compared by its bytes."""
+        return f'({sql} COLLATE "C")'
+
+    def read(self, column: str, kind: ValueType) -> str:
+        """A column of a relation, which has this type already where the engine's views see to it."""
+        return f"CAST({column} AS {self.types[kind]})"
+
+    def id_as_integer(self, column: str) -> str:
+        """An id to compute with: NULL if it is wider than 64 bits. Unchanged if `read` sees to that."""
+        return column
+
+    # Numbers
+
+    def is_finite(self, value: str) -> str:
+        """NaN is the greatest of all where it can be compared."""
+        largest = self.double(LARGEST_DOUBLE)
+        return f"{value} BETWEEN -{largest} AND {largest}"
+
+    def arithmetic(self, symbol: str, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:
+        """x + y, x - y or x * y of doubles; NULL where the result is not finite."""
+        return scope.finite(f"({x.sql} {symbol} {y.sql})", result)
+
+    def quotient(self, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:
+        return scope.finite(f"({x.sql} / {scope.not_zero(y)})", result)
+
+    def remainder(self, x: Operand, y: Operand, scope: Scope) -> str:
+        """Of doubles: exact, and with the sign of x."""
+        return f"({x.sql} % {scope.not_zero(y)})"
+
+    def exponential(self, x: Operand, result: Interval, scope: Scope) -> str:
+        return scope.finite(f"exp({x.sql})", result)
+
+    @abstractmethod
+    def checked_integers(self, symbol: str, left: str, right: str, scope: Scope) -> str:
+        """left + right, - or * of 64-bit integers; NULL where the result does not fit them."""
+
+    def integer_remainder(self, left: str, divisor: str) -> str:
+        return f"({left} % {divisor})"
+
+    def to_integer(self, function: str, sql: str, scope: Scope) -> str:
+        """floor, ceil or round of a double as a 64-bit integer; NULL where it does not fit."""
+        whole = self.rounded(sql, scope) if function == "round" else f"{function}({sql})"
+        return scope.let(
+            whole, lambda value: f"(CASE WHEN {self._fits(value)} THEN CAST({value} AS BIGINT) END)"
+        )
+
+    def _fits(self, value: str) -> str:
+        """Whether a double is one of the numbers of 64 bits, of which the largest is no double."""
+        low, beyond = self.double(float(SMALLEST_INTEGER)), self.double(float(LARGEST_INTEGER))
+        return f"{value} >= {low} AND {value} < {beyond}"
+
+    def rounded(self, sql: str, scope: Scope) -> str:
+        """To a whole double, half away from zero."""
+        return f"round({sql})"
+
+    @abstractmethod
+    def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
+        """To so many decimals: x·10^digits, a double, is rounded, and divided again."""
+
+    def grid(self, value: float) -> str:
+        """The step of a grid, which sums are multiplied with and values divided by."""
+        return self.double(value)
+
+    def steps(self, sql: str, offset: float, grid: float, half: float, scope: Scope) -> str:
+        """⌊(x − offset)/grid + half⌋, where x is a number with a range."""
+        number = f"CAST({sql} AS {self.types[ValueType.NUMBER]})"
+        less = f"({number} - {self.double(offset)})" if offset else number
+        return f"floor({less} / {self.grid(grid)} + {self.double(half)})"
+
+    # Casts
+
+    def convert(self, sql: str, source: ValueType, target: ValueType) -> str:
+        """From a type to one that holds all its values."""
+        return f"CAST({sql} AS {self.types[target]})"
+
+    @abstractmethod
+    def matches(self, value: str, pattern: str) -> str:
+        """Whether the whole text is as the regular expression says."""
+
+    def has_shape(self, value: str, pattern: str) -> str:
+        return f"length({value}) <= {_LONGEST_NUMBER} AND {self.matches(value, pattern)}"
+
+    @abstractmethod
+    def parsed(self, sql: str, kind: ValueType, shape: str, scope: Scope) -> str:
+        """A text of this shape as a number, date or timestamp; NULL if it is not of the shape, or is none."""
+
+    # Texts
+
+    def text_call(self, name: str, arguments: Sequence[str]) -> str:
+        """lower, upper, trim, length, starts_with, ends_with or contains."""
+        return f"{name}({', '.join(arguments)})"
+
+    def like(self, sql: str, pattern: str) -> str:
+        """% is any text, _ is any one character, and nothing escapes."""
+        return f"({sql} LIKE {self.text(pattern)} ESCAPE '')"
+
+    # Dates
+
+    @abstractmethod
+    def date_part(self, part: str, sql: str) -> str:
+        """year, quarter, month, day, isodow or hour, as a 64-bit integer."""
+
+    @abstractmethod
+    def date_trunc(self, unit: str, sql: str) -> str:
+        """The first day of a date's year, quarter, month, week (Monday) or day."""
+
+    @abstractmethod
+    def days_between(self, start: str, end: str) -> str: ...
+
+    @abstractmethod
+    def days_after(self, day: str, days: str) -> str:
+        """A date and few days. Where that leaves the years 1 to 9999, or one is NULL, it may be any day that
+        is not in them.
+        """
+
+    # Statements
+
+    def in_slice(self, person: str, number: int) -> str:
+        """Whether a person is in this slice; people who are equal to the database are in the same."""
+        raise NotImplementedError
+
+    def integer_quotient(self, left: str, right: str) -> str:
+        """Of positive integers, rounded down."""
+        return f"{left} / {right}"
+
+    def total(self, sql: str, largest: int) -> str:
+        """The exact sum of integers of at most `largest` in size, however many."""
+        return f"sum({sql})"
+
+    def row_ids(self) -> str:
+        """Another number for every row."""
+        return "row_number() OVER ()"
+
+    def kept(self, *, once: bool) -> str:
+        """Whether what a WITH names is computed once and kept, or again where it is used."""
+        return "MATERIALIZED " if once else "NOT MATERIALIZED "
+
+    def with_weights(self) -> str:
+        """Rows and, where their person is heavy, the person's weight; NULL persons are one person."""
+        return f"rows LEFT JOIN heavy ON {self.same_person('rows.p', 'heavy.p')}"
+
+    def after_reading(self, condition: str, person: str) -> str:
+        """A condition that takes long, so that it is not computed while rows are read, where that could not
+        be interrupted.
+        """
+        return condition
+
+    def same_person(self, left: str, right: str) -> str:
+        """As it is found fast; NULL is the same as NULL."""
+        return f"{left} IS NOT DISTINCT FROM {right}"
+
+    def weight_of_row(self, whole: int) -> str:
+        return f"coalesce(w, {whole})"

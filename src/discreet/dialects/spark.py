@@ -1,0 +1,158 @@
+"""Spark SQL, under ANSI rules, where an overflow or a bad cast raises instead of giving NULL."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from discreet.dialects.dialect import Dialect, Operand, Scope
+from discreet.dialects.quoting import check_text
+from discreet.errors import QueryRefused
+from discreet.model.interval_arithmetic import Interval
+from discreet.model.policy import ValueType
+
+_CHECKED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+_NAMES = {"starts_with": "startswith", "ends_with": "endswith"}
+_ESCAPES = "!~^|\x01\x02"
+_MOST_WILDCARDS = 2
+_SHIFTABLE = 1e290
+_LIMB = 20
+"""Bits of a sum that are added up apart: 2⁴³ rows fit 64 bits, which a DECIMAL would hold far slower."""
+
+
+class _Spark(Dialect):
+    name = "spark"
+    types: ClassVar = {
+        ValueType.INTEGER: "BIGINT",
+        ValueType.NUMBER: "DOUBLE",
+        ValueType.TEXT: "STRING",
+        ValueType.BOOLEAN: "BOOLEAN",
+        ValueType.DATE: "DATE",
+        ValueType.TIMESTAMP: "TIMESTAMP_NTZ",
+    }
+    join_hint = "/*+ SHUFFLE_HASH(heavy) */ "  # or it would sort all rows
+    gaps: ClassVar = {
+        "LIKE": f"at most {_MOST_WILDCARDS} of %, as it is matched with backtracking",
+        "lower, upper": "letters with several forms, such as ß, İ and ς, follow ICU",
+        "ln, log10, exp": "the last digit may differ, as each engine's library rounds",
+    }
+
+    def identifier(self, name: str) -> str:
+        """In backticks; double quotes are for texts."""
+        check_text(name)
+        return "`" + name.replace("`", "``") + "`"
+
+    def text(self, value: str) -> str:
+        r"""Quotes and backslashes are escaped, and so is $: ${…} is replaced before anything is parsed."""
+        check_text(value)
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
+        return f"'{escaped}'"
+
+    def double(self, value: float) -> str:
+        return f"({value!r}D)"
+
+    def timestamp(self, value: str) -> str:
+        return f"TIMESTAMP_NTZ '{value}'"
+
+    def let(self, name: str, sql: str, body: str) -> str:
+        return f"transform(array({sql}), {name} -> {body})[0]"
+
+    def binary(self, sql: str) -> str:
+        """As they are: the engine reads every text in the binary collation."""
+        return sql
+
+    def id_as_integer(self, column: str) -> str:
+        return f"try_cast({column} AS BIGINT)"
+
+    def checked_integers(self, symbol: str, left: str, right: str, scope: Scope) -> str:
+        return f"{_CHECKED[symbol]}({left}, {right})"
+
+    def to_integer(self, function: str, sql: str, scope: Scope) -> str:
+        """floor and ceil give 64 bits already, cut off at their ends: hence the check comes first."""
+        if function == "round":
+            return super().to_integer(function, sql, scope)
+        return scope.let(sql, lambda value: f"(CASE WHEN {self._fits(value)} THEN {function}({value}) END)")
+
+    def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
+        """Its own rounds decimals, not doubles. What is too large to be shifted has no decimals."""
+        power = self.double(10.0**digits)
+
+        def shifted(value: str) -> str:
+            return (
+                f"(CASE WHEN abs({value}) < {self.double(_SHIFTABLE)}"
+                f" THEN round({value} * {power}) / {power} ELSE {value} END)"
+            )
+
+        return scope.finite(scope.let(x.sql, shifted), result)
+
+    def parsed(self, sql: str, kind: ValueType, shape: str, scope: Scope) -> str:
+        def plain(value: str) -> str:
+            shaped = f"(CASE WHEN {self.has_shape(value, shape)} THEN {value} END)"
+            return f"try_cast({shaped} AS {self.types[kind]})"
+
+        converted = scope.let(sql, plain)
+        return scope.finite(converted) if kind is ValueType.NUMBER else converted
+
+    def matches(self, value: str, pattern: str) -> str:
+        whole = self.text(r"\A(?:" + pattern + r")\z")
+        return f"{value} RLIKE {whole}"
+
+    def text_call(self, name: str, arguments: Sequence[str]) -> str:
+        if name == "length":
+            return f"CAST(length({arguments[0]}) AS BIGINT)"
+        return super().text_call(_NAMES.get(name, name), arguments)
+
+    def like(self, sql: str, pattern: str) -> str:
+        """Some character has to escape: one that is not in the pattern."""
+        if pattern.count("%") > _MOST_WILDCARDS:
+            raise QueryRefused(
+                f"On Spark a pattern has at most {_MOST_WILDCARDS} of %.",
+                remedy="Write several conditions with contains(text, 'part'), joined by AND.",
+            )
+        escape = next((each for each in _ESCAPES if each not in pattern), None)
+        if escape is None:
+            raise QueryRefused(
+                "On Spark this pattern cannot be written.", remedy="Use contains(text, 'part')."
+            )
+        return f"({sql} LIKE {self.text(pattern)} ESCAPE {self.text(escape)})"
+
+    def date_part(self, part: str, sql: str) -> str:
+        """Its own days of the week begin with 0."""
+        value = f"weekday({sql}) + 1" if part == "isodow" else f"{part}({sql})"
+        return f"CAST({value} AS BIGINT)"
+
+    def date_trunc(self, unit: str, sql: str) -> str:
+        day = f"CAST({sql} AS DATE)"
+        return day if unit == "day" else f"trunc({day}, '{unit}')"
+
+    def days_between(self, start: str, end: str) -> str:
+        return f"CAST(datediff(CAST({end} AS DATE), CAST({start} AS DATE)) AS BIGINT)"
+
+    def days_after(self, day: str, days: str) -> str:
+        return f"date_add({day}, CAST({days} AS INT))"
+
+    def integer_quotient(self, left: str, right: str) -> str:
+        return f"{left} DIV {right}"
+
+    def total(self, sql: str, largest: int) -> str:
+        """In limbs, each of which is summed in 64 bits, and put together in 128."""
+        limbs = max(1, -(-largest.bit_length() // _LIMB))
+        pieces = []
+        for i in range(limbs):
+            piece = f"shiftright({sql}, {_LIMB * i})" if i else sql
+            if i < limbs - 1:
+                piece = f"({piece}) & {2**_LIMB - 1}"
+            pieces.append(f"CAST(sum({piece}) AS DECIMAL(38, 0)) * {2 ** (_LIMB * i)}")
+        return f"CAST({' + '.join(pieces)} AS DECIMAL(38, 0))"
+
+    def row_ids(self) -> str:
+        """Without bringing all rows to one place."""
+        return "monotonically_increasing_id()"
+
+    def kept(self, *, once: bool) -> str:
+        """It decides by itself, and computes once what gives other values the second time."""
+        return ""
+
+    def same_person(self, left: str, right: str) -> str:
+        return f"{left} <=> {right}"
+
+
+SPARK = _Spark()

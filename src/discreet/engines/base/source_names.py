@@ -1,0 +1,48 @@
+"""By which names a source is known, so that the same people are found again under another policy.
+
+A source has several: how it is written, which files those are, and what the system or the server itself calls
+them. Two sources that share one name hold the same people. Renaming a file keeps what the system calls it;
+moving a folder keeps how it is written; a link, a pattern or a way around leads to the same files.
+"""
+
+import hashlib
+import posixpath
+from collections.abc import Iterable
+from pathlib import Path
+
+from discreet.engines.base.files import File
+
+
+def names_of_files(
+    written: str, base_dir: Path, files: Iterable[Path], tables: Iterable[tuple[str, ...]] = ((),)
+) -> frozenset[str]:
+    """The names of a source in files; of the tables in them, if they are databases."""
+    home = base_dir.resolve()
+    places = {f"written {posixpath.normpath(written)}"}
+    for file in files:
+        places |= _names_of_file(file, home)
+    return frozenset(_table_in(place, table) for place in places for table in tables)
+
+
+def stamp_of(files: Iterable[File]) -> str:
+    """What files look like from outside, wherever their folder is. No file is opened."""
+    looks = sorted((file.path.name, *file.stamp[1:]) for file in files)
+    return hashlib.sha256(repr(looks).encode()).hexdigest() if looks else ""
+
+
+def _names_of_file(file: Path, home: Path) -> set[str]:
+    """Where it is, also seen from the policy's folder, which may move as a whole; and what links to it share.
+
+    A number of a file is given anew when the file is gone, so that it stands with size and time.
+    """
+    path = file.resolve()
+    status = path.stat()
+    stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    names = {f"file {path}", f"inode {' '.join(map(str, stamp))}"}
+    if path.is_relative_to(home):
+        names.add(f"written {path.relative_to(home).as_posix()}")
+    return names
+
+
+def _table_in(place: str, table: tuple[str, ...]) -> str:
+    return "#".join((place, *(part.casefold() for part in table)))

@@ -1,0 +1,384 @@
+"""DuckDB over files: opened read-only, locked, and silent about what it read.
+
+A locked DuckDB is no sandbox. The wall is the compiler, which writes every statement itself; here stands a
+second one: only the sources can be read, nothing can be written or set, a statement is one SELECT, and no
+word of the database's own errors is passed on.
+"""
+
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from discreet.engines.base.column_types import fits, left_out, may_fail, misfit
+from discreet.engines.base.engine import Rows
+from discreet.engines.base.execution import Watch, accepted, bind_nothing, check_process, run_to_end, silently
+from discreet.engines.base.files import File, Format, Located, locate, read_header
+from discreet.engines.base.source_names import names_of_files, stamp_of
+from discreet.engines.duckdb import csv, parquet
+from discreet.engines.duckdb.statement import EmptyTables, result_columns
+from discreet.engines.duckdb.types import joined, list_of, literal, quoted, reading, returning, value_type
+from discreet.errors import PolicyError, QueryRefused
+from discreet.model.deadline import Deadline
+from discreet.model.declaration import USUAL_TIME_LIMIT, Source
+from discreet.model.expression import Parameter
+from discreet.model.policy import ValueType
+from discreet.model.secret import Secret
+
+_SCHEMA = "data"
+"""Tables live in a schema of their own, so that none of their names can mean something to DuckDB."""
+
+
+_SETTINGS = (
+    "TimeZone = 'UTC'",
+    "parquet_metadata_cache = true",
+    # A cast that is pushed down into the reader of a CSV file drops the whole row where it fails, instead of
+    # giving NULL: what one cell holds would decide about the others.
+    "disabled_optimizers = 'type_pushdown,scalar_fn_pushdown'",
+)
+"""Global ones, as every query has a cursor of its own, which knows nothing of local ones."""
+
+
+class DuckDBEngine:
+    """One in-memory DuckDB with a view over each source. Threads may share it; Ctrl-C stops a query."""
+
+    dialect = "duckdb"
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        base_dir: Path,
+        *,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        time_limit: float = USUAL_TIME_LIMIT,
+    ) -> None:
+        """Open the sources, relative to `base_dir`, and lock the database.
+
+        A question is stopped after `time_limit` seconds.
+        """
+        self.time_limit = time_limit
+        self._schemas: dict[str, dict[str, ValueType]] = {}
+        self._unsupported: dict[str, tuple[str, ...]] = {}
+        self._names: dict[str, frozenset[str]] = {}
+        self._located = {name: locate(source.location, base_dir) for name, source in sources.items()}
+        private = [self._located[name] for name, source in sources.items() if not source.public]
+        self._stamp = stamp_of(file for located in private for file in located.files)
+        self._cursors = threading.Lock()
+        spill = tempfile.mkdtemp(prefix="discreet-")
+        self._process = os.getpid()
+        self._remove_spill = weakref.finalize(self, _remove, spill, self._process)
+        self._connection = _connect(spill, memory_limit=memory_limit, threads=threads)
+        self._empty = EmptyTables(lambda: _connect(spill, memory_limit=memory_limit, threads=1), _SCHEMA)
+        databases = self._attach()
+        self._allow_only_sources()
+        for name, source in sources.items():
+            self._create_view(name, source, databases)
+            self._names[name] = self._names_of(self._located[name], source, databases, base_dir)
+        self._watched, self._watching = _watched(self._connection.cursor()), threading.Lock()
+        self._connection.execute("SET lock_configuration = true")
+
+    @property
+    def relations(self) -> Mapping[str, str]:
+        return {name: self._view(name) for name in self._schemas}
+
+    def schema(self, table: str) -> dict[str, ValueType]:
+        return dict(self._schemas[table])
+
+    def unsupported(self, table: str) -> tuple[str, ...]:
+        """Columns of the source that are left out, as their type is of no use here: lists, blobs, times."""
+        return self._unsupported[table]
+
+    def names(self, table: str) -> frozenset[str]:
+        """A view in a DuckDB file may show the people of any table in it, and goes by all their names."""
+        return self._names[table]
+
+    def stamp(self) -> str:
+        return self._stamp
+
+    def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
+        bind_nothing(parameters)
+        check_process(self._process)
+        self._check_unchanged()
+        if not accepted(lambda: self._empty.accepts(sql)):
+            raise QueryRefused(
+                "The database does not accept this question. No data was read and nothing was spent.",
+                remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
+            )
+
+    def run(
+        self,
+        sql: str,
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
+    ) -> Secret[Rows]:
+        bind_nothing(parameters)
+        check_process(self._process)
+        watched = watch is not None and self._watching.acquire(blocking=False)
+        try:
+            cursor = self._watched if watched else self._cursor()
+            return run_to_end(
+                lambda: _fetch(cursor, sql),
+                interrupt=cursor.interrupt,
+                deadline=deadline or Deadline.after(self.time_limit),
+                watch=watch,
+                progress=lambda: _share_done(cursor),
+            )
+        finally:
+            if watched:
+                self._watching.release()
+
+    def run_each(
+        self,
+        sqls: Sequence[str],
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
+    ) -> list[Secret[Rows]]:
+        deadline = deadline or Deadline.after(self.time_limit)
+        return [  # each takes all cores already
+            self.run(sql, watch, parameters=parameters, deadline=deadline) for sql in sqls
+        ]
+
+    def close(self) -> None:
+        """In a process that was forked nothing is: DuckDB would wait for threads that are not there."""
+        if os.getpid() != self._process:
+            return
+        self._connection.close()
+        self._empty.close()
+        self._remove_spill()
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        with self._cursors:
+            return self._connection.cursor()
+
+    def _check_unchanged(self) -> None:
+        for located in self._located.values():
+            for file in located.files:
+                if not file.unchanged:
+                    raise PolicyError(
+                        f"The file “{file.path.name}” was changed, moved or removed since it was opened.",
+                        remedy="Open the policy again; run “discreet check” if it no longer opens.",
+                    )
+
+    def _attach(self) -> dict[Path, str]:
+        """Every DuckDB file once, read-only. After the lock nothing more can be attached."""
+        databases: dict[Path, str] = {}
+        for located in self._located.values():
+            for file in located.files if located.format is Format.DUCKDB else ():
+                if file.path not in databases:
+                    databases[file.path] = f"source_{len(databases)}"
+                    statement = (
+                        f"ATTACH {literal(str(file.path))} AS {databases[file.path]} (TYPE duckdb, READ_ONLY)"
+                    )
+                    self._owner_execute(statement, file.path.name, "a DuckDB file")
+        return databases
+
+    def _allow_only_sources(self) -> None:
+        files = [
+            file
+            for located in self._located.values()
+            for file in located.files
+            if located.format is not Format.DUCKDB
+        ]
+        allowed = sorted({name for file in files for name in (str(file.path), file.pattern)})
+        self._connection.execute(f"SET allowed_paths = {list_of(allowed)}")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute(f"CREATE SCHEMA {_SCHEMA}")
+
+    def _names_of(
+        self, located: Located, source: Source, databases: Mapping[Path, str], base_dir: Path
+    ) -> frozenset[str]:
+        files = [file.path for file in located.files]
+        if located.format is not Format.DUCKDB:
+            return names_of_files(source.location, base_dir, files)
+        schema, table = ("main", *located.table)[-2:]
+        of_file = f"database_name = '{databases[files[0]]}'"
+        catalogue = f"SELECT schema_name, table_name FROM duckdb_tables() WHERE {of_file}"  # noqa: S608
+        tables = {
+            (str(home).casefold(), str(own).casefold())
+            for home, own in self._owner_execute(catalogue, source.location, located.format.value)
+        }
+        wanted = (schema.casefold(), table.casefold())
+        written = source.location.rpartition("#")[0]
+        return names_of_files(
+            written, base_dir, files, [wanted] if wanted in tables else sorted({wanted, *tables})
+        )
+
+    def _create_view(self, name: str, source: Source, databases: Mapping[Path, str]) -> None:
+        located = self._located[name]
+        relation, native = self._relation(located, source, databases)
+        declared = source.implied_types if located.format is Format.CSV else source.types
+        kinds: dict[str, ValueType] = {}
+        for column, in_source in native.items():
+            if in_source == parquet.MILLISECONDS and column in source.implied_types:
+                raise may_fail(name, column)
+            found = value_type(in_source)
+            if found is not None:
+                kinds[column] = self._declared(name, column, found, declared, located, public=source.public)
+        reads = [
+            reading(column, kind, native[column], is_person=column == source.person)
+            for column, kind in kinds.items()
+        ]
+        if not reads:
+            raise PolicyError(
+                f"The source “{source.location}” has no column that can be used.",
+                remedy="Give a table with columns of numbers, text, truth values or dates.",
+            )
+        statement = f"CREATE VIEW {self._view(name)} AS SELECT {', '.join(reads)} FROM {relation}"  # noqa: S608
+        self._owner_execute(statement, source.location, located.format.value)
+        self._empty.add(name, self._describe(self._view(name), source.location, located.format))
+        self._schemas[name] = kinds
+        unsafe = {column for column, in_source in native.items() if in_source == parquet.MILLISECONDS}
+        self._unsupported[name] = left_out(native, kinds, unsafe)
+
+    @staticmethod
+    def _view(table: str) -> str:
+        return f"{_SCHEMA}.{quoted(table)}"
+
+    @staticmethod
+    def _declared(
+        table: str,
+        column: str,
+        found: ValueType,
+        declared: Mapping[str, ValueType],
+        located: Located,
+        *,
+        public: bool,
+    ) -> ValueType:
+        kind = declared.get(column, found)
+        from_text = located.format is Format.CSV and (not public or found is ValueType.TEXT)
+        if not from_text and not fits(found, kind):
+            raise misfit(table, column, found, kind)
+        return kind
+
+    def _relation(
+        self, located: Located, source: Source, databases: Mapping[Path, str]
+    ) -> tuple[str, dict[str, str]]:
+        """What stands after FROM, and the types of its columns."""
+        match located.format:
+            case Format.DUCKDB:
+                if len(located.files) > 1:
+                    raise PolicyError(
+                        f"The source “{source.location}” is several DuckDB files.", remedy="Name one of them."
+                    )
+                relation = ".".join([databases[located.files[0].path], *map(quoted, located.table)])
+            case Format.CSV:
+                relation = _csv(located.files, source)
+            case Format.PARQUET:
+                schemas = [self._in_parquet(file, source) for file in located.files]
+                for file, schema in zip(located.files, schemas, strict=True):
+                    if schema != schemas[0]:
+                        raise _differs(file, located.files[0])
+                return parquet.usable(parquet.as_written(located.files), schemas[0]), schemas[0]
+        return relation, self._describe(relation, source.location, located.format)
+
+    def _in_parquet(self, file: File, source: Source) -> dict[str, str]:
+        """The columns of a file, from its schema. Those that its reader may fail on have a type of no use."""
+        columns = self._describe(parquet.as_written([file]), file.path.name, Format.PARQUET)
+        if source.public or source.well_formed:
+            return columns
+        found = self._owner_execute(parquet.columns_with_milliseconds(file), file.path.name, "Parquet")
+        return columns | {
+            str(name): parquet.MILLISECONDS
+            for (name,) in found
+            if columns.get(str(name), "").startswith("TIMESTAMP")
+        }
+
+    def _describe(self, relation: str, name: str, kind: Format) -> dict[str, str]:
+        rows = self._owner_execute(f"DESCRIBE FROM {relation}", name, kind.value)
+        return {str(row[0]): str(row[1]) for row in rows}
+
+    def _owner_execute(self, statement: str, name: str, kind: str) -> list[tuple[object, ...]]:
+        """For the owner's mistakes, while opening. Even here DuckDB's words stay unsaid: they quote cells."""
+        rows = silently(lambda: self._connection.execute(statement).fetchall())
+        if rows is None:
+            raise PolicyError(
+                f"The source “{name}” cannot be read as {kind}.",
+                remedy="Check that it is one, that it is complete, and that the table in it exists.",
+            )
+        return rows
+
+
+def guess_types(location: str, base_dir: Path) -> tuple[dict[str, ValueType], bool]:
+    """The usable columns of a source, for the owner's first draft, and whether the types had to be guessed.
+
+    Types of CSV files are guessed from their first rows, so only the owner may see them.
+    """
+    source = Source(location=location, public=True, person=None, types={}, implied_types={})
+    engine = DuckDBEngine({"data": source}, base_dir)
+    schema = engine.schema("data")
+    engine.close()
+    return schema, locate(location, base_dir).format is Format.CSV
+
+
+def _remove(spill: str, process: int) -> None:
+    """By the process that made it; one that was forked ends before its parent does."""
+    if os.getpid() == process:
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+def _connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "python_enable_replacements": False,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        "allow_persistent_secrets": False,
+        "temp_directory": spill,
+    }
+    if memory_limit is not None:
+        settings["memory_limit"] = memory_limit
+    if threads is not None:
+        settings["threads"] = threads
+    connection = silently(lambda: duckdb.connect(":memory:", config=settings))
+    if connection is None:
+        raise PolicyError(
+            "The database does not start with these limits.",
+            remedy='Give memory_limit as text such as "4GB", and threads as a whole number from 1.',
+        )
+    for setting in _SETTINGS:
+        connection.execute(f"SET GLOBAL {setting}")
+    return connection
+
+
+def _csv(files: tuple[File, ...], source: Source) -> str:
+    header = read_header(files[0])
+    for file in files[1:]:
+        if read_header(file) != header:
+            raise _differs(file, files[0])
+    if source.public:
+        return csv.sniffed(files, header)
+    return csv.vouched_for(files, header) if source.well_formed else csv.lines_as_rows(files, header)
+
+
+def _differs(file: File, first: File) -> PolicyError:
+    return PolicyError(
+        f"The files “{first.path.name}” and “{file.path.name}” of one source have different columns.",
+        remedy="Give them the same columns in the same order, or make them two tables.",
+    )
+
+
+def _fetch(cursor: duckdb.DuckDBPyConnection, sql: str) -> Secret[Rows]:
+    columns = result_columns(cursor, sql)
+    return Secret(joined(cursor.execute(returning(sql, columns)).fetchnumpy(), columns))
+
+
+def _watched(cursor: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """A cursor that can tell its progress: a setting of each cursor, not to be made after the lock."""
+    cursor.execute("SET enable_progress_bar = true")
+    cursor.execute("SET enable_progress_bar_print = false")
+    return cursor
+
+
+def _share_done(cursor: duckdb.DuckDBPyConnection) -> float | None:
+    percent = cursor.query_progress()
+    return percent / 100 if 0 <= percent <= 100 else None

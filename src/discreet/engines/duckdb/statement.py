@@ -1,0 +1,59 @@
+"""One SELECT in DuckDB: what it returns, and whether it is accepted, against the schema alone."""
+
+import threading
+from collections.abc import Callable, Mapping
+
+import duckdb
+
+from discreet.engines.duckdb.types import quoted, returnable, returning
+
+
+def result_columns(cursor: duckdb.DuckDBPyConnection, sql: str) -> dict[str, str]:
+    """Names and types of what one SELECT returns; anything else than one SELECT is refused."""
+    statements = cursor.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise ValueError("not one SELECT")
+    described = cursor.execute(f"DESCRIBE {sql}").fetchall()
+    columns = {str(row[0]): str(row[1]) for row in described}
+    if len(columns) != len(described) or not all(map(returnable, columns.values())):
+        raise ValueError("columns that cannot be returned")
+    return columns
+
+
+class EmptyTables:
+    """A DuckDB of its own with the tables of a policy, without a row and without a file behind them.
+
+    Planning a statement over files reads what they note of their rows: one cell would decide what is refused
+    before the charge. Here the same statement meets the same names and types, and nothing else. It is made
+    when a statement is first to be accepted: whoever only explains does not need it.
+    """
+
+    def __init__(self, connect: Callable[[], duckdb.DuckDBPyConnection], schema: str) -> None:
+        self._connect = connect
+        self._schema = schema
+        self._definitions = ["SET enable_external_access = false", f"CREATE SCHEMA {schema}"]
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._cursors = threading.Lock()
+
+    def add(self, table: str, columns: Mapping[str, str]) -> None:
+        listed = ", ".join(f"{quoted(name)} {native}" for name, native in columns.items())
+        self._definitions.append(f"CREATE TABLE {self._schema}.{quoted(table)} ({listed})")
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        with self._cursors:
+            if self._connection is None:
+                connection = self._connect()
+                for definition in (*self._definitions, "SET lock_configuration = true"):
+                    connection.execute(definition)
+                self._connection = connection
+            return self._connection.cursor()
+
+    def accepts(self, sql: str) -> None:
+        """An error if it does not."""
+        cursor = self.cursor()
+        columns = result_columns(cursor, sql)
+        cursor.execute(f"EXPLAIN (FORMAT yaml) {returning(sql, columns)}")  # drawn as a tree it takes longer
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()

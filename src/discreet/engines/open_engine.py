@@ -1,0 +1,67 @@
+"""Which engine a policy needs: that of its sources, which are all of one."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.engines.base.engine import Engine
+from discreet.engines.duckdb.engine import DuckDBEngine, guess_types
+from discreet.errors import PolicyError
+from discreet.model.declaration import USUAL_TIME_LIMIT, Source
+from discreet.model.policy import ValueType
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FILES = "files"
+_ENGINES = {"postgresql": "PostgreSQL", "postgres": "PostgreSQL", "spark": "Spark", "sc": "Spark"}
+
+
+def open_engine(
+    sources: Mapping[str, Source],
+    base_dir: Path,
+    *,
+    spark: "SparkSession | None" = None,
+    time_limit: float = USUAL_TIME_LIMIT,
+) -> Engine:
+    """Open the sources, relative to `base_dir`; those in Spark in a session that may be handed in.
+
+    A statement is stopped after `time_limit` seconds.
+    """
+    engines = {engine_of(source.location) for source in sources.values()}
+    if len(engines) > 1:
+        raise PolicyError(
+            f"The sources of this policy are in {' and in '.join(sorted(engines))}.",
+            remedy="Bring all tables to one of them: no data is moved from one to the other.",
+        )
+    match next(iter(engines), FILES):
+        case "PostgreSQL":
+            from discreet.engines.postgres.engine import PostgresEngine
+
+            return PostgresEngine(sources, time_limit=time_limit)
+        case "Spark":
+            from discreet.engines.spark.engine import SparkEngine
+
+            return SparkEngine(sources, base_dir, session=spark, time_limit=time_limit)
+    return DuckDBEngine(sources, base_dir, time_limit=time_limit)
+
+
+def schema_of(location: str, base_dir: Path) -> tuple[dict[str, ValueType], bool]:
+    """The usable columns of a source, for the owner's first draft, and whether types had to be guessed."""
+    match engine_of(location):
+        case "PostgreSQL":
+            from discreet.engines.postgres import engine as postgres
+
+            return postgres.schema_of(location), False
+        case "Spark":
+            from discreet.engines.spark import engine as spark
+
+            return spark.schema_of(location, base_dir), False
+    return guess_types(location, base_dir)
+
+
+def engine_of(location: str) -> str:
+    """Where a source is: in PostgreSQL, in Spark, or in files."""
+    scheme = re.match(r"([A-Za-z]+):", location)
+    return _ENGINES.get(scheme[1].lower(), FILES) if scheme else FILES

@@ -1,0 +1,310 @@
+"""PostgreSQL: tables and views of one database, read-only, and silent about what was read.
+
+The wall is the compiler, which writes every statement itself. Behind it stands a second one, this engine: a
+statement is one SELECT without functions that do more than to compute, in a transaction that can only read
+and is rolled back. And the third is the role that the owner makes, which may read the named tables and
+nothing else.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.engines.base.column_types import fitting_type
+from discreet.engines.base.engine import Rows
+from discreet.engines.base.execution import Watch, failed, run_to_end, silently
+from discreet.engines.postgres.address import PostgresAddress, read_address
+from discreet.engines.postgres.catalogue import RelationInCatalogue, look_up, names_of, readable
+from discreet.engines.postgres.errors import changed, locked, lost, no_permission_behind
+from discreet.engines.postgres.session import Sessions
+from discreet.engines.postgres.statement import Bound, executed, fetch, plan, volatile_functions
+from discreet.engines.postgres.types import delivered_type, quoted, reading
+from discreet.errors import PolicyError, QueryRefused
+from discreet.model.deadline import Deadline
+from discreet.model.declaration import USUAL_TIME_LIMIT, Source
+from discreet.model.expression import Parameter
+from discreet.model.policy import ValueType
+from discreet.model.secret import Secret
+
+if TYPE_CHECKING:
+    from discreet.engines.postgres.session import Connection
+
+_SECONDS_BETWEEN_CANCELS = 0.5
+_SECONDS_TO_CANCEL = 5.0
+"""After the time limit, until the server ends a statement by itself: where nobody is left to cancel it."""
+_LOCK_NOT_AVAILABLE = "55P03"
+_NO_PRIVILEGE = "42501"
+
+
+class PostgresEngine:
+    """Some tables of one PostgreSQL database. Threads may share it; Ctrl-C stops a query at the server."""
+
+    dialect = "postgres"
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        base_dir: Path | None = None,  # noqa: ARG002  files are relative to it; databases are not
+        *,
+        time_limit: float = USUAL_TIME_LIMIT,
+    ) -> None:
+        """Connect and look the tables up. A question is stopped after `time_limit` seconds."""
+        self.time_limit = time_limit
+        self._addresses = {name: read_address(source.location) for name, source in sources.items()}
+        self._schemas: dict[str, dict[str, ValueType]] = {}
+        self._unsupported: dict[str, tuple[str, ...]] = {}
+        self._relations: dict[str, str] = {}
+        self._empty: dict[str, str] = {}
+        """By the relation of a table, one with the same columns and with nothing behind it."""
+        self._opened: dict[str, RelationInCatalogue] = {}
+        self._sessions = Sessions(
+            _only_database(self._addresses), statement_timeout=_until_server_ends(time_limit)
+        )
+        try:
+            with self._sessions.transaction() as connection:
+                found = self._look_up(connection)
+                forbidden = silently(lambda: volatile_functions(connection))
+                names = silently(lambda: self._names_of(connection, found))
+            if forbidden is None or names is None:
+                raise lost(self._database)
+            self._forbidden, self._names = forbidden, names
+            for name, source in sources.items():
+                self._open(name, source, found[name])
+        except BaseException:
+            self._sessions.close()
+            raise
+
+    @property
+    def relations(self) -> Mapping[str, str]:
+        return dict(self._relations)
+
+    def schema(self, table: str) -> dict[str, ValueType]:
+        return dict(self._schemas[table])
+
+    def unsupported(self, table: str) -> tuple[str, ...]:
+        """Columns of the source that are left out: their type is of no use here, or the role may not read
+        them.
+        """
+        return self._unsupported[table]
+
+    def names(self, table: str) -> frozenset[str]:
+        """A view also goes by the names of the tables that it shows, and a table by those of its parts."""
+        return self._names[table]
+
+    def stamp(self) -> str:
+        """Nothing tells: rows come and go in a database."""
+        return ""
+
+    def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
+        with self._sessions.transaction() as connection:
+            self._check_unchanged(connection)
+            state = self._refused_rights(connection) or _state_of_plan(
+                connection, Bound(self._over_empty_tables(sql), parameters), self._forbidden
+            )
+            is_lost = connection.closed
+        if is_lost:
+            raise lost(self._database)
+        if state == _LOCK_NOT_AVAILABLE:
+            raise locked(self._database)
+        if state == _NO_PRIVILEGE:
+            raise no_permission_behind(self._database)
+        if state is not None:
+            raise QueryRefused(
+                "The database does not accept this question. No data was read and nothing was spent.",
+                remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
+            )
+
+    def run(
+        self,
+        sql: str,
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
+    ) -> Secret[Rows]:
+        return self.run_each([sql], watch, parameters=parameters, deadline=deadline)[0]
+
+    def run_each(
+        self,
+        sqls: Sequence[str],
+        watch: Watch | None = None,
+        *,
+        parameters: Sequence[Parameter] = (),
+        deadline: Deadline | None = None,
+    ) -> list[Secret[Rows]]:
+        """Each on a connection of its own, as far as there are any left."""
+        deadline = deadline or Deadline.after(self.time_limit)
+        deadline.check()
+        with ExitStack() as stack:
+            connections = silently(
+                lambda: stack.enter_context(
+                    self._sessions.transactions(
+                        len(sqls),
+                        wait=deadline.left,
+                        statement_timeout=_until_server_ends(deadline.left),
+                    )
+                )
+            )
+            if connections is None:
+                deadline.check()  # none of them became free in time
+                raise failed()
+            statements = [Bound(sql, parameters) for sql in sqls]
+            return _run(connections, statements, self._forbidden, watch, deadline)
+
+    def close(self) -> None:
+        self._sessions.close()
+
+    @property
+    def _database(self) -> str:
+        return next(iter(self._addresses.values())).database
+
+    def _look_up(self, connection: "Connection") -> dict[str, RelationInCatalogue | None]:
+        """What the catalogue says of all tables now."""
+        found = silently(
+            lambda: {name: look_up(connection, address) for name, address in self._addresses.items()}
+        )
+        if found is None:
+            raise lost(self._database) if connection.closed else locked(self._database)
+        return found
+
+    def _names_of(
+        self, connection: "Connection", found: Mapping[str, RelationInCatalogue | None]
+    ) -> dict[str, frozenset[str]]:
+        return {
+            name: names_of(connection, self._addresses[name], relation.oid)
+            for name, relation in found.items()
+            if relation is not None  # what is missing is told when it is opened
+        }
+
+    def _open(self, name: str, source: Source, found: RelationInCatalogue | None) -> None:
+        address = self._addresses[name]
+        relation = readable(address, found)
+        kinds: dict[str, ValueType] = {}
+        reads: list[str] = []
+        missing: list[str] = []
+        for column in relation.columns:
+            native = column.native.value_type
+            if column.is_readable and native is not None:
+                kind = fitting_type(name, column.name, native, source.types)
+                is_person = column.name == source.person
+                reads.append(reading(column.name, kind, column.native, is_person=is_person))
+                delivered = delivered_type(kind, column.native, is_person=is_person)
+                missing.append(f"NULL::{delivered} AS {quoted(column.name)}")
+                kinds[column.name] = kind
+        if not reads:
+            raise PolicyError(
+                f"The source {address.name} has no column that can be used.",
+                remedy="Give a table with columns of numbers, text, truth values or dates.",
+            )
+        place = f"{quoted(address.schema)}.{quoted(address.table)}"
+        self._relations[name] = f"(SELECT {', '.join(reads)} FROM {place}) AS {quoted(name)}"  # noqa: S608
+        empty = f"(SELECT {', '.join(missing)} WHERE false) AS {quoted(name)}"
+        self._empty[self._relations[name]] = empty
+        self._schemas[name] = kinds
+        self._unsupported[name] = tuple(each.name for each in relation.columns if each.name not in kinds)
+        self._opened[name] = relation
+
+    def _over_empty_tables(self, sql: str) -> str:
+        """The statement with nothing behind its tables.
+
+        To plan over a table, PostgreSQL reads what it noted of its rows, and the ends of its indexes: time
+        and plan would follow from them, before anything is charged.
+        """
+        for relation, empty in self._empty.items():
+            sql = sql.replace(relation, empty)
+        return sql
+
+    def _refused_rights(self, connection: "Connection") -> str | None:
+        """None if all tables can be read, and what is behind them; the same for every question."""
+        all_of_them = f"SELECT FROM {', '.join(self._relations.values())} WHERE false"
+        return _state(lambda: executed(connection, all_of_them, ()).close())
+
+    def _check_unchanged(self, connection: "Connection") -> None:
+        for name, relation in self._look_up(connection).items():
+            if relation != self._opened[name]:
+                raise changed(self._addresses[name].name)
+
+
+def schema_of(location: str) -> dict[str, ValueType]:
+    """The usable columns of a table, for the owner's first draft of a policy. No row is read."""
+    source = Source(location=location, public=True, person=None, types={}, implied_types={})
+    engine = PostgresEngine({"data": source})
+    engine.close()
+    return engine.schema("data")
+
+
+def _only_database(addresses: Mapping[str, PostgresAddress]) -> PostgresAddress:
+    servers = {address.server: address for address in addresses.values()}
+    if len(servers) != 1:
+        raise PolicyError(
+            "The tables of this policy are in more than one database."
+            if servers
+            else "This policy has no table.",
+            remedy="Give every table the same address before the #.",
+        )
+    return next(iter(servers.values()))
+
+
+def _until_server_ends(left: float) -> float:
+    """What the server is told: we cancel a statement when time is up, if we are still there."""
+    return left + _SECONDS_TO_CANCEL
+
+
+def _state_of_plan(connection: "Connection", statement: Bound, forbidden: frozenset[str]) -> str | None:
+    """None if PostgreSQL can plan the statement, else the code of its error."""
+    return _state(lambda: plan(connection, statement, forbidden))
+
+
+def _state(action: Callable[[], object]) -> str | None:
+    """None if it was done, else the code of PostgreSQL's error: of that, no word is kept."""
+    try:
+        action()
+    except MemoryError:  # ours, and no word of the database's
+        raise
+    except Exception as error:
+        return getattr(error, "sqlstate", None) or "?"
+    return None
+
+
+def _run(
+    connections: "Sequence[Connection]",
+    statements: Sequence[Bound],
+    forbidden: frozenset[str],
+    watch: Watch | None,
+    deadline: Deadline,
+) -> list[Secret[Rows]]:
+    """The rows. Ctrl-C cancels until the statements have ended: a cancel that comes too early is lost.
+
+    So does the failure of one of them.
+    """
+    ended = threading.Event()
+
+    def work() -> list[Secret[Rows]]:
+        shares = [(connection, statements[i :: len(connections)]) for i, connection in enumerate(connections)]
+        try:
+            with ThreadPoolExecutor(len(connections)) as pool:
+                return [rows for found in pool.map(fetched, shares) for rows in found]
+        finally:
+            ended.set()
+
+    def fetched(share: "tuple[Connection, Sequence[Bound]]") -> list[Secret[Rows]]:
+        connection, some = share
+        try:
+            return [Secret(fetch(connection, each, forbidden)) for each in some]
+        except BaseException:
+            cancel()
+            raise
+
+    def cancel() -> None:
+        for connection in connections:
+            silently(connection.cancel_safe)
+
+    def interrupt() -> None:
+        while not ended.is_set():
+            cancel()
+            ended.wait(_SECONDS_BETWEEN_CANCELS)
+
+    return run_to_end(work, interrupt=interrupt, deadline=deadline, watch=watch)

@@ -1,0 +1,149 @@
+"""What a function on the allow-list is, and the rules of types and of totality that all of them share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+from typing import TypeAlias
+
+from discreet.dialects.dialect import Operand, Scope
+from discreet.errors import QueryRefused
+from discreet.model.expression import Call, Expression, Literal
+from discreet.model.interval_arithmetic import UNKNOWN, Interval
+from discreet.model.policy import ValueType
+
+Arguments: TypeAlias = tuple[Expression, ...]
+
+_WIDEST_FIRST = (
+    ValueType.TIMESTAMP,
+    ValueType.DATE,
+    ValueType.NUMBER,
+    ValueType.INTEGER,
+    ValueType.TEXT,
+    ValueType.BOOLEAN,
+)
+
+
+Check: TypeAlias = Callable[[Arguments], tuple[Arguments, ValueType]]
+"""Checks the types of the arguments; gives the arguments, converted where they mix, and the result's type."""
+RangeRule: TypeAlias = Callable[[Sequence[Operand]], Interval]
+Emit: TypeAlias = Callable[[Sequence[Operand], Scope], str]
+
+
+def no_range(_: Sequence[Operand]) -> Interval:
+    return UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """One row-wise function: the only place that says what it takes, what it gives and how it is computed.
+
+    The SQL of ``emit`` cannot raise on any row, under any setting of the engine. It gives a 64-bit integer, a
+    finite double, a text, a truth value, or a date or timestamp of the years 1 to 9999; or NULL.
+    """
+
+    name: str
+    usage: str
+    """How it is written, for refusals and for the reference."""
+    fewest: int
+    most: int
+    check: Check
+    emit: Emit
+    range: RangeRule = no_range
+    constants: frozenset[int] = frozenset()
+    """The places of arguments that ``emit`` writes from their values, and not as they stand."""
+
+
+def refuse_types(usage: str, arguments: Arguments, remedy: str) -> QueryRefused:
+    given = " and ".join(argument.type.value for argument in arguments)
+    return QueryRefused(f"{usage} does not take {given}.", remedy=remedy)
+
+
+def is_null_literal(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
+
+
+def as_type(expression: Expression, wanted: ValueType) -> Expression | None:
+    """The expression where a type is wanted: NULL adapts, integers become numbers, ISO texts become dates."""
+    if expression.type is wanted:
+        return expression
+    if is_null_literal(expression):
+        return Literal(value=None, type=wanted)
+    match expression, wanted:
+        case Literal(value=bool()), _:
+            return None
+        case Literal(value=int() as value), ValueType.NUMBER:
+            return Literal(value=Fraction(value), type=wanted)
+        case Literal(value=str() as text), ValueType.DATE | ValueType.TIMESTAMP:
+            return _iso_literal(text, wanted)
+    match expression.type, wanted:
+        case ValueType.INTEGER, ValueType.NUMBER:
+            return Call(function="cast_number", arguments=(expression,), type=wanted)
+        case ValueType.DATE, ValueType.TIMESTAMP:
+            return Call(function="cast_timestamp", arguments=(expression,), type=wanted)
+    return None
+
+
+def unified(usage: str, arguments: Arguments) -> tuple[Arguments, ValueType]:
+    """The arguments in the one type that they have in common."""
+    typed = {argument.type for argument in arguments if not is_null_literal(argument)} or {arguments[0].type}
+    for wanted in sorted(typed, key=_WIDEST_FIRST.index):
+        converted = [as_type(argument, wanted) for argument in arguments]
+        found = tuple(argument for argument in converted if argument is not None)
+        if len(found) == len(arguments):
+            return found, wanted
+    raise refuse_types(usage, arguments, "Bring them to one type, such as CAST(x AS INTEGER).")
+
+
+def taking(usage: str, *types: ValueType) -> Callable[[Arguments], Arguments]:
+    """All arguments of exactly these types, one each."""
+
+    def convert(arguments: Arguments) -> Arguments:
+        converted = [as_type(argument, wanted) for argument, wanted in zip(arguments, types, strict=True)]
+        found = tuple(argument for argument in converted if argument is not None)
+        if len(found) != len(types):
+            wanted = " and ".join(each.value for each in types)
+            raise refuse_types(usage, arguments, f"It takes {wanted}; convert with CAST.")
+        return found
+
+    return convert
+
+
+def fixed(usage: str, types: Sequence[ValueType], result: ValueType) -> Check:
+    convert = taking(usage, *types)
+    return lambda arguments: (convert(arguments), result)
+
+
+def literal_integer(usage: str, expression: Expression, low: int, high: int) -> int:
+    """A constant that the SQL is written from, so that no row can make it odd."""
+    if isinstance(expression, Literal) and expression.type is ValueType.INTEGER:
+        value = expression.value
+        if isinstance(value, int) and low <= value <= high:
+            return value
+    raise QueryRefused(
+        f"{usage} needs a constant integer there.", remedy=f"Write a whole number from {low} to {high}."
+    )
+
+
+def literal_text(usage: str, expression: Expression, longest: int) -> str:
+    if isinstance(expression, Literal) and isinstance(expression.value, str):
+        if len(expression.value) <= longest:
+            return expression.value
+        raise QueryRefused(f"A text in {usage} is too long.", remedy=f"Use at most {longest} characters.")
+    raise QueryRefused(f"{usage} needs a constant text there.", remedy="Write the text in quotes: 'abc'.")
+
+
+def _iso_literal(text: str, wanted: ValueType) -> Literal:
+    """`day >= '2024-01-31'` is how everybody writes dates; only the ISO form is read."""
+    shape = "2024-01-31" if wanted is ValueType.DATE else "2024-01-31 23:59:00"
+    try:
+        if wanted is ValueType.DATE and len(text) == len(shape):
+            return Literal(value=date.fromisoformat(text), type=wanted)
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if wanted is ValueType.TIMESTAMP and moment is not None and moment.tzinfo is None:
+        return Literal(value=moment, type=wanted)
+    raise QueryRefused(
+        f"A text that is compared with a {wanted.value} is not one.", remedy=f"Write it like '{shape}'."
+    )

@@ -1,0 +1,145 @@
+"""Functions of texts. Positions count characters (Unicode code points) from 1.
+
+Where text can grow it is cut at 4,096 characters: a replacement inside of a replacement would otherwise fill
+any memory. Positions, patterns and replacements are constants, so that no row can make them odd.
+"""
+
+from collections.abc import Sequence
+
+from discreet.dialects.dialect import Operand, Scope
+from discreet.errors import QueryRefused
+from discreet.functions.definition import (
+    Arguments,
+    Function,
+    fixed,
+    literal_integer,
+    literal_text,
+    taking,
+)
+from discreet.model.interval_arithmetic import Interval, interval
+from discreet.model.policy import ValueType
+
+LONGEST_GROWN_TEXT = 4096
+LONGEST_PATTERN = 256
+LONGEST_REPLACEMENT = 16
+LAST_POSITION = 1_000_000
+_TIMES_GROWN = 4
+
+_TEXT = ValueType.TEXT
+
+
+def _simple(name: str, result: ValueType, texts: int, low: int | None = None) -> Function:
+    usage = f"{name}({', '.join(['text', 'part'][:texts])})"
+    known = Interval() if low is None else Interval(low=interval(low, low).low)
+    return Function(
+        name=name,
+        usage=usage,
+        fewest=texts,
+        most=texts,
+        check=fixed(usage, [_TEXT] * texts, result),
+        emit=lambda operands, scope: scope.dialect.text_call(name, [operand.sql for operand in operands]),
+        range=lambda _: known,
+    )
+
+
+def _concat(operands: Sequence[Operand], _: Scope) -> str:
+    """NULL if any part is NULL, as || is. Parts are cut first: PostgreSQL fails on a gigabyte of text."""
+    result, *others = (f"left({operand.sql}, {LONGEST_GROWN_TEXT})" for operand in operands)
+    for other in others:
+        result = f"left({result} || {other}, {LONGEST_GROWN_TEXT})"
+    return result
+
+
+_SUBSTRING = "substring(text, start, length)"
+
+
+def _check_substring(arguments: Arguments) -> tuple[Arguments, ValueType]:
+    literal_integer(_SUBSTRING, arguments[1], -LAST_POSITION, LAST_POSITION)
+    if len(arguments) == 3:
+        literal_integer(_SUBSTRING, arguments[2], 0, LAST_POSITION)
+    return (*taking(_SUBSTRING, _TEXT)(arguments[:1]), *arguments[1:]), _TEXT
+
+
+def _substring(operands: Sequence[Operand], _: Scope) -> str:
+    """The characters at positions start … start + length - 1 that exist, as in standard SQL."""
+    start = literal_integer(_SUBSTRING, operands[1].expression, -LAST_POSITION, LAST_POSITION)
+    first = max(start, 1)
+    if len(operands) == 2:
+        return f"substring({operands[0].sql}, {first})"
+    length = literal_integer(_SUBSTRING, operands[2].expression, 0, LAST_POSITION)
+    return f"substring({operands[0].sql}, {first}, {max(start + length - first, 0)})"
+
+
+def _end(name: str) -> Function:
+    """left or right."""
+    usage = f"{name}(text, count)"
+
+    def check(arguments: Arguments) -> tuple[Arguments, ValueType]:
+        literal_integer(usage, arguments[1], 0, LAST_POSITION)
+        return (*taking(usage, _TEXT)(arguments[:1]), arguments[1]), _TEXT
+
+    def emit(operands: Sequence[Operand], _: Scope) -> str:
+        count = literal_integer(usage, operands[1].expression, 0, LAST_POSITION)
+        return f"{name}({operands[0].sql}, {count})"
+
+    return Function(name=name, usage=usage, fewest=2, most=2, check=check, emit=emit)
+
+
+_LIKE = "text LIKE 'pattern'"
+
+
+def _check_like(arguments: Arguments) -> tuple[Arguments, ValueType]:
+    literal_text(_LIKE, arguments[1], LONGEST_PATTERN)
+    return (*taking(_LIKE, _TEXT)(arguments[:1]), arguments[1]), ValueType.BOOLEAN
+
+
+def _like(operands: Sequence[Operand], scope: Scope) -> str:
+    return scope.dialect.like(operands[0].sql, literal_text(_LIKE, operands[1].expression, LONGEST_PATTERN))
+
+
+_REPLACE = "replace(text, 'from', 'to')"
+
+
+def _check_replace(arguments: Arguments) -> tuple[Arguments, ValueType]:
+    if not literal_text(_REPLACE, arguments[1], LONGEST_PATTERN):
+        raise QueryRefused("replace needs a text to look for.", remedy="Write replace(text, '-', '').")
+    literal_text(_REPLACE, arguments[2], LONGEST_REPLACEMENT)
+    return (*taking(_REPLACE, _TEXT)(arguments[:1]), *arguments[1:]), _TEXT
+
+
+def _replace(operands: Sequence[Operand], _: Scope) -> str:
+    """Cut before, so that no text on the way is longer than `_TIMES_GROWN` times the limit, and after."""
+    text, old, new = (operand.sql for operand in operands)
+    lengths = [len(literal_text(_REPLACE, operand.expression, LONGEST_PATTERN)) for operand in operands[1:]]
+    replaced = f"replace(left({text}, {kept_of_replaced(*lengths)}), {old}, {new})"
+    return f"left({replaced}, {LONGEST_GROWN_TEXT})" if lengths[1] > lengths[0] else replaced
+
+
+def kept_of_replaced(old: int, new: int) -> int:
+    """How much of a text is looked at where texts of the one length are replaced by those of the other."""
+    if new <= _TIMES_GROWN * old:
+        return LONGEST_GROWN_TEXT
+    return _TIMES_GROWN * LONGEST_GROWN_TEXT * old // new
+
+
+def _check_concat(arguments: Arguments) -> tuple[Arguments, ValueType]:
+    return fixed("x || y", [_TEXT] * len(arguments), _TEXT)(arguments)
+
+
+TEXTS = (
+    _simple("lower", _TEXT, 1),
+    _simple("upper", _TEXT, 1),
+    _simple("trim", _TEXT, 1),
+    _simple("length", ValueType.INTEGER, 1, low=0),
+    Function(name="substring", usage=_SUBSTRING, fewest=2, most=3, check=_check_substring, emit=_substring),
+    _end("left"),
+    _end("right"),
+    Function(name="concat", usage="x || y", fewest=2, most=20, check=_check_concat, emit=_concat),
+    _simple("starts_with", ValueType.BOOLEAN, 2),
+    _simple("ends_with", ValueType.BOOLEAN, 2),
+    _simple("contains", ValueType.BOOLEAN, 2),
+    Function(
+        name="like", usage=_LIKE, fewest=2, most=2, check=_check_like, emit=_like, constants=frozenset({1})
+    ),
+    Function(name="replace", usage=_REPLACE, fewest=3, most=3, check=_check_replace, emit=_replace),
+)

@@ -1,0 +1,1 @@
+"""What every fit shares: its account, rows as integers, declared bounds."""

@@ -1,0 +1,186 @@
+"""The account of a fit whose steps see only a sample of the people: it draws the coins and sets the noise.
+
+Privacy
+    For each step every person, with all of their rows, is taken in by a coin of their own, with probability
+    `rate`; the coins are exact, drawn anew for each step, used for that step's sum and then forgotten. The
+    same object adds the noise, for the same rate.
+
+    Laplace noise: losses are pure; that of a step is ln(1 + rate·(e^ε − 1)) (`accounting.amplification`).
+    Gaussian noise: how many steps there are, and what is released on everyone, is fixed before anything is
+    released. `accounting.sampled_steps` has the noise of each step, such that all of it is (ε, δ), and the
+    theorems; no other step is made.
+
+    Amplification is a theorem about adding or removing a person. To replace one is to remove one and to add
+    one: what is (ε/2, δ/(1 + e^(ε/2))) for the former is (ε, δ) for the latter (`ApproximateLoss.for_group`).
+"""
+
+from fractions import Fraction
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.amplification import largest_pure, sampled_pure, sampling_rate
+from discreet.accounting.sampled_steps import MOST_STEPS, SMOOTHING, largest_step_rho
+from discreet.errors import BudgetExceeded, InvalidInput
+from discreet.learn.core.account import Account, Mechanism, Paid, Sums, loss_of
+from discreet.learn.core.encoding import persons
+from discreet.model.conversion import largest_rho
+from discreet.model.exact import SMALLEST_DELTA, Number, exp_bounds, positive_delta, positive_epsilon, whole
+from discreet.model.neighbours import Neighbours
+from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss, amount_of
+from discreet.noise.entropy import SYSTEM, Entropy
+from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.sampling import bernoulli
+
+_LARGEST_FOR_TWO = 200
+"""Beyond this ε, the δ that is left for one of two people is nothing."""
+
+
+class SampledAccount(Account):
+    """The budget of one fit at (ε, δ), or at ε with Laplace noise, with steps on samples at this rate.
+
+    `people` has a number for each row, the same for rows of one person. There are `steps` steps, each with an
+    equal part of `share`; the rest of the budget is for releases on everyone.
+
+    Amounts are in ρ, or in ε: a release on everyone is as in `Account`. What a step on a sample may have is
+    more than its part.
+    """
+
+    def __init__(
+        self,
+        epsilon: Number,
+        delta: Number,
+        noise: str,
+        *,
+        rate: Number,
+        people: NDArray[np.intp],
+        steps: int,
+        share: Fraction = Fraction(1),
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        entropy: Entropy = SYSTEM,
+    ) -> None:
+        asked = loss_of(epsilon, delta, noise)
+        if not isinstance(neighbours, Neighbours):
+            raise InvalidInput(
+                "An account must know which neighbours it is for.",
+                remedy="Give Neighbours.ADD_REMOVE or Neighbours.REPLACE_ONE.",
+            )
+        self._group = 2 if neighbours is Neighbours.REPLACE_ONE else 1
+        self._people, self._persons = people, int(people.max()) + 1 if len(people) else 0
+        self.rate = sampling_rate(rate, "batch")
+        self._share, times = share, whole(steps, "steps", 1, MOST_STEPS)
+        total: Paid
+        if isinstance(asked, PureLoss):
+            total = PureLoss(epsilon=asked.epsilon / self._group)
+        else:
+            self._delta = positive_delta(delta)
+            own_epsilon, own_delta = of_one(positive_epsilon(epsilon), self._delta, self._group, "batch=None")
+            total = ConcentratedLoss(rho=largest_rho(own_epsilon, own_delta), delta=Fraction(0))
+            self._epsilon, self.planned = self._group * own_epsilon, times
+            everyone = (1 - share) * total.rho
+            self._step = largest_step_rho(own_epsilon, own_delta, self.rate, times, everyone)
+        super().__init__(total, neighbours=Neighbours.ADD_REMOVE, entropy=entropy)
+        self.sampled_losses: list[Paid] = []
+
+    def step(self, sums: Sums, *, reach: int, share: Fraction) -> NDArray[Any]:
+        """The sum over a fresh sample, with noise, for this share of the total."""
+        self._as_planned(share)
+        amount = self._amplified(self._spend(share))
+        exact = sums(self._sample())
+        mechanism, loss = self._bought(exact.size, reach, amount)
+        self.sampled_losses.append(loss)
+        return mechanism.release(exact, entropy=self._entropy)
+
+    def take(self, size: int, *, reach: int, share: Fraction) -> Mechanism:
+        """What this share of the total buys, on everyone; steps keep theirs."""
+        spent = _sum(self.losses) / amount_of(self.total)
+        if self.planned is not None and spent + share > 1 - self._share:
+            raise BudgetExceeded(_UNPLANNED, remedy="This is a fault: report it.")
+        return super().take(size, reach=reach, share=share)
+
+    def _as_planned(self, share: Fraction) -> None:
+        """With Gaussian noise, a step that the account was not opened for is not made."""
+        if self.planned is None:
+            return
+        if len(self.sampled_losses) >= self.planned or share != self._share / self.planned:
+            raise BudgetExceeded(_UNPLANNED, remedy="This is a fault: report it.")
+
+    def _sample(self) -> NDArray[np.intp]:
+        """The places of the rows of those whom their coin takes in: one coin for each person."""
+        taken = bernoulli(self.rate, self._persons, self._entropy)
+        return np.flatnonzero(taken[self._people])
+
+    def _amplified(self, amount: Fraction) -> Fraction:
+        """The ε or ρ of noise which, on a sample, costs at most this amount; or what was planned."""
+        return largest_pure(amount, self.rate) if self.order == 1 else self._step
+
+    def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[Mechanism, Paid]:
+        """As for everyone; Gaussian noise is a little larger, and costs what continuous noise does."""
+        if self.order == 1:
+            return super()._bought(size, reach, amount)
+        variance = reach**2 / (2 * amount) + SMOOTHING
+        loss = ConcentratedLoss(rho=reach**2 / (2 * (variance - SMOOTHING)), delta=Fraction(0))
+        return DiscreteGaussian(sigma_squared=variance), loss
+
+    def deviation_of_steps(self, share: Fraction, reach: float, steps: int) -> float:
+        """As `deviation`, of the noise of so many steps together beside the sum over everyone.
+
+        That is a step's own, over the rate and over √steps, by which averaging lessens it; with Laplace noise
+        over steps, as `deviation` is of all of ε at once.
+        """
+        amount = float(self._amplified(amount_of(self.total) * share / steps))
+        if self.order == 1:
+            return sqrt(2) * reach / (amount * steps * float(self.rate))
+        return reach / (sqrt(2 * amount * steps) * float(self.rate))
+
+    def spent(self) -> Loss:
+        """All releases together, under the neighbours that were asked for.
+
+        With Gaussian noise that is all that was planned, whether it was done or not.
+        """
+        if self.planned is not None:
+            return ApproximateLoss(epsilon=self._epsilon, delta=self._delta)
+        steps = sum((sampled_pure(amount_of(loss), self.rate) for loss in self.sampled_losses), Fraction(0))
+        return PureLoss(epsilon=self._group * (_sum(self.losses) + steps))
+
+
+_UNPLANNED = "This fit would do what its account was not opened for."
+
+
+def numbered(groups: NDArray[Any] | None, count: int, rows_per_person: int) -> NDArray[np.intp]:
+    """A number for each row, the same for rows of one person.
+
+    Rows of which nobody says whose they are would be sampled one by one, and a person with several would be
+    in a step more often than is accounted for.
+    """
+    if groups is not None:
+        return persons(groups)
+    if rows_per_person != 1:
+        raise InvalidInput(
+            "People with several rows are sampled with all of them, but nobody said whose the rows are.",
+            remedy="Give groups=, one person's id for each row; or rows_per_person=1.",
+        )
+    return np.arange(count)
+
+
+def _sum(losses: list[Paid]) -> Fraction:
+    return sum(map(amount_of, losses), start=Fraction(0))
+
+
+def of_one(epsilon: Fraction, delta: Fraction, group: int, instead: str) -> tuple[Fraction, Fraction]:
+    """The (ε, δ) under add/remove that is this (ε, δ) for a group of one or two.
+
+    `instead` is what to write where there is none.
+    """
+    if group == 1:
+        return epsilon, delta
+    half = epsilon / 2
+    own = delta / (1 + exp_bounds(half, 40)[1]) if epsilon <= _LARGEST_FOR_TWO else Fraction(0)
+    if own < SMALLEST_DELTA:
+        raise InvalidInput(
+            "At this epsilon and delta, this way to learn has no account for replacing a person.",
+            remedy=f'Give neighbours="add_remove", a larger delta, or {instead}.',
+        )
+    return half, own

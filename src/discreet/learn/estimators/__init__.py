@@ -1,0 +1,1 @@
+"""The models, with the interface of scikit-learn."""

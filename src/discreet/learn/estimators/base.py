@@ -1,0 +1,283 @@
+"""What all estimators share: declarations in, a fit that spends what was asked for, a statement out."""
+
+import sys
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from discreet.accounting.amplification import sampling_rate
+from discreet.errors import InvalidInput
+from discreet.learn.core.account import Account, loss_of
+from discreet.learn.core.declarations import Scaling, declared_classes, feature_scaling, truth
+from discreet.learn.core.encoding import Floats, People, between, person_weights
+from discreet.learn.descent.generalized_linear import FOR_MOMENTS, sampled_steps
+from discreet.learn.descent.sampled_account import SampledAccount, numbered
+from discreet.model.deadline import Deadline
+from discreet.model.neighbours import Neighbours
+from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss
+
+Bounds: TypeAlias = list[tuple[float, float]]
+_LEARNT = ("coef_", "intercept_", "rows_", "n_iter_", "coef_error_")
+"""The attributes of a fitted model that come from noisy sums; all others are declared."""
+_FARTHEST_MARGIN = 1e300
+
+
+class Learner(BaseEstimator):  # type: ignore[misc]
+    """What can be fitted on rows whose bounds, classes and people somebody else declares, such as a policy.
+
+    It spends `_total` where that is set, and its own epsilon and delta where it is not. After `_deadline`,
+    where that is set, it makes no step.
+    """
+
+    _total: PureLoss | ConcentratedLoss
+    _deadline: Deadline
+    epsilon: Any
+    rows_per_person: Any
+    neighbours: Any
+    loss_: Loss
+
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+        """From rows that were read and are finite, be there any or none; spends the account's total."""
+        raise NotImplementedError
+
+    def wants_classes(self) -> bool | None:
+        """Whether it predicts classes; None if it can do both."""
+        raise NotImplementedError
+
+    def declared(self, bounds: Bounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:
+        """The settings that follow from bounds of features and target, or from classes, if it has none."""
+        raise NotImplementedError
+
+    def learnt(self) -> dict[str, Any]:
+        """All that was learnt from noisy sums, as plain lists and numbers."""
+        raise NotImplementedError
+
+    def restore(self, learnt: dict[str, Any], features: int) -> None:
+        """Become what was learnt."""
+        raise NotImplementedError
+
+    def description(self) -> str:
+        """The same for two learners exactly if they would learn the same."""
+        raise NotImplementedError
+
+    def repeatable(self) -> bool:
+        """Whether its description is the same when it is asked for again."""
+        return True
+
+
+class PrivateModel(Learner):
+    """A linear model whose fitted attributes are declared, or made of noisy sums.
+
+    Attributes
+        coef_, intercept_, n_iter_: of the model; `rows_`: a noisy number of rows
+        loss_: what the fit spent, under the declared neighbours
+        n_features_in_, feature_names_in_: the shape and names of the table, which are public
+    """
+
+    epsilon: Any
+    delta: Any
+    bounds: Any
+    noise: Any
+    fit_intercept: Any
+    rows_per_person: Any
+    neighbours: Any
+    batch: Any = None
+
+    loss_: Loss
+    coef_: Floats
+    intercept_: Any
+    rows_: float
+    n_iter_: int
+
+    def _read(self, X: object, y: object, **checks: Any) -> tuple[Floats, NDArray[Any]]:  # noqa: N803
+        """Numbers, all finite, and the targets as they are."""
+        _refuse_search()
+        try:
+            x, targets = validate_data(self, X, y, dtype=np.float64, order="C", **checks)
+        except ValueError as wrong:
+            raise _without_values(wrong) from None
+        return x, targets
+
+    def wants_classes(self) -> bool:
+        return bool(is_classifier(self))
+
+    def declared(self, bounds: Bounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:
+        given = {"bounds": bounds, ("classes" if self.wants_classes() else "target_bounds"): target}
+        own = self.get_params()
+        return {name: value for name, value in given.items() if own[name] is None}
+
+    def learnt(self) -> dict[str, Any]:
+        return {name: plain(getattr(self, name)) for name in _LEARNT if hasattr(self, name)}
+
+    def restore(self, learnt: dict[str, Any], features: int) -> None:
+        for name, value in learnt.items():
+            setattr(self, name, np.array(value) if isinstance(value, list) else value)
+        if self.wants_classes():
+            self.classes_ = declared_classes(self.get_params()["classes"])
+        self.n_features_in_ = features
+
+    def description(self) -> str:
+        settings = {name: _listed(value) for name, value in sorted(self.get_params().items())}
+        return f"{type(self).__name__}({settings!r})"
+
+    def _people(self, count: int, groups: object) -> People:
+        ids = None if groups is None else np.asarray(groups)
+        weights = person_weights(ids, count, self.rows_per_person)
+        return People(weights=weights, rows_per_person=self.rows_per_person, ids=ids)
+
+    def _account(self, people: People) -> Account:
+        """That pays for the fit: with what it was told to spend, or with its own epsilon and delta.
+
+        One that sees everyone in each step, or a sample of them.
+        """
+        total, neighbours = getattr(self, "_total", None), relation(self.neighbours)
+        if total is None and self.epsilon is None:
+            raise InvalidInput(
+                "How much privacy this fit may spend is not said.",
+                remedy="Give the model an epsilon, or fit it with curator.fit(model, sql, epsilon=…).",
+            )
+        if self.batch is None:
+            return Account(
+                total or loss_of(self.epsilon, self.delta, self.noise),
+                neighbours=neighbours,
+                deadline=getattr(self, "_deadline", None),
+            )
+        if total is not None:
+            raise InvalidInput(
+                "A fit on samples cannot be one of several that share a budget.", remedy="Give batch=None."
+            )
+        return SampledAccount(
+            self.epsilon,
+            self.delta,
+            self.noise,
+            rate=self.batch,
+            people=numbered(people.ids, len(people.weights), self.rows_per_person),
+            steps=getattr(self, "steps", None) or sampled_steps(sampling_rate(self.batch, "batch")),
+            share=1 - FOR_MOMENTS,
+            neighbours=neighbours,
+        )
+
+    def _scaling(self, width: int) -> Scaling:
+        return feature_scaling(self.bounds, width, getattr(self, "feature_names_in_", None))
+
+    def _intercept(self) -> bool:
+        return truth(self.fit_intercept, "fit_intercept")
+
+    def _keep(self, account: Account, rows: float, steps: int) -> None:
+        self.loss_ = account.spent()
+        self.rows_ = rows
+        self.n_iter_ = steps
+
+    def _margins(self, X: object) -> Floats:  # noqa: N803
+        check_is_fitted(self)
+        if hasattr(X, "columns") and not hasattr(self, "feature_names_in_"):
+            X = np.asarray(X)  # noqa: N806  it was fitted without names, which is not worth a warning
+        margins: Floats = self._features(X) @ np.atleast_2d(self.coef_).T + self.intercept_
+        return margins
+
+    def _row_margins(self, X: object) -> Floats:  # noqa: N803
+        """As `_margins`, by sums that are the same for a row wherever it stands.
+
+        What overflows is brought back between ends: an error or a warning would tell that there is such a
+        row.
+        """
+        x, coefficients = self._features(X), np.atleast_2d(self.coef_)
+        margins = np.zeros((len(x), len(coefficients)))
+        with np.errstate(all="ignore"):
+            for feature in range(x.shape[1]):
+                margins += x[:, feature, None] * coefficients[:, feature]
+            margins += self.intercept_
+        return between(margins, _FARTHEST_MARGIN)
+
+    def _features(self, X: object) -> Floats:  # noqa: N803
+        """Of rows to be predicted, as they were when it was fitted."""
+        try:
+            x: Floats = validate_data(self, X, reset=False, dtype=np.float64)
+        except ValueError as wrong:
+            raise _without_values(wrong) from None
+        return x
+
+    def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
+        """How well each row is predicted, from 0 to 1. Not private: `PrivateSearch` adds noise."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
+
+
+def plain(value: Any) -> Any:
+    """Without arrays."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _listed(value: Any) -> Any:
+    """Without arrays and tuples, so that the same bounds are the same however they are written."""
+    value = plain(value)
+    return [_listed(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def in_own_units(coefficients: Floats, intercept: Floats, scaling: Scaling) -> tuple[Floats, Floats]:
+    """From coefficients of scaled features, one column an output, to those of the features as they came."""
+    own = coefficients / scaling.size[:, None]
+    return own, intercept - scaling.shift @ own
+
+
+def finite_targets(y: object) -> Floats:
+    try:
+        targets: Floats = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    except ValueError as wrong:
+        raise _without_values(wrong) from None
+    return targets
+
+
+def relation(name: object) -> Neighbours:
+    try:
+        return Neighbours(name)
+    except ValueError:
+        raise InvalidInput(
+            "There is no such relation of neighbours.", remedy='Give "add_remove" or "replace_one".'
+        ) from None
+
+
+def _without_values(wrong: ValueError) -> ValueError:
+    """scikit-learn's words speak of shapes and kinds, but on complex numbers quote them; so do numpy's on
+    a text that is no number.
+    """
+    if "Complex data" in str(wrong):
+        return InvalidInput("Complex data not supported.", remedy="Give real numbers.")
+    if "could not convert" in str(wrong):
+        return InvalidInput("Some values are not numbers.", remedy="Encode texts as numbers first.")
+    return wrong
+
+
+_REPEATING = tuple(
+    f"sklearn.{each}"
+    for each in (
+        "model_selection._validation",
+        "ensemble",
+        "calibration",
+        "multiclass",
+        "multioutput",
+        "feature_selection",
+        "semi_supervised",
+    )
+)
+
+
+def _refuse_search() -> None:
+    """Searches and ensembles fit many times: each of these fits would spend ε again, unsaid."""
+    frame = sys._getframe(1)
+    above = frame.f_back
+    while above is not None:
+        if str(above.f_globals.get("__name__")).startswith(_REPEATING):
+            raise InvalidInput(
+                "This would fit on the same people several times, each for another epsilon.",
+                remedy="Use discreet.learn.PrivateSearch, which picks one of several models for one price.",
+            )
+        above = above.f_back

@@ -1,0 +1,216 @@
+"""Classifiers: logistic regression by objective perturbation or descent, support vectors by descent."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from discreet.learn.core.declarations import Scaling, declared_classes, places
+from discreet.learn.core.encoding import Floats, People
+from discreet.learn.descent.generalized_linear import Linear, fit_by_descent
+from discreet.learn.descent.losses import Logistic, ModelLoss, SmoothedHinge, Softmax
+from discreet.learn.estimators.base import PrivateModel, in_own_units, relation
+from discreet.learn.estimators.solver_choice import logistic_solver
+from discreet.learn.objective.perturbation import Budget, approximate, fit_by_objective
+
+
+class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+    classes: Any
+    steps: Any
+    clip: Any
+    penalty: Any
+    classes_: NDArray[Any]
+
+    def fit(self, X: object, y: object, groups: object = None) -> "_Classifier":  # noqa: N803
+        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
+        own.
+
+        Rows whose label is not declared count for nothing; features beyond their bounds are clamped.
+        """
+        x, labels = self._read(X, y)
+        check_classification_targets(labels)
+        self.learn(x, np.asarray(labels), self._people(len(x), groups))
+        return self
+
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+        classes = declared_classes(self.classes)
+        targets, declared = places(y, classes)
+        scaling, account = self._scaling(x.shape[1]), self._account(people)
+        people = replace(people, weights=people.weights * declared)
+        outputs = 1 if len(classes) == 2 else len(classes)
+        found = fit_by_descent(
+            scaling.apply(x),
+            targets,
+            self._loss(outputs),
+            people,
+            account,
+            marks=scaling.marks,
+            outputs=outputs,
+            steps=self.steps,
+            clip=self.clip,
+            penalty=self.penalty,
+            intercept=self._intercept(),
+        )
+        self._set(found, scaling, classes)
+        self._keep(account, found.count, found.steps)
+
+    def _set(self, found: Linear, scaling: Scaling, classes: NDArray[Any]) -> None:
+        own, intercept = in_own_units(found.coefficients, found.intercept, scaling)
+        self.classes_ = classes
+        self.coef_ = own.T
+        self.intercept_ = intercept
+
+    def _loss(self, outputs: int) -> ModelLoss:
+        raise NotImplementedError
+
+    def decision_function(self, X: object) -> Floats:  # noqa: N803
+        margins = self._margins(X)
+        return margins[:, 0] if margins.shape[1] == 1 else margins
+
+    def predict(self, X: object) -> NDArray[Any]:  # noqa: N803
+        return self._labels(self._margins(X))
+
+    def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
+        right = self._labels(self._row_margins(X)) == np.asarray(y)
+        return np.asarray(right, dtype=np.float64)
+
+    def _labels(self, margins: Floats) -> NDArray[Any]:
+        chosen = (margins[:, 0] > 0).astype(int) if margins.shape[1] == 1 else margins.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[chosen]
+        return labels
+
+
+class LogisticRegression(_Classifier):
+    """Logistic regression, of two classes or of several.
+
+    Privacy
+        (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
+        each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise.
+        solver="descent" adds it to each step: zCDP; with `batch`, each step sees each person with that
+        probability and has noise for that: `loss_` is then pure, or one (ε, δ). solver="objective" adds noise
+        once, to what is minimised: one (ε, δ), for two classes, one row a person, and an epsilon of at most
+        30, or 60 for replace_one. "auto" takes the latter where it can be: from what is declared, never from
+        the data. With a curator, whose budget is of another kind, that is descent.
+
+    Accuracy
+        Errors come from the noise, from clipping, and from stopping early or a ridge; all shrink as epsilon
+        times the number of rows grows. See `discreet.learn.estimators.solver_choice` and
+        `discreet.learn.curve`.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        delta: Any = 0,
+        noise: str = "auto",
+        solver: str = "auto",
+        steps: int | None = None,
+        clip: float | None = None,
+        batch: float | None = None,
+        penalty: float = 0.0,
+        fit_intercept: bool = True,
+        rows_per_person: int = 1,
+        neighbours: str = "add_remove",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.classes = classes
+        self.delta = delta
+        self.noise = noise
+        self.solver = solver
+        self.steps = steps
+        self.clip = clip
+        self.batch = batch
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.rows_per_person = rows_per_person
+        self.neighbours = neighbours
+
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+        classes, neighbours = declared_classes(self.classes), relation(self.neighbours)
+        solver = logistic_solver(
+            self,
+            width=x.shape[1],
+            outputs=1 if len(classes) == 2 else len(classes),
+            ids=people.ids is not None,
+            shared=hasattr(self, "_total"),
+            neighbours=neighbours,
+        )
+        if solver == "descent":
+            super().learn(x, y, people)
+            return
+        targets, declared = places(y, classes)
+        scaling = self._scaling(x.shape[1])
+        found = fit_by_objective(
+            scaling.apply(x),
+            targets,
+            replace(people, weights=people.weights * declared),
+            Budget.of(self.epsilon, self.delta, neighbours),
+            marks=scaling.marks,
+            penalty=self.penalty,
+            intercept=self._intercept(),
+        )
+        self._set(found, scaling, classes)
+        self.loss_ = approximate(self.epsilon, self.delta)
+        self.rows_, self.n_iter_ = found.count, found.steps
+
+    def _loss(self, outputs: int) -> ModelLoss:
+        return Logistic() if outputs == 1 else Softmax()
+
+    def predict_proba(self, X: object) -> Floats:  # noqa: N803
+        margins = self._margins(X)
+        if margins.shape[1] == 1:
+            margins = np.hstack([np.zeros_like(margins), margins])
+        margins -= margins.max(axis=1, keepdims=True)
+        powers = np.exp(margins)
+        shares: Floats = powers / powers.sum(axis=1, keepdims=True)
+        return shares
+
+    def predict_log_proba(self, X: object) -> Floats:  # noqa: N803
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+class LinearSVC(_Classifier):
+    """A linear support vector machine with a smoothed hinge; with several classes, each against all others.
+
+    Privacy and accuracy are as of `LogisticRegression`.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        delta: Any = 0,
+        noise: str = "auto",
+        steps: int | None = None,
+        clip: float | None = None,
+        batch: float | None = None,
+        penalty: float = 0.0,
+        fit_intercept: bool = True,
+        rows_per_person: int = 1,
+        neighbours: str = "add_remove",
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.classes = classes
+        self.delta = delta
+        self.noise = noise
+        self.steps = steps
+        self.clip = clip
+        self.batch = batch
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.rows_per_person = rows_per_person
+        self.neighbours = neighbours
+
+    def _loss(self, outputs: int) -> ModelLoss:  # noqa: ARG002
+        return SmoothedHinge()

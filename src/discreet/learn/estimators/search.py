@@ -1,0 +1,130 @@
+"""One of several models, for one price: all candidates are fitted and one is picked, for what one fit would
+cost.
+
+Privacy
+    A coin decides for each person whether their rows are for fitting or for judging. Those for fitting are in
+    all fits, which share the budget; those for judging are only in the scores, of which one selection is
+    released. A person is in one part or the other, and which one says nothing about anyone else, so that the
+    whole costs no more than the dearer part: given the coins this is parallel composition (McSherry 2009),
+    and averaging over coins adds no Rényi divergence (van Erven & Harremoës, arXiv 1206.2459v2, Theorem 13:
+    joint quasi-convexity). A person's scores add up to between 0 and rows_per_person, in whole numbers.
+    Rows of which nobody says whose they are have a coin each, and a person's B rows may be in both parts. As
+    all noise is for B of them, j in the fits and B − j in the scores cost the shares j/B and (B − j)/B of ε,
+    or their squares of ρ: no more than one together.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.errors import InvalidInput
+from discreet.learn.core.account import loss_of
+from discreet.learn.core.encoding import Floats, person_weights, persons
+from discreet.learn.estimators.base import PrivateModel, relation
+from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.sensitivity import ScoreSensitivity
+from discreet.noise.entropy import SYSTEM
+from discreet.noise.sampling import bernoulli
+from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
+
+FOR_JUDGING = Fraction(1, 5)
+SCORE_ONE = 2**8
+
+
+class PrivateSearch(BaseEstimator):  # type: ignore[misc]
+    """What GridSearchCV does, at a price: the estimator's own epsilon and delta, once, for the whole search.
+
+    `grid` has lists of values by parameter. Each of k candidates is fitted with 1/k of the budget, so that
+    only few are worth it. Afterwards `best_params_`, `best_estimator_` and `loss_` are there; scores are not.
+    """
+
+    def __init__(self, estimator: Any, grid: Any) -> None:
+        self.estimator = estimator
+        self.grid = grid
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> "PrivateSearch":  # noqa: N803
+        """Spends the estimator's epsilon and delta."""
+        model = self.estimator
+        if not isinstance(model, PrivateModel):
+            raise InvalidInput(
+                "Only discreet's models can be searched.", remedy="Give one of discreet.learn."
+            )
+        if model.batch is not None:
+            raise InvalidInput(
+                "Fits on samples cannot share the budget of a search.", remedy="Give a model with batch=None."
+            )
+        candidates = _candidates(self.grid)
+        total = loss_of(model.epsilon, model.delta, model.noise)
+        people = np.arange(len(y)) if groups is None else np.asarray(groups)
+        judging = _coins(people)
+        fitting = ~judging
+        fitted = []
+        for parameters in candidates:
+            each = clone(model).set_params(**parameters)
+            each._total = _part(total, len(candidates))
+            own = None if groups is None else people[fitting]
+            fitted.append(each.fit(_safe_indexing(X, fitting), _safe_indexing(y, fitting), groups=own))
+            del each._total
+        own = None if groups is None else people[judging]
+        weights = person_weights(own, int(judging.sum()), model.rows_per_person)
+        judged = _safe_indexing(X, judging), _safe_indexing(y, judging)
+        scores = [_score(each, *judged, weights) if judging.any() else 0 for each in fitted]
+        chosen = _select(scores, total, model)
+        self.best_params_ = candidates[chosen]
+        self.best_estimator_ = fitted[chosen]
+        self.loss_ = total
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        check_is_fitted(self)
+        predicted: NDArray[Any] = self.best_estimator_.predict(X)
+        return predicted
+
+
+_PRIVACY = frozenset({"epsilon", "delta", "noise", "rows_per_person", "neighbours", "batch"})
+
+
+def _candidates(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    if not isinstance(grid, Mapping) or not grid or not all(len(values) for values in grid.values()):
+        raise InvalidInput("The grid is empty.", remedy='Give values by parameter: {"steps": [10, 30]}.')
+    if _PRIVACY & set(grid):
+        raise InvalidInput("What a fit costs cannot be searched for.", remedy="Set it on the estimator.")
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+def _coins(people: NDArray[Any]) -> NDArray[np.bool_]:
+    """One for each person, on all of their rows: true for judging."""
+    of_person = persons(people)
+    coins = bernoulli(FOR_JUDGING, int(of_person.max()) + 1, SYSTEM)
+    mine: NDArray[np.bool_] = coins[of_person]
+    return mine
+
+
+def _part(total: PureLoss | ConcentratedLoss, parts: int) -> PureLoss | ConcentratedLoss:
+    if isinstance(total, PureLoss):
+        return PureLoss(epsilon=total.epsilon / parts)
+    return ConcentratedLoss(rho=total.rho / parts, delta=Fraction(0))
+
+
+def _score(model: PrivateModel, x: Any, y: Any, weights: Floats) -> int:
+    """A row adds a whole number between 0 and SCORE_ONE times its weight."""
+    each = np.clip(model.row_scores(x, y), 0, 1) * np.floor(weights * SCORE_ONE)
+    return int(np.floor(each).sum())
+
+
+def _select(scores: list[int], total: PureLoss | ConcentratedLoss, model: PrivateModel) -> int:
+    most = SCORE_ONE * model.rows_per_person
+    sensitivity = ScoreSensitivity.additive(0, most, relation(model.neighbours))
+    selection: PermuteAndFlip | ExponentialMechanism
+    if isinstance(total, PureLoss):
+        selection = PermuteAndFlip.for_loss(total.epsilon, sensitivity)
+    else:
+        selection = ExponentialMechanism.for_concentrated_loss(total.rho, sensitivity)
+    return selection.release(scores)

@@ -1,0 +1,1 @@
+"""Linear regression from noisy sums of products."""

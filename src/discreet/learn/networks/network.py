@@ -1,0 +1,233 @@
+"""A network of one's own, trained privately: descent on the gradients that torch gives for each row.
+
+Privacy
+    `own.PrivateDescent` clips each row's gradient, sums in whole numbers and adds exact noise; `network_rows`
+    says why a row's gradient depends on that row alone. What comes out are weights made of noisy sums, in
+    a copy of the network as it was given. Loss, clip, steps, rate and rows are declared.
+
+What a fit by the curator is known by
+    A network and its loss are code, which cannot be compared. So the user gives a `key` that stands for both.
+    The same key with the same settings is the same fit: it is charged once, and its weights are stored.
+    Without a key every fit is another one, and is charged.
+"""
+
+import copy
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.errors import InvalidInput
+from discreet.learn.core.account import Account
+from discreet.learn.core.declarations import declared_classes
+from discreet.learn.core.encoding import Floats, People
+from discreet.learn.descent.own_loss import Gradient, PrivateDescent
+from discreet.learn.estimators.base import Bounds, Learner, _refuse_search, plain, relation
+from discreet.learn.networks.checks import check_network
+from discreet.learn.networks.data import NOWHERE, inputs, targets
+from discreet.learn.networks.row_gradients import RowGradients, outputs_for, trainable
+from discreet.model.exact import Number
+from discreet.model.neighbours import Neighbours
+from discreet.model.privacy import Loss
+
+PREDICTED_AT_ONCE = 4096
+
+
+class PrivateNetwork(Learner):
+    """A network that is trained privately: what `privatize` makes of one.
+
+    Attributes
+        network_: a trained copy of the network, which itself stays as it is
+        loss_: what the fit spent, under the declared neighbours
+        classes_: what `predict` answers with; None where it gives numbers
+    """
+
+    network_: Any
+    loss_: Loss
+    classes_: NDArray[Any] | None
+
+    def __init__(
+        self,
+        network: Any,
+        *,
+        loss: Callable[[Any, Any], Any],
+        rows: int,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        clip: float = 1.0,
+        steps: int = 50,
+        rate: float = 1.0,
+        momentum: float = 0.5,
+        batch: Number | None = None,
+        noise: str = "auto",
+        classes: Sequence[Any] | None = None,
+        rows_per_person: int = 1,
+        neighbours: Neighbours | str = "add_remove",
+        one_row_at_a_time: bool = False,
+        key: str | None = None,
+    ) -> None:
+        self.network = network
+        self.loss = loss
+        self.rows = rows
+        self.epsilon = epsilon
+        self.delta = delta
+        self.clip = clip
+        self.steps = steps
+        self.rate = rate
+        self.momentum = momentum
+        self.batch = batch
+        self.noise = noise
+        self.classes = classes
+        self.rows_per_person = rows_per_person
+        self.neighbours = neighbours
+        self.one_row_at_a_time = one_row_at_a_time
+        self.key = key
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> "PrivateNetwork":  # noqa: N803
+        """Spends epsilon and delta. `groups` says whose each row is; without it each is a person's own.
+
+        Rows whose label is not declared, whose gradient is not finite, or on which the network fails count
+        for nothing.
+        """
+        _refuse_search()
+        self._learn(inputs(X), y, None if groups is None else np.asarray(groups))
+        return self
+
+    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+        self._learn(x, y, people.ids)
+
+    def _learn(self, x: NDArray[Any], y: Any, ids: NDArray[Any] | None) -> None:
+        check_network(self.network)
+        places, classes = targets(y, self.classes, outputs_for(self.network, x))
+        alone = _true_or_false(self.one_row_at_a_time)
+        gradients = RowGradients(self.network, self.loss, x, places, one_row_at_a_time=alone)
+        descent = self._descent(gradients if classes is None else _of_declared(gradients))
+        found = descent.run(gradients.start, x, places, ids)
+        self.network_ = _with_weights(self.network, gradients.named(found.weights))
+        self.loss_ = found.loss
+        self.classes_ = classes
+
+    def wants_classes(self) -> bool | None:
+        return None if self.classes is None else True
+
+    def declared(self, bounds: Bounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Features and numbers need no bounds, as gradients are clipped."""
+        return {"classes": target} if self.classes is None and isinstance(target, list) else {}
+
+    def learnt(self) -> dict[str, Any]:
+        return {"weights": [each.tolist() for each in trainable(self.network_).values()]}
+
+    def restore(self, learnt: dict[str, Any], features: int) -> None:  # noqa: ARG002
+        weights = trainable(self.network)
+        kept = [torch.tensor(each, dtype=torch.float64) for each in learnt["weights"]]
+        if [each.shape for each in kept] != [each.shape for each in weights.values()]:
+            raise InvalidInput(
+                f"The weights that are stored for the key “{self.key}” do not fit this network.",
+                remedy="Give the network that they were trained in; or another key, which is charged.",
+            )
+        self.network_ = _with_weights(self.network, dict(zip(weights, kept, strict=True)))
+        self.classes_ = None if self.classes is None else declared_classes(self.classes)
+
+    def description(self) -> str:
+        """By the key, which stands for the network and its loss; without one it differs each time."""
+        settings = {name: plain(value) for name, value in sorted(self.get_params(deep=False).items())}
+        for name in ("network", "loss", "key"):
+            del settings[name]
+        network = f"key={_text(self.key)!r}" if self.repeatable() else f"no key, {secrets.token_hex(16)}"
+        return f"{type(self).__name__}({network}, {settings!r})"
+
+    def repeatable(self) -> bool:
+        return self.key is not None
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """A class for each row, or the network's outputs where it was trained on numbers."""
+        check_is_fitted(self, "network_")
+        rows = torch.from_numpy(inputs(X))
+        if rows.is_floating_point():
+            rows = rows.to(next(each.dtype for each in self.network_.parameters() if each.requires_grad))
+        with torch.no_grad():
+            outputs: NDArray[Any] = self._outputs(rows).double().numpy()
+        if outputs.ndim == 2 and outputs.shape[1] == 1:
+            outputs = outputs[:, 0]
+        if self.classes_ is None:
+            return outputs
+        chosen = (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[chosen]
+        return labels
+
+    def _outputs(self, rows: Any) -> Any:
+        """Of each row for itself, as it was trained."""
+        if self.one_row_at_a_time:
+            return torch.cat([copy.deepcopy(self.network_)(row[None]) for row in rows])
+        alone = torch.func.vmap(lambda row: self.network_(row[None])[0])
+        return torch.cat([alone(part) for part in rows.split(PREDICTED_AT_ONCE)])
+
+    def _account(self, people: People) -> Account:
+        """That would pay for a fit on these people."""
+        return self._descent(lambda weights, _x, _y: weights)._account(people.ids, len(people.weights))
+
+    def _descent(self, gradient: Gradient) -> PrivateDescent:
+        """With all settings that both have, and with a given total in place of epsilon (see `base`)."""
+        shared = {each.name for each in fields(PrivateDescent)} & set(self.get_params(deep=False))
+        settings = {name: getattr(self, name) for name in shared - {"loss"}}
+        settings["neighbours"] = relation(self.neighbours)
+        return PrivateDescent(
+            gradient=gradient,
+            total=getattr(self, "_total", None),
+            deadline=getattr(self, "_deadline", None),
+            **settings,
+        )
+
+
+def privatize(network: Any, *, loss: Callable[[Any, Any], Any], rows: int, **settings: Any) -> PrivateNetwork:
+    """A torch network as an estimator that is trained privately; refused if its layers mix rows.
+
+    `loss(outputs, targets)` is called with one row at a time, such as `torch.nn.functional.cross_entropy`.
+    `rows` is the public number of rows to divide by. The settings are those of `PrivateNetwork`. With
+    `one_row_at_a_time` that rows do not meet is true by construction, and not tried out; it takes longer.
+    `key` is for `curator.fit`: a text that stands for the network and its loss. The same key and the same
+    settings give the stored model, free. Without a key every fit is charged.
+    """
+    check_network(network)
+    return PrivateNetwork(network, loss=loss, rows=rows, **settings)
+
+
+def _with_weights(network: Any, named: dict[str, Any]) -> Any:
+    """A copy; weights that are not named, and buffers, are as they were."""
+    trained = copy.deepcopy(network)
+    with torch.no_grad():
+        for name, each in trained.named_parameters():
+            if name in named:
+                each.copy_(named[name])
+    return trained
+
+
+def _text(key: Any) -> str:
+    if not isinstance(key, str) or not key:
+        raise InvalidInput(
+            "The key of a network is a text.", remedy='Give one, such as key="ward-net 1"; or leave it out.'
+        )
+    return key
+
+
+def _true_or_false(given: Any) -> bool:
+    if not isinstance(given, bool):
+        raise InvalidInput("one_row_at_a_time is true or false.", remedy="Give True or False.")
+    return given
+
+
+def _of_declared(gradients: RowGradients) -> Gradient:
+    """Zero for rows whose class is not declared."""
+
+    def gradient(weights: Floats, x: NDArray[Any], y: NDArray[Any]) -> Floats:
+        known = y != NOWHERE
+        out = gradients(weights, x, np.where(known, y, 0).astype(y.dtype))
+        out[~known] = 0.0
+        return out
+
+    return gradient

@@ -1,0 +1,1 @@
+"""Logistic regression by objective perturbation."""

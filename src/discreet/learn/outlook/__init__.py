@@ -1,0 +1,1 @@
+"""How good a model will be, before anything is spent."""

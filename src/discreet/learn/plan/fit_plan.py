@@ -1,0 +1,254 @@
+"""What will be learnt, and its price: no data is read, and nothing is spent."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from discreet.bounds.calibrate import Charge
+from discreet.bounds.work_limits import rows_to_learn_from
+from discreet.dialects.dialect import Dialect
+from discreet.errors import InvalidInput, QueryRefused
+from discreet.functions.registry import range_of
+from discreet.learn.core.declarations import truth
+from discreet.learn.estimators.base import Bounds, Learner, plain
+from discreet.learn.estimators.regressors import LeastSquares, solver_of
+from discreet.learn.plan.columns import (
+    Choice,
+    Column,
+    Number,
+    choice_column,
+    column_facts,
+    feature_columns,
+    number_column,
+)
+from discreet.learn.plan.statements import Fetched, Summed, class_values
+from discreet.model.deadline import Deadline
+from discreet.model.identity import RelationFacts, identity_of, loss_facts
+from discreet.model.neighbours import Neighbours
+from discreet.model.privacy import PureLoss
+from discreet.question.answer_size import check_storable
+from discreet.question.plain_rows import RowColumn, RowQuery
+from discreet.release.exact_vectors import Results
+from discreet.sql.statement import Statement
+
+_MOST_ROWS = 2**20
+_LONGEST_NUMBER = 26
+"""Sign, 17 digits, point and exponent; and the comma after it."""
+_FROM_POLICY = ("epsilon", "delta", "noise", "rows_per_person", "neighbours")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitPlan:
+    """The model, the columns that it learns from, and the whole price."""
+
+    model: str
+    """What it is, with all its settings."""
+    data: Fetched | Summed
+    """What is read, and how."""
+    loss: Charge
+    neighbours: Neighbours
+    estimator: Learner = field(repr=False, compare=False)
+    """Not fitted, with all that the policy declares."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.data.columns
+
+    @property
+    def target(self) -> Column:
+        return self.data.target
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return tuple(name for column in self.columns for name in column.features)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same fit can be asked for again, and is free then."""
+        return self.estimator.repeatable()
+
+    def identity(self) -> str:
+        """What the fit is known by."""
+        facts = RelationFacts(self.data.source)
+        return identity_of(
+            "fit",
+            {
+                "model": self.model,
+                "neighbours": self.neighbours.value,
+                "source": facts.source,
+                "rows": self.data.source.max_rows,
+                "by": "sums" if isinstance(self.data, Summed) else "rows",
+                "columns": [column_facts(column, facts) for column in (*self.columns, self.target)],
+                "price": loss_facts(self.loss),
+            },
+        )
+
+    def statement(self, tables: Mapping[str, str], dialect: Dialect) -> Statement:
+        return self.data.statement(tables, dialect)
+
+    def draw(self, results: Results, deadline: Deadline) -> bytes:
+        """All that is released, to be stored before anybody sees any of it; it costs `loss`.
+
+        When time is up, no further step is made.
+        """
+        model = self._model()
+        model._deadline = deadline
+        if isinstance(self.data, Summed):
+            _least_squares(model).learn_from_products(self.data.sums(results))
+        else:
+            _learn(model, self.data.rows(results))
+        return json.dumps(model.learnt()).encode()
+
+    def fitted(self, stored: bytes) -> Learner:
+        """The model, from what was released. Free."""
+        model: Learner = clone(self.estimator)
+        model.restore(json.loads(stored), len(self.features))
+        model.loss_ = self.loss
+        return model
+
+    def rehearse(self) -> None:
+        """Fit it on nobody and on made-up rows: wrong settings are refused before anything is spent.
+
+        Those that fail only where there are rows would tell whether there are any. So is what could not be
+        stored: a model learns as many numbers from nobody as from anybody.
+        """
+        model = self._model()
+        if isinstance(self.data, Summed):
+            _least_squares(model).learn_from_products(self.data.nothing())
+        else:
+            for rows in (self.data.nobody(), self.data.made_up()):
+                model = self._model()
+                _learn(model, rows)
+        check_storable(_most_bytes(model.learnt()), "Fit a model with fewer features, classes or weights.")
+
+    def _model(self) -> Any:
+        model = clone(self.estimator)
+        model._total = self.loss
+        return model
+
+
+def plan_fit(model: object, rows: RowQuery, loss: Charge, neighbours: Neighbours) -> FitPlan:
+    """A model of the last column by the others."""
+    if not isinstance(model, Learner) or not type(model).__module__.startswith("discreet.learn."):
+        raise InvalidInput(
+            "Only discreet's own models can be fitted here.",
+            remedy="Give one of discreet.learn, such as LogisticRegression().",
+        )
+    if len(rows.columns) < 2:
+        raise QueryRefused(
+            "A model predicts the last column from those before it, and there is only one.",
+            remedy="Write SELECT feature, …, target FROM table.",
+        )
+    _check_settings(model)
+    intercept = truth(getattr(model, "fit_intercept", True), "fit_intercept")
+    if rows.source.max_rows > _MOST_ROWS:
+        raise QueryRefused(
+            f"One person can have {rows.source.max_rows:,} rows here; models learn from at most"
+            f" {_MOST_ROWS:,} of each.",
+            remedy="The owner can declare a smaller max_rows; or join fewer tables.",
+        )
+    columns = feature_columns(rows.columns[:-1], intercept=intercept)
+    target = _target(model, rows.columns[-1])
+    estimator = _declared(model, columns, target, rows.source.max_rows, neighbours)
+    plan = FitPlan(
+        model=estimator.description(),
+        data=_data(estimator, rows, columns, target, loss),
+        loss=loss,
+        neighbours=neighbours,
+        estimator=estimator,
+    )
+    plan.rehearse()
+    return plan
+
+
+def _target(model: Learner, last: RowColumn) -> Column:
+    """Classes or a number, as the model wants it; for one that can do both, a number if it has a range."""
+    classes = model.wants_classes()
+    if classes is None:
+        classes = range_of(last.expression) is None
+    return choice_column(last) if classes else number_column(last)
+
+
+def _data(
+    model: Learner, rows: RowQuery, columns: tuple[Column, ...], target: Column, loss: Charge
+) -> Fetched | Summed:
+    """Sums where the model is made of them and one statement can have them all; else rows."""
+    width = sum(len(column.features) for column in columns)
+    by_sums = isinstance(model, LeastSquares) and solver_of(model.solver, width, model.batch) == "statistics"
+    if by_sums and isinstance(target, Number) and _bounds_are_declared(model, columns, target):
+        order = 1 if isinstance(loss, PureLoss) else 2
+        summed = Summed(source=rows.source, columns=columns, target=target, order=order)
+        if summed.fits_a_statement():
+            return summed
+    return Fetched(source=rows_to_learn_from(rows.source), columns=columns, target=target)
+
+
+def _bounds_are_declared(model: Any, columns: tuple[Column, ...], target: Number) -> bool:
+    """Whether values are clamped to what the policy declares, and not to bounds of the model's own."""
+    own = plain(model.bounds), plain(model.target_bounds)
+    return own == (_bounds(columns), target.bounds[0])
+
+
+def _declared(
+    model: Learner,
+    columns: tuple[Column, ...],
+    target: Column,
+    rows_per_person: int,
+    neighbours: Neighbours,
+) -> Learner:
+    """The model with what the policy says, where it says nothing itself."""
+    of_target = class_values(target).tolist() if isinstance(target, Choice) else target.bounds[0]
+    declared: Learner = clone(model).set_params(
+        rows_per_person=rows_per_person,
+        neighbours=neighbours.value,
+        **model.declared(_bounds(columns), of_target),
+    )
+    return declared
+
+
+def _bounds(columns: tuple[Column, ...]) -> Bounds:
+    return [pair for column in columns for pair in column.bounds]
+
+
+def _check_settings(model: Learner) -> None:
+    """What the policy and the price decide is not for the model to say."""
+    defaults = {name: each.default for name, each in signature(type(model)).parameters.items()}
+    for name in _FROM_POLICY:
+        if plain(getattr(model, name)) != defaults[name]:
+            raise InvalidInput(
+                f"The model comes with its own {name}.",
+                remedy=f"Leave {name} out: the policy says whose privacy it is, and epsilon= or rho= of fit"
+                " what may be spent.",
+            )
+    if isinstance(getattr(model, "bounds", None), Mapping):
+        raise InvalidInput(
+            "The model has bounds by name; the columns of a SELECT have those that the policy declares.",
+            remedy="Leave bounds out. The owner can declare them: [tables.….columns.…] bounds = [low, high];"
+            " or clamp a column in the SELECT: least(greatest(…, 0), 100).",
+        )
+
+
+def _learn(model: Learner, rows: tuple[Any, Any, Any]) -> None:
+    with np.errstate(all="ignore"):  # a warning would tell of the data
+        model.learn(*rows)
+
+
+def _most_bytes(learnt: Any) -> int:
+    """Of what was learnt as JSON, if every number were as long as any is."""
+    match learnt:
+        case dict():
+            return sum(_LONGEST_NUMBER + len(name) + _most_bytes(value) for name, value in learnt.items())
+        case list():
+            return _LONGEST_NUMBER + sum(map(_most_bytes, learnt))
+    return _LONGEST_NUMBER
+
+
+def _least_squares(model: Any) -> LeastSquares:
+    if not isinstance(model, LeastSquares):
+        raise TypeError("Only least squares are made of sums.")
+    return model

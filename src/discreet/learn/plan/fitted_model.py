@@ -1,0 +1,177 @@
+"""A fitted model in an analyst's hands: it predicts from tables with the columns of the SELECT."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import Pipeline
+
+from discreet.answers.wording import charge_text, counted, number_text
+from discreet.errors import InvalidInput
+from discreet.learn.core.encoding import Floats
+from discreet.learn.plan.columns import Choice, Column
+from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.receipt import Receipt
+
+_CONFIDENCE = 0.95
+
+
+class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns a table with the columns of a SELECT into features, by declarations alone."""
+
+    def __init__(self, columns: tuple[Column, ...]) -> None:
+        self.columns = columns
+
+    def fit(self, X: object, y: object = None) -> "DeclaredColumns":  # noqa: ARG002, N803
+        """Nothing is learnt."""
+        return self
+
+    def transform(self, X: Any) -> Floats:  # noqa: N803
+        """A data frame or mapping with these columns by name, or rows in the order of the SELECT."""
+        return np.hstack([_features(column, values) for column, values in self._read(X)])
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
+        return np.array([name for column in self.columns for name in column.features], dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The columns of the SELECT but the last, which a table to predict from must have."""
+        return len(self.columns)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        return np.array([column.name for column in self.columns], dtype=object)
+
+    def _read(self, table: Any) -> list[tuple[Column, NDArray[Any]]]:
+        table = table.to_pandas() if hasattr(table, "to_pandas") else table
+        if hasattr(table, "columns") or isinstance(table, Mapping):
+            missing = [column.name for column in self.columns if column.name not in table]
+            if missing:
+                raise InvalidInput(
+                    f"The table has no column “{missing[0]}”.",
+                    remedy=f"Give all of: {', '.join(column.name for column in self.columns)}.",
+                )
+            return [(column, _single(column, table[column.name])) for column in self.columns]
+        rows = np.asarray(table, dtype=object)
+        if rows.ndim != 2 or rows.shape[1] != len(self.columns):
+            raise InvalidInput(
+                f"The rows do not have the {len(self.columns)} columns that the model learnt from.",
+                remedy="Give a data frame, or rows with"
+                f" {', '.join(column.name for column in self.columns)}, in this order.",
+            )
+        return [(column, rows[:, i]) for i, column in enumerate(self.columns)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.string = True
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803  scikit-learn's own signature
+        return f"DeclaredColumns({', '.join(column.name for column in self.columns)})"
+
+
+class FittedModel(Pipeline):  # type: ignore[misc]
+    """A pipeline of scikit-learn: the declared columns, then the model. What it cost, and what is left."""
+
+    charged: PureLoss | ConcentratedLoss
+    left: PureLoss | ConcentratedLoss
+    receipt: Receipt
+    repeated: bool
+    """Whether the same model had been fitted before: then this is the same one, and was free."""
+
+    @classmethod
+    def of(
+        cls,
+        columns: tuple[Column, ...],
+        model: Any,
+        *,
+        receipt: Receipt,
+        left: PureLoss | ConcentratedLoss,
+        repeated: bool,
+    ) -> "FittedModel":
+        found = cls([("columns", DeclaredColumns(columns)), ("model", model)])
+        found.charged, found.left, found.receipt, found.repeated = receipt.charged, left, receipt, repeated
+        return found
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """In the order of the coefficients."""
+        return tuple(self[0].get_feature_names_out())
+
+    def price(self) -> str:
+        """What it cost and what is left, in a sentence."""
+        if not hasattr(self, "receipt"):
+            return "Not fitted: a copy of a model that was."
+        left = f"{charge_text(self.left)} left"
+        if self.repeated:
+            return f"Fitted before: the same model, free; {left}."
+        return f"Cost {charge_text(self.charged)}; {left}. Receipt {self.receipt.number}."
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803  scikit-learn's own signature
+        return str(self)
+
+    def __str__(self) -> str:
+        linear = hasattr(self[-1], "coef_")
+        head = f"{type(self[-1]).__name__} of {counted(len(self.features), 'feature')}"
+        lines = [head, *(_coefficients(self[-1], self.features) if linear else ()), self.price()]
+        return "\n".join(lines)
+
+
+def _coefficients(model: Any, features: tuple[str, ...]) -> list[str]:
+    """A line for each coefficient, with its error where that is known; a column for each class."""
+    values = np.atleast_2d(model.coef_)
+    width = max(map(len, (*features, "intercept")))
+    heads = []
+    if len(values) > 1:
+        heads.append(" " * width + "".join(f" {each!s:>11.11}" for each in model.classes_))
+    errors = None
+    if hasattr(model, "coef_error_"):
+        low, high = model.intervals(_CONFIDENCE).T
+        errors = (high - low) / 2
+    lines = [f"{'intercept':{width}}" + "".join(f"{each:12.4g}" for each in np.atleast_1d(model.intercept_))]
+    for i, name in enumerate(features):
+        numbers = "".join(f"{each:12.4g}" for each in values[:, i])
+        error = "" if errors is None else f" ± {number_text(errors[i], errors[i])}"
+        lines.append(f"{name:{width}}{numbers}{error}")
+    return [*heads, *lines]
+
+
+def _single(column: Column, values: Any) -> NDArray[Any]:
+    found: NDArray[Any] = np.atleast_1d(np.asarray(values))
+    if found.ndim != 1:
+        raise InvalidInput(
+            f"The table has several columns “{column.name}”.", remedy="Give each column a name of its own."
+        )
+    return found
+
+
+def _features(column: Column, values: NDArray[Any]) -> Floats:
+    if isinstance(column, Choice):
+        return _marks(column, values)
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"“{column.name}” has values that are no numbers.", remedy="Give numbers."
+        ) from None
+    if not np.isfinite(numbers).all():
+        raise InvalidInput(
+            f"“{column.name}” has values that are missing or not finite.",
+            remedy="Leave these rows out, as the fit did.",
+        )
+    return numbers[:, None]
+
+
+def _marks(column: Choice, values: NDArray[Any]) -> Floats:
+    if values.dtype.kind == "M":  # as data frames have dates
+        values = values.astype("datetime64[D]").astype(object)
+    marks: Floats = np.column_stack([values == value for value in column.values]).astype(np.float64)
+    if not marks.any(axis=1).all():
+        raise InvalidInput(
+            f"“{column.name}” has values that are not declared.",
+            remedy="Leave these rows out, as the fit did.",
+        )
+    return marks[:, column.first :]

@@ -1,0 +1,175 @@
+"""What is asked of the database for a fit, and what its whole numbers mean."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds.weights import Norm, Unit, Weight
+from discreet.dialects.dialect import Dialect
+from discreet.learn.core.encoding import ONE, Floats, People, person_weights
+from discreet.learn.core.moments import LENGTHS, WEIGHT_ONE
+from discreet.learn.least_squares.sufficient_statistics import ProductSums, place_ends
+from discreet.learn.plan.columns import Choice, Column, Number
+from discreet.model.query import Relation
+from discreet.release.exact_vectors import Results, integers_of
+from discreet.sql.plain_rows import (
+    PERSON,
+    PLACE,
+    Code,
+    Coordinate,
+    ProductQuery,
+    emit_products,
+    emit_rows,
+)
+from discreet.sql.statement import Statement
+
+FINE = 2**20
+"""Steps of a number from the middle of its bounds to their ends, where rows are fetched."""
+MOST_SUMS = 1_500
+"""Of products in one statement: PostgreSQL delivers at most 1,664 columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """Rows one by one, as they are needed for descent; they stay with the curator."""
+
+    source: Relation
+    columns: tuple[Column, ...]
+    target: Column
+
+    def statement(self, tables: Mapping[str, str], dialect: Dialect) -> Statement:
+        return emit_rows(self.source, _codes(self._all, FINE), tables, dialect)
+
+    def rows(self, results: Results) -> tuple[Floats, NDArray[Any], People]:
+        """Features, targets and whose they are."""
+        ((_, table),) = results
+        codes = [integers_of(table[f"c{i}"]) for i in range(len(self._all))]
+        return self._decoded(codes, None if self.source.one_row_a_person else table[PERSON])
+
+    def nobody(self) -> tuple[Floats, NDArray[Any], People]:
+        """The same without any row."""
+        return self._decoded([np.zeros(0, dtype=np.int64)] * len(self._all), None)
+
+    def made_up(self) -> tuple[Floats, NDArray[Any], People]:
+        """Two rows of two people, with the ends of all codes."""
+        ends = [np.array([code.low, code.high]) for code in _codes(self._all, FINE)]
+        return self._decoded(ends, None if self.source.one_row_a_person else np.arange(2))
+
+    @property
+    def _all(self) -> tuple[Column, ...]:
+        return (*self.columns, self.target)
+
+    def _decoded(
+        self, codes: Sequence[NDArray[np.int64]], persons: NDArray[Any] | None
+    ) -> tuple[Floats, NDArray[Any], People]:
+        features = [_features(column, code) for column, code in zip(self.columns, codes, strict=False)]
+        most = self.source.max_rows
+        weights = person_weights(persons, len(codes[0]), most)
+        people = People(weights=weights, rows_per_person=most, ids=persons)
+        return np.hstack(features), _targets(self.target, codes[-1]), people
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summed:
+    """Sums of products, computed by the database: all that linear regression needs."""
+
+    source: Relation
+    columns: tuple[Column, ...]
+    target: Number
+    order: int
+
+    def statement(self, tables: Mapping[str, str], dialect: Dialect) -> Statement:
+        return emit_products(self._query(), tables, dialect)
+
+    def sums(self, results: Results) -> ProductSums:
+        """With the constant, which the database does not multiply with."""
+        query = self._query()
+        width = len(query.coordinates) + 1
+        formed = np.zeros((LENGTHS, width, width), dtype=object)
+        for _, table in results:
+            places = integers_of(table[PLACE])
+            found = [integers_of(table[name]).astype(object) for name in query.columns]
+            formed[places, 0, 0] += found[0] * ONE**2
+            for i in range(1, width):
+                formed[places, 0, i] += found[i] * ONE
+            for (i, j), products in zip(query.pairs, found[width:], strict=True):
+                formed[places, i + 1, j + 1] += products
+        for i, coordinate in enumerate(query.coordinates, start=1):
+            if coordinate.mark is not None:  # the square of a mark
+                formed[:, i, i] = formed[:, 0, i]
+        whole = WEIGHT_ONE if query.weight is None else 1
+        return self._sums(formed[:, *np.triu_indices(width)] * whole, width)
+
+    def nothing(self) -> ProductSums:
+        """The same without any row."""
+        width = len(self._coordinates()) + 1
+        return self._sums(np.zeros((LENGTHS, width * (width + 1) // 2), dtype=object), width)
+
+    def fits_a_statement(self) -> bool:
+        return len(self._query().columns) <= MOST_SUMS
+
+    def _sums(self, by_place: NDArray[Any], width: int) -> ProductSums:
+        return ProductSums(
+            by_place=by_place, width=width, order=self.order, rows_per_person=self.source.max_rows
+        )
+
+    def _coordinates(self) -> tuple[Coordinate, ...]:
+        found: list[Coordinate] = []
+        for code, column in enumerate((*self.columns, self.target)):
+            marks = column.marks if isinstance(column, Choice) else (None,)
+            found += [Coordinate(code=code, mark=mark, one=ONE) for mark in marks]
+        return tuple(found)
+
+    def _query(self) -> ProductQuery:
+        coordinates = self._coordinates()
+        own = ONE if self.order == 1 else ONE**2  # what the constant adds to a length
+        return ProductQuery(
+            source=self.source,
+            codes=(*_codes(self.columns, ONE), self.target.centred_code(ONE)),
+            coordinates=coordinates,
+            pairs=tuple(
+                (i, j)
+                for j, second in enumerate(coordinates)
+                for i, first in enumerate(coordinates[: j + 1])
+                if first.code != second.code or first.mark is None  # two marks of a column are never both
+            ),
+            order=self.order,
+            ends=tuple(end - own for end in place_ends(len(coordinates) + 1, self.order)),
+            weight=_weight(self.source),
+        )
+
+
+def _weight(source: Relation) -> Weight | None:
+    """As `encoding.person_weights`, of which `WEIGHT_ONE` is 1."""
+    if source.one_row_a_person:
+        return None
+    bits = WEIGHT_ONE.bit_length() - 1
+    return Weight(norm=Norm.L1, unit=Unit.ROWS, square=source.max_rows**2, bits=bits)
+
+
+def _codes(columns: Sequence[Column], one: int) -> list[Code]:
+    return [column.code(one) if isinstance(column, Number) else column.code() for column in columns]
+
+
+def _features(column: Column, codes: NDArray[np.int64]) -> Floats:
+    """One column for each feature."""
+    if isinstance(column, Number):
+        return _numbers(column, codes)[:, None]
+    marks: Floats = (codes[:, None] == np.array(column.marks)).astype(np.float64)
+    return marks
+
+
+def _numbers(column: Number, codes: NDArray[np.int64]) -> Floats:
+    return codes.astype(np.float64) * (float(column.size) / FINE) + float(column.shift)
+
+
+def _targets(column: Column, codes: NDArray[np.int64]) -> NDArray[Any]:
+    return _numbers(column, codes) if isinstance(column, Number) else class_values(column)[codes]
+
+
+def class_values(column: Choice) -> NDArray[Any]:
+    """The classes, as one kind of number or text."""
+    return np.asarray(column.values)

@@ -1,0 +1,1 @@
+"""The policy file: its reader, and the first draft of one."""

@@ -1,0 +1,311 @@
+"""The one reader of policies. Every mistake is a PolicyError: where it is, and what to write instead."""
+
+from collections.abc import Mapping
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+
+from discreet.errors import PolicyError
+from discreet.ledger.postgres.address import is_postgres, read_address
+from discreet.model.declaration import USUAL_TIME_LIMIT, ColumnDeclaration, Policy, nearest
+from discreet.model.exact import exact_fraction
+from discreet.model.neighbours import Neighbours
+from discreet.model.policy import (
+    MOST_MATCHES,
+    USUAL_LEAST_PRICE,
+    Bounds,
+    Dataset,
+    EachRow,
+    KeyValue,
+    Person,
+    PersonColumn,
+    PrivateTable,
+    PublicTable,
+    Table,
+    ValueType,
+    budget_delta,
+    least_price,
+    type_of_key,
+)
+from discreet.policy.toml_file import LONGEST_NAME, Kind, Section, read_toml
+
+SETTINGS = {
+    "": ("dataset", "tables"),
+    "dataset": (
+        "name",
+        "neighbours",
+        "budget",
+        "per_analyst",
+        "per_question",
+        "least_price",
+        "time_limit",
+        "ledger",
+    ),
+    "budget": ("epsilon", "delta"),
+    "per_analyst": ("epsilon",),
+    "per_question": ("epsilon",),
+    "table": (
+        "source",
+        "person",
+        "unique",
+        "max_rows",
+        "max_groups",
+        "well_formed",
+        "max_matches",
+        "public",
+        "answers",
+        "cached_columns",
+        "columns",
+    ),
+    "column": ("type", "bounds", "keys", "unit"),
+}
+"""Every setting there is, by kind of section."""
+
+_LONGEST_TIME_LIMIT = 24 * 3600
+_PRIVATE_ONLY = ("person", "unique", "max_rows", "max_groups", "answers", "cached_columns", "well_formed")
+_POLICY = Kind(
+    name="policy",
+    error=PolicyError,
+    if_missing="Write one with “discreet init”, or point to it with --policy.",
+    if_too_large="Put long key lists into a public table.",
+)
+
+
+def read_policy(path: str | Path) -> Policy:
+    """Read a policy. The sources that it names are not opened."""
+    root = read_toml(Path(path), _POLICY)
+    root.allow_only(SETTINGS[""])
+    sections = {name: root.section("tables").section(name) for name in root.section("tables").values}
+    _check_names(root.section("tables"))
+    tables = {name: _table(name, section) for name, section in sections.items()}
+    return Policy(
+        dataset=_dataset(root.section("dataset"), tables),
+        columns={name: _columns(section) for name, section in sections.items()},
+        places={name: section.place() for name, section in sections.items()},
+        ledger=_ledger(root.section("dataset")),
+        time_limit=_time_limit(root.section("dataset")),
+    )
+
+
+def _dataset(section: Section, tables: Mapping[str, Table]) -> Dataset:
+    section.allow_only(SETTINGS["dataset"])
+    budget = section.section("budget")
+    budget.allow_only(SETTINGS["budget"])
+    epsilon = budget.epsilon()
+    delta = budget.required("delta", "delta = 1e-6, or delta = 0 to spend pure ε only")
+    exact_delta = budget.checked("delta", lambda: budget_delta(delta))
+    return section.checked(
+        "",
+        lambda: Dataset(
+            name=section.text("name", 'name = "clinic"'),
+            neighbours=_neighbours(section),
+            epsilon=epsilon,
+            delta=exact_delta,
+            analyst_epsilon=_cap(section, "per_analyst", epsilon),
+            question_epsilon=_cap(section, "per_question", epsilon),
+            least_price=_least_price(section),
+            tables=tables,
+        ),
+    )
+
+
+def _neighbours(section: Section) -> Neighbours:
+    known = [relation.value for relation in Neighbours]
+    value = section.text("neighbours", 'neighbours = "add_remove" or "replace_one"')
+    if value not in known:
+        section.refuse("neighbours", f"“{value}” is not a relation of neighbours.", nearest(value, known))
+    return Neighbours(value)
+
+
+def _ledger(section: Section) -> str | None:
+    """Where the ledger is, if the policy says so. Analysts may read it, so that no password is in it."""
+    if "ledger" not in section.values:
+        return None
+    example = 'ledger = "postgresql://HOST/DATABASE#SCHEMA", or the path of a file'
+    location = section.text("ledger", example)
+    if not is_postgres(location):
+        if "://" in location:
+            section.refuse("ledger", "no ledger can be kept there.", f"Write {example}.")
+        return location
+    if section.checked("ledger", lambda: read_address(location)).has_password:
+        section.refuse(
+            "ledger",
+            "everybody who reads the policy would read the password in it.",
+            "Keep it in the file that PGPASSFILE names, in the one of PGSERVICEFILE, or as PGPASSWORD.",
+        )
+    return location
+
+
+def _time_limit(section: Section) -> int:
+    if "time_limit" not in section.values:
+        return USUAL_TIME_LIMIT
+    seconds = section.count("time_limit")
+    if seconds > _LONGEST_TIME_LIMIT:
+        section.refuse("time_limit", "this is more than a day.", f"Write {_LONGEST_TIME_LIMIT} or less.")
+    return seconds
+
+
+def _least_price(section: Section) -> Fraction:
+    """As a share of the budget."""
+    if "least_price" not in section.values:
+        return USUAL_LEAST_PRICE
+    value = section.values["least_price"]
+    return section.checked("least_price", lambda: least_price(value))
+
+
+def _cap(section: Section, name: str, budget: Fraction) -> Fraction:
+    if name not in section.values:
+        return budget
+    cap = section.section(name)
+    cap.allow_only(SETTINGS[name])
+    epsilon = cap.epsilon()
+    if epsilon > budget:
+        cap.refuse("epsilon", "this is more than the whole budget.", "Lower it, or leave the cap out.")
+    return epsilon
+
+
+def _table(name: str, section: Section) -> Table:
+    section.allow_only(SETTINGS["table"])
+    source = section.text("source", 'source = "visits.parquet"')
+    if section.flag("public"):
+        for setting in _PRIVATE_ONLY:
+            if setting in section.values:
+                section.refuse(
+                    setting, "a public table has no people in it.", f"Drop {setting}, or drop public = true."
+                )
+        return _public_table(name, source, section)
+    if "max_matches" in section.values:
+        section.refuse("max_matches", "this is for public tables.", "Drop it, or write public = true.")
+    person = _person(section)
+    unique = section.flag("unique")
+    if unique or isinstance(person, EachRow):
+        for setting in ("max_rows", "max_groups"):
+            if setting in section.values:
+                section.refuse(setting, "here every person has one row.", f"Drop {setting}, it is 1.")
+        max_rows = max_groups = 1
+    else:
+        max_rows = section.count("max_rows")
+        max_groups = section.count("max_groups") if "max_groups" in section.values else max_rows
+    return PrivateTable(
+        name=name,
+        source=source,
+        person=person,
+        unique=unique,
+        max_rows=max_rows,
+        max_groups=max_groups,
+        columns={},
+        cached=_cached(section),
+        well_formed=section.flag("well_formed"),
+    )
+
+
+def _public_table(name: str, source: str, section: Section) -> PublicTable:
+    matches = section.count("max_matches") if "max_matches" in section.values else MOST_MATCHES
+    if matches > MOST_MATCHES:
+        section.refuse("max_matches", f"this is more than {MOST_MATCHES}.", f"Write {MOST_MATCHES} or less.")
+    return PublicTable(name=name, source=source, columns={}, max_matches=matches)
+
+
+def _cached(section: Section) -> tuple[str, ...]:
+    """The columns whose counting questions share what they paid for."""
+    example = 'answers = "cached" and cached_columns = ["ward", "age"]'
+    value = section.text("answers", example) if "answers" in section.values else "direct"
+    if value not in ("direct", "cached"):
+        section.refuse("answers", f"“{value}” is no way to answer.", 'Write answers = "direct" or "cached".')
+    given = section.values.get("cached_columns", [])
+    columns = [column for column in given if isinstance(column, str)] if isinstance(given, list) else []
+    if columns != given or len(set(columns)) != len(columns) or bool(columns) != (value == "cached"):
+        section.refuse("cached_columns", "these must be columns, each once.", f"Write {example}.")
+    return tuple(columns)
+
+
+def _person(section: Section) -> Person:
+    example = 'person = "COLUMN", person = "row" if every row is another person, or public = true'
+    value = section.text("person", example)
+    return EachRow() if value == "row" else PersonColumn(name=value)
+
+
+def _columns(section: Section) -> dict[str, ColumnDeclaration]:
+    if "columns" not in section.values:
+        return {}
+    columns = section.section("columns")
+    _check_names(columns)
+    return {name: _column(name, columns.section(name)) for name in columns.values}
+
+
+def _column(name: str, section: Section) -> ColumnDeclaration:
+    section.allow_only(SETTINGS["column"])
+    declaration = ColumnDeclaration(
+        name=name,
+        place=section.place(),
+        type=_type(section),
+        bounds=_bounds(section),
+        keys=_keys(section),
+        unit=_unit(section),
+    )
+    kind = declaration.implied_type
+    if kind is not None:
+        declaration.over(kind)
+    return declaration
+
+
+def _type(section: Section) -> ValueType | None:
+    if "type" not in section.values:
+        return None
+    known = [kind.value for kind in ValueType]
+    value = section.text("type", 'type = "number"')
+    if value not in known:
+        section.refuse("type", f"“{value}” is not a type.", nearest(value, known))
+    return ValueType(value)
+
+
+def _bounds(section: Section) -> Bounds | None:
+    if "bounds" not in section.values:
+        return None
+    value = section.values["bounds"]
+    if not isinstance(value, list) or len(value) != 2:
+        section.refuse("bounds", "this must be two numbers.", "Write bounds = [low, high].")
+    return section.checked("bounds", lambda: Bounds(low=value[0], high=value[1]))
+
+
+def _keys(section: Section) -> tuple[KeyValue, ...] | None:
+    if "keys" not in section.values:
+        return None
+    value = section.values["keys"]
+    if not isinstance(value, list) or not value:
+        section.refuse("keys", "this must be a list of values.", 'Write keys = ["north", "south"].')
+    keys: list[KeyValue] = []
+    for key in value:
+        if not isinstance(key, str | int | bool | date) or type_of_key(key) is not type_of_key(value[0]):
+            section.refuse(
+                "keys",
+                "keys must be all text, all whole numbers, all dates, or all true or false.",
+                'Write keys = ["north", "south"].',
+            )
+        keys.append(key)
+    if type_of_key(keys[0]) is None:
+        section.refuse(
+            "keys", "a key is out of range, or has a time zone.", "Write keys as the column holds them."
+        )
+    return tuple(keys)
+
+
+def _unit(section: Section) -> Fraction | None:
+    if "unit" not in section.values:
+        return None
+    return section.checked("unit", lambda: exact_fraction(section.values["unit"], "the unit"))
+
+
+def _check_names(section: Section) -> None:
+    """Names that differ in case only are one name to a database."""
+    seen: dict[str, str] = {}
+    for name in section.values:
+        if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+            section.refuse("", "a name is empty, too long, or holds signs that cannot be seen.", "Rename it.")
+        if name.casefold() in seen:
+            section.refuse(
+                name,
+                f"“{name}” and “{seen[name.casefold()]}” differ in upper and lower case only.",
+                "Rename one.",
+            )
+        seen[name.casefold()] = name

@@ -1,0 +1,356 @@
+"""FROM, JOIN, WITH and UNION ALL: from sqlglot's tree to a relation whose rows each belong to one person.
+
+A private table joins a public one on anything equal, and another private one only on the person: so a row of
+the result never holds two people. A subquery either picks and computes columns of rows, or computes values of
+each person.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from sqlglot import exp
+
+from discreet.bounds.work_limits import MOST_JOINS, check_matches, check_rows_of_a_person, side_of_join
+from discreet.errors import QueryRefused
+from discreet.functions.registry import build_call
+from discreet.model.expression import Call, Expression, Field, Range
+from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PublicTable
+from discreet.model.query import Filter, Lookup, Pair, PersonJoin, Relation, Scan
+from discreet.question.per_person import per_person
+from discreet.question.scope import (
+    FanOut,
+    PublicKeys,
+    Scope,
+    conjuncts,
+    nearest,
+    owners,
+    predicate,
+    row_expression,
+)
+from discreet.question.unions import united
+
+_MOST_SOURCES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """A query of WITH, together with those before it, which it may name."""
+
+    query: exp.Expression
+    before: "Mapping[str, Cte]" = field(repr=False)  # shown, each would double what is shown
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """A public table in FROM, which still has to meet a private one."""
+
+    table: PublicTable
+    alias: str
+
+
+class Relations:
+    """Reads the FROM of one question; every table that it uses gets an alias of its own."""
+
+    def __init__(self, dataset: Dataset, public_keys: PublicKeys, fan_out: FanOut) -> None:
+        self._dataset = dataset
+        self._public_keys = public_keys
+        self._fan_out = fan_out
+        self._aliases = 0
+        self._joins = 0
+
+    def read(self, select: exp.Select, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
+        """The rows of a SELECT before it groups them, and what can be named in it."""
+        ctes = self._with(select, ctes)
+        first = select.args.get("from_")
+        if first is None:
+            raise QueryRefused(
+                "A question is about a table of the policy.", remedy="Write SELECT … FROM TABLE."
+            )
+        left, scope = self._item(first.this, ctes)
+        for join in select.args.get("joins") or ():
+            left, scope = self._join(left, scope, join, ctes)
+        if isinstance(left, Public):
+            raise QueryRefused(
+                f"“{left.table.name}” is a public table: there is nothing to protect.",
+                remedy="Look at it directly, and ask about a table with people.",
+            )
+        where = select.args.get("where")
+        if where is not None:
+            left = Filter(source=left, predicate=predicate(where.this, scope, "WHERE"))
+        return left, scope
+
+    def _with(self, select: exp.Expression, ctes: Mapping[str, Cte]) -> Mapping[str, Cte]:
+        clause = select.args.get("with_")
+        if clause is None:
+            return ctes
+        if clause.args.get("recursive"):
+            raise QueryRefused("WITH RECURSIVE cannot be asked.", remedy="Write plain WITH.")
+        if len(ctes) + len(clause.expressions) > _MOST_SOURCES:
+            raise QueryRefused(f"WITH has more than {_MOST_SOURCES} queries.", remedy="Ask a simpler one.")
+        found = dict(ctes)
+        for cte in clause.expressions:
+            if cte.args["alias"].args.get("columns"):
+                raise QueryRefused(
+                    "WITH names its columns inside.", remedy="Write WITH t AS (SELECT a AS b …)."
+                )
+            found[cte.alias.casefold()] = Cte(cte.this, dict(found))
+        return found
+
+    def _item(self, node: exp.Expression | None, ctes: Mapping[str, Cte]) -> tuple[Relation | Public, Scope]:
+        """One table or subquery of FROM."""
+        if isinstance(node, exp.Subquery):
+            if {name for name, value in node.args.items() if value} - {"this", "alias"}:
+                raise _plain_from()
+            _check_alias(node)
+            return self._derived(node.this, node.alias or "subquery", ctes)
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            raise _plain_from()
+        if {name for name, value in node.args.items() if value} - {"this", "alias"}:
+            raise QueryRefused("A table is named by its name alone.", remedy="Write FROM TABLE.")
+        _check_alias(node)
+        known = ctes.get(node.name.casefold())
+        if known is not None:
+            return self._derived(known.query, node.alias_or_name, known.before)
+        table = nearest(node.name, self._dataset.tables, "table")
+        alias = self._alias()
+        fields = {column.name: _field(alias, column) for column in table.columns.values()}
+        scope = Scope().named(node.alias_or_name, fields)
+        if isinstance(table, PublicTable):
+            for name, field in fields.items():
+                scope.keys[field.name] = partial(self._public_keys, table.name, name)
+            return Public(table, alias), scope
+        if isinstance(table.person, PersonColumn):
+            scope.persons.add(f"{alias}.{table.person.name}")
+        for column in table.columns.values():
+            if column.keys is not None:
+                scope.keys[f"{alias}.{column.name}"] = partial(_declared, column)
+        return Scan(table=table, alias=alias), scope
+
+    def _alias(self) -> str:
+        self._aliases += 1
+        if self._aliases > _MOST_SOURCES:
+            raise QueryRefused(
+                f"The question uses more than {_MOST_SOURCES} tables.", remedy="Ask a simpler one."
+            )
+        return f"t{self._aliases - 1}"
+
+    # Joins
+
+    def _join(
+        self,
+        left: Relation | Public,
+        scope: Scope,
+        join: exp.Join,
+        ctes: Mapping[str, Cte],
+    ) -> tuple[Relation | Public, Scope]:
+        self._joins += 1
+        if self._joins > MOST_JOINS:
+            raise QueryRefused(
+                f"The question has more than {MOST_JOINS} joins.", remedy="Ask it in several questions."
+            )
+        right, other = self._item(join.this, ctes)
+        outer = _is_left(join)
+        merged = [identifier.name for identifier in join.args.get("using") or ()]
+        both = scope.joined(other, merged)
+        conditions = _conditions(join, scope, other, both)
+        pairs, rest = _pairs(conditions, scope, other)
+        if isinstance(left, Public) and not isinstance(right, Public) and not outer:
+            left, right = right, left
+            pairs = [(second, first) for first, second in pairs]
+        if isinstance(left, Public):
+            raise QueryRefused(
+                "The first table of a join must be one about people.",
+                remedy="Write FROM the private table JOIN the public one.",
+            )
+        if outer and rest:
+            raise QueryRefused(
+                "LEFT JOIN takes only conditions that make both sides equal.",
+                remedy="Write ON a.x = b.x, and the rest in WHERE.",
+            )
+        if isinstance(right, Public):
+            relation: Relation = self._lookup(left, right, pairs, both, outer=outer)
+        else:
+            relation = _person_join(left, right, pairs, both, outer=outer)
+            if outer:  # where there is no match, the right side's id is NULL, and the row is somebody's still
+                both.persons -= other.persons
+        check_rows_of_a_person(relation)
+        for condition in rest:
+            relation = Filter(source=relation, predicate=condition)
+        return relation, both
+
+    def _lookup(
+        self, left: Relation, right: Public, pairs: list[Pair], scope: Scope, *, outer: bool
+    ) -> Relation:
+        if not pairs:
+            raise QueryRefused(
+                f"“{right.table.name}” is joined without saying on what.",
+                remedy="Write JOIN … ON a.x = b.x.",
+            )
+        if not outer:  # what equals a public column has only its values
+            for private, public in pairs:
+                if isinstance(private, Field) and isinstance(public, Field) and public.name in scope.keys:
+                    scope.keys.setdefault(private.name, scope.keys[public.name])
+        shared = tuple(public for _, public in pairs)
+        matches = max(1, self._fan_out(right.table, shared))
+        check_matches(right.table, shared, matches)
+        return Lookup(
+            source=left,
+            table=right.table,
+            alias=right.alias,
+            pairs=tuple(pairs),
+            matches=matches,
+            keep_unmatched=outer,
+        )
+
+    # Subqueries
+
+    def _derived(self, node: exp.Expression, name: str, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
+        """A subquery: rows with other columns, values of each person, or several of these in one."""
+        if isinstance(node, exp.Union):
+            return self._union(node, name, ctes)
+        if not isinstance(node, exp.Select):
+            raise _plain_from()
+        for clause in ("order", "limit"):
+            if node.args.get(clause):
+                raise QueryRefused(
+                    f"{clause.upper()} in a subquery would choose among people.",
+                    remedy=f"Put {clause.upper()} at the end of the question, on noisy values.",
+                )
+        relation, scope = self.read(node, ctes)
+        if node.args.get("group") or any(_is_aggregate(item) for item in node.expressions):
+            relation, columns, scope = per_person(node, relation, scope, self._alias())
+        elif node.args.get("having"):
+            raise QueryRefused("HAVING needs GROUP BY.", remedy="Use WHERE.")
+        else:
+            columns = _projected(node, scope)
+        return relation, scope.named(name, columns)
+
+    def _union(self, node: exp.Union, name: str, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
+        ctes = self._with(node, ctes)
+        if node.args.get("distinct") or {
+            key for key, value in node.args.items() if value and key not in ("this", "expression", "with_")
+        }:
+            raise QueryRefused(
+                "Only UNION ALL can be asked.", remedy="Write UNION ALL: people are told apart anyway."
+            )
+        parts = [self._derived(_unwrapped(side), name, ctes) for side in (node.this, node.expression)]
+        for relation, _ in parts:
+            if not relation.has_ids:
+                raise QueryRefused(
+                    "UNION ALL needs a person column in every table, to know who is the same.",
+                    remedy="Ask about each table on its own.",
+                )
+        return united(parts, name, self._alias())
+
+
+def _check_alias(node: exp.Expression) -> None:
+    alias = node.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise QueryRefused(
+            "A table's name names no columns.", remedy="Write FROM (SELECT a AS b …) AS t, and t.b."
+        )
+
+
+def _field(alias: str, column: Column) -> Field:
+    span = None if column.bounds is None else Range(low=column.bounds.low, high=column.bounds.high)
+    return Field(name=f"{alias}.{column.name}", type=column.type, range=span, unit=column.unit)
+
+
+def _declared(column: Column) -> tuple[KeyValue, ...] | None:
+    return column.keys
+
+
+def _is_left(join: exp.Join) -> bool:
+    side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
+    extra = {name for name, value in join.args.items() if value} - {"this", "on", "using", "side", "kind"}
+    if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER") or extra:
+        raise QueryRefused(
+            "Only JOIN and LEFT JOIN can be asked.", remedy="Write FROM a JOIN b ON a.x = b.x."
+        )
+    return side == "LEFT"
+
+
+def _conditions(join: exp.Join, left: Scope, right: Scope, both: Scope) -> list[Expression]:
+    using = join.args.get("using") or ()
+    if using:
+        return [
+            build_call("=", (left.expression(exp.column(key)), right.expression(exp.column(key))))
+            for key in (identifier.copy() for identifier in using)
+        ]
+    if join.args.get("on") is None:
+        raise QueryRefused("Tables are joined without saying on what.", remedy="Write JOIN … ON a.x = b.x.")
+    return [predicate(node, both, "ON") for node in conjuncts(join.args["on"])]
+
+
+def _pairs(conditions: list[Expression], left: Scope, right: Scope) -> tuple[list[Pair], list[Expression]]:
+    """Those that make an expression of the left equal to one of the right, and all others."""
+    on_left, on_right = _aliases(left), _aliases(right)
+    pairs: list[Pair] = []
+    rest: list[Expression] = []
+    for condition in conditions:
+        match condition:
+            case Call(function="=", arguments=(a, b)) if _of(a, on_left) and _of(b, on_right):
+                pairs.append((a, b))
+            case Call(function="=", arguments=(a, b)) if _of(a, on_right) and _of(b, on_left):
+                pairs.append((b, a))
+            case _:
+                rest.append(condition)
+    return pairs, rest
+
+
+def _of(expression: Expression, aliases: set[str]) -> bool:
+    """Whether it reads fields, and only of these relations."""
+    return bool(owners(expression)) and owners(expression) <= aliases
+
+
+def _aliases(scope: Scope) -> set[str]:
+    return {
+        alias for source in scope.sources for column in source.columns.values() for alias in owners(column)
+    }
+
+
+def _person_join(
+    left: Relation, right: Relation, pairs: list[Pair], scope: Scope, *, outer: bool
+) -> PersonJoin:
+    others = [pair for pair in pairs if not (scope.is_person(pair[0]) and scope.is_person(pair[1]))]
+    if len(others) == len(pairs):
+        raise QueryRefused(
+            "Two tables about people are joined only on the person, so that no row holds two people.",
+            remedy="Write JOIN … ON a.PERSON = b.PERSON.",
+        )
+    return PersonJoin(
+        left=side_of_join(left), right=side_of_join(right), pairs=tuple(others), keep_unmatched=outer
+    )
+
+
+def _is_aggregate(node: exp.Expression) -> bool:
+    return node.find(exp.AggFunc) is not None
+
+
+def _projected(select: exp.Select, scope: Scope) -> dict[str, Expression]:
+    """The columns of a subquery that computes from each row."""
+    columns: dict[str, Expression] = {}
+    for item in select.expressions:
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            if item.args.get("except_") or item.args.get("replace") or item.args.get("rename"):
+                raise QueryRefused("* stands for all columns.", remedy="Name the columns, one by one.")
+            wanted = item.table if isinstance(item, exp.Column) else ""
+            found = [s for s in scope.sources if not wanted or s.name.casefold() == wanted.casefold()]
+            for source in found:
+                columns |= {name: column for name, column in source.columns.items() if name not in columns}
+            continue
+        inner = item.this if isinstance(item, exp.Alias) else item
+        columns[item.alias_or_name or inner.sql(dialect="duckdb").lower()] = row_expression(inner, scope)
+    return columns
+
+
+def _unwrapped(node: exp.Expression) -> exp.Expression:
+    return node.this if isinstance(node, exp.Subquery) and not node.alias else node
+
+
+def _plain_from() -> QueryRefused:
+    return QueryRefused(
+        "A question is about tables of the policy, or subqueries of them.",
+        remedy="Write SELECT … FROM TABLE.",
+    )

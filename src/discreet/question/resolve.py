@@ -1,0 +1,345 @@
+"""Stage 2: names, types, and who the person is: from sqlglot's tree to our own. The rest is refused."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.bounds.work_limits import check_question
+from discreet.errors import InvalidInput, QueryRefused
+from discreet.functions.registry import build_call, range_of
+from discreet.model.exact import exact_fraction
+from discreet.model.expression import Expression, Field, fields_of
+from discreet.model.policy import Dataset, ValueType
+from discreet.model.query import (
+    Aggregate,
+    GroupKey,
+    Measure,
+    Order,
+    Output,
+    Picks,
+    Query,
+    Relation,
+    key_field,
+)
+from discreet.question.answer_size import check_answer_size
+from discreet.question.convert import convert
+from discreet.question.grouping import MOST_GROUPS, Sets, group_by, is_name
+from discreet.question.relations import Relations
+from discreet.question.scope import (
+    FanOut,
+    PublicKeys,
+    Scope,
+    as_declared,
+    position_of,
+    predicate,
+    row_expression,
+)
+
+_MOST_OUTPUTS = 200
+
+_AGGREGATES: dict[type[exp.Expression], Aggregate] = {
+    exp.Sum: Aggregate.SUM,
+    exp.Avg: Aggregate.AVERAGE,
+    exp.Variance: Aggregate.VARIANCE,
+    exp.VariancePop: Aggregate.VARIANCE,
+    exp.Stddev: Aggregate.VARIANCE,
+    exp.StddevSamp: Aggregate.VARIANCE,
+    exp.StddevPop: Aggregate.VARIANCE,
+}
+_DEVIATIONS = (exp.Stddev, exp.StddevSamp, exp.StddevPop)
+_QUANTILES = (
+    exp.Median,
+    exp.Quantile,
+    exp.PercentileCont,
+    exp.PercentileDisc,
+    exp.WithinGroup,
+    exp.Min,
+    exp.Max,
+)
+_SMALLEST_SHARE = Fraction(1, 100)
+"""MIN and MAX are the quantiles at this share and at one minus it: the very ends belong to one person."""
+
+
+def resolve(
+    select: exp.Select, dataset: Dataset, public_keys: PublicKeys, fan_out: FanOut = as_declared
+) -> Query:
+    """The question in our own tree; `public_keys` lists the values of columns of public tables, and `fan_out`
+    counts which of their rows share a value: as many as declared, where nobody looks.
+    """
+    source, scope = Relations(dataset, public_keys, fan_out).read(select, {})
+    keys, sets = group_by(select, scope)
+    return _Resolver(select, source, scope, keys, sets).query()
+
+
+@dataclass(slots=True)
+class _Resolver:
+    select: exp.Select
+    source: Relation
+    scope: Scope
+    keys: tuple[GroupKey, ...]
+    sets: Sets
+    measures: list[Measure] = field(default_factory=list)
+    outputs: list[Output] = field(default_factory=list)
+
+    def query(self) -> Query:
+        self._read_outputs()
+        having = self.select.args.get("having")
+        limit = self._limit()
+        picks = None if having is not None else self._picks(limit)
+        query = Query(
+            source=self.source,
+            keys=self.keys,
+            sets=self.sets,
+            picks=picks,
+            outputs=tuple(self.outputs),
+            having=None if having is None else self._condition(having.this),
+            order=() if picks is not None else tuple(self._order()),
+            limit=limit,
+            measures=tuple(self.measures),
+        )
+        check_question(query)
+        check_answer_size(query)
+        if not query.measures and picks is None and not query.private_keys:
+            raise QueryRefused(
+                "The question asks for no aggregate, and single rows are never shown.",
+                remedy="Ask for count(*), sum(…) or avg(…), with GROUP BY for each group.",
+            )
+        return query
+
+    # SELECT, HAVING, ORDER BY: over keys and measures only
+
+    def _read_outputs(self) -> None:
+        items = self.select.expressions
+        if len(items) > _MOST_OUTPUTS:
+            raise QueryRefused(
+                f"At most {_MOST_OUTPUTS} columns can be asked for.", remedy="Ask in two questions."
+            )
+        taken: set[str] = set()
+        for item in items:
+            if isinstance(item, exp.Star):
+                raise QueryRefused(
+                    "Rows are never shown, so * stands for nothing.",
+                    remedy="Ask for aggregates: count(*), sum(…), avg(…).",
+                )
+            inner = item.this if isinstance(item, exp.Alias) else item
+            named = isinstance(item, exp.Alias | exp.Column)
+            name = item.alias_or_name if named else inner.sql(dialect="duckdb").lower()
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            self.outputs.append(Output(name=name, expression=self._output(inner)))
+
+    def _condition(self, node: exp.Expression) -> Expression:
+        condition = self._output(node)
+        if condition.type is not ValueType.BOOLEAN:
+            raise QueryRefused("HAVING needs a condition.", remedy="Compare something: count(*) > 100.")
+        return condition
+
+    def _output(self, node: exp.Expression) -> Expression:
+        return convert(node, self._output_leaf)
+
+    def _output_leaf(self, node: exp.Expression) -> Expression | None:
+        measure = self._measure(node)
+        if measure is not None:
+            return measure
+        if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
+            return None
+        for i, key in enumerate(self.keys):
+            if is_name(node, key.name):
+                return Field(name=key_field(i), type=key.expression.type)
+        for output in self.outputs:
+            if is_name(node, output.name):
+                return output.expression
+        try:
+            expression = row_expression(node, self.scope)
+        except QueryRefused:
+            if isinstance(node, exp.Column):
+                raise
+            return None
+        for i, key in enumerate(self.keys):
+            if key.expression in (expression, self.scope.clamped(expression)):
+                return Field(name=key_field(i), type=key.expression.type)
+        if isinstance(node, exp.Column):
+            raise QueryRefused(
+                f"“{node.name}” is neither grouped by nor aggregated.",
+                remedy=f"Single people are never shown; count them: count(DISTINCT {node.name})."
+                if self.scope.is_person(expression)
+                else f"Add GROUP BY {node.name}, or aggregate it: count({node.name}).",
+            )
+        return None
+
+    # Aggregates
+
+    def _measure(self, node: exp.Expression) -> Expression | None:
+        condition: Expression | None = None
+        if isinstance(node, exp.Filter):
+            condition = predicate(node.expression.this, self.scope, "FILTER")
+            node = node.this
+        if isinstance(node, exp.Count):
+            return self._count(node, condition)
+        if isinstance(node, _QUANTILES):
+            return self._quantile(node, condition)
+        aggregate = _AGGREGATES.get(type(node))
+        if aggregate is None:
+            if isinstance(node, exp.AggFunc | exp.IgnoreNulls):
+                raise QueryRefused(
+                    f"{node.key.upper()} has no private version here.",
+                    remedy="Ask for count, sum, avg, variance, stddev, median or a quantile;"
+                    " each takes FILTER (WHERE …).",
+                )
+            return None
+        argument = self._number(node.this, aggregate.value)
+        measured = self._add(aggregate, argument, condition)
+        return build_call("sqrt", (measured,)) if isinstance(node, _DEVIATIONS) else measured
+
+    def _number(self, node: exp.Expression, function: str) -> Expression:
+        argument = row_expression(node, self.scope)
+        if not argument.type.numeric:
+            raise QueryRefused(
+                f"{function.upper()} needs a number, not {argument.type.value}.",
+                remedy="Use a numeric column, or CASE WHEN … THEN 1 ELSE 0 END.",
+            )
+        return argument if range_of(argument) is not None else self.scope.clamped(argument)
+
+    def _count(self, node: exp.Count, condition: Expression | None) -> Field:
+        inner = node.this
+        if node.expressions:
+            raise QueryRefused("count(…) takes one thing.", remedy="Count one column, or count(*).")
+        if isinstance(inner, exp.Star) or inner is None:
+            return self._add(Aggregate.COUNT, None, condition)
+        if not isinstance(inner, exp.Distinct):
+            return self._add(Aggregate.COUNT, row_expression(inner, self.scope), condition)
+        if len(inner.expressions) != 1:
+            raise QueryRefused("count(DISTINCT …) takes one thing.", remedy="Count one column.")
+        argument = row_expression(inner.expressions[0], self.scope)
+        if self.scope.is_person(argument):
+            return self._add(Aggregate.PEOPLE, None, condition)
+        return self._add(Aggregate.DISTINCT, argument, condition)
+
+    def _quantile(self, node: exp.Expression, condition: Expression | None) -> Field:
+        value, share = _quantile_of(node)
+        argument = self._number(value, "a quantile")
+        return self._add(Aggregate.QUANTILE, argument, condition, share)
+
+    def _add(
+        self,
+        aggregate: Aggregate,
+        argument: Expression | None,
+        condition: Expression | None,
+        share: Fraction | None = None,
+    ) -> Field:
+        made = Measure(
+            name=f"m{len(self.measures)}",
+            aggregate=aggregate,
+            argument=argument,
+            condition=condition,
+            share=share,
+        )
+        for measure in self.measures:
+            if _what(measure) == _what(made):
+                return Field(name=measure.name, type=ValueType.NUMBER)
+        self.measures.append(made)
+        return Field(name=made.name, type=ValueType.NUMBER)
+
+    # ORDER BY and LIMIT
+
+    def _picks(self, limit: int | None) -> Picks | None:
+        """SELECT key … ORDER BY count(*) DESC LIMIT k, without the count itself: only which ones."""
+        order = self.select.args.get("order")
+        items = order.expressions if order is not None else []
+        public = self.keys and len(self.sets) == 1 and all(key.values is not None for key in self.keys)
+        if self.measures or limit is None or len(items) != 1 or not public or limit < 1:
+            return None
+        plain = isinstance(self._output(items[0].this), Field)
+        found = list(self.measures)
+        self.measures.clear()
+        if not plain or len(found) != 1 or found[0].argument is not None:
+            return None
+        (measure,) = found
+        if measure.aggregate not in (Aggregate.COUNT, Aggregate.PEOPLE):
+            return None
+        return Picks(
+            count=limit,
+            aggregate=measure.aggregate,
+            condition=measure.condition,
+            largest=bool(items[0].args.get("desc")),
+        )
+
+    def _order(self) -> Iterable[Order]:
+        order = self.select.args.get("order")
+        for item in order.expressions if order is not None else ():
+            node = item.this
+            position = position_of(node)
+            known = 1 <= position <= len(self.outputs)
+            expression = self.outputs[position - 1].expression if known else self._output(node)
+            if not known and next(fields_of(expression), None) is None:
+                raise QueryRefused(
+                    "ORDER BY has a constant, which orders nothing.",
+                    remedy=f"Name a column, or its position from 1 to {len(self.outputs)}.",
+                )
+            yield Order(expression=expression, descending=bool(item.args.get("desc")))
+
+    def _limit(self) -> int | None:
+        limit = self.select.args.get("limit")
+        if limit is None:
+            return None
+        node = limit.expression
+        plain = {name for name, value in limit.args.items() if value} == {"expression"}
+        if not plain or not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
+            raise QueryRefused("LIMIT needs a whole number.", remedy="Write LIMIT 10.")
+        return min(int(node.this), MOST_GROUPS) if len(node.this) <= 9 else MOST_GROUPS
+
+
+def _what(measure: Measure) -> tuple[object, ...]:
+    """All but the name."""
+    return measure.aggregate, measure.argument, measure.condition, measure.share
+
+
+def _quantile_of(node: exp.Expression) -> tuple[exp.Expression, Fraction]:
+    """What a quantile is of, and at which share."""
+    match node:
+        case exp.Median():
+            return node.this, Fraction(1, 2)
+        case exp.Min():
+            return _only(node), _SMALLEST_SHARE
+        case exp.Max():
+            return _only(node), 1 - _SMALLEST_SHARE
+        case exp.Quantile():
+            return node.this, _share(node.args.get("quantile"))
+        case exp.WithinGroup(this=exp.PercentileCont() | exp.PercentileDisc() as inner, expression=order):
+            items = [] if order is None else order.expressions
+            (item,) = items if len(items) == 1 else (None,)
+            if item is not None and inner.args.get("expression") is None:
+                share = _share(inner.this)
+                return item.this, 1 - share if item.args.get("desc") else share
+        case exp.PercentileCont() | exp.PercentileDisc() if node.args.get("expression") is not None:
+            return node.this, _share(node.expression)
+    raise QueryRefused(
+        "A quantile needs a share and a column.",
+        remedy="Write quantile(cost, 0.9), or percentile_cont(0.9) WITHIN GROUP (ORDER BY cost).",
+    )
+
+
+def _only(node: exp.Expression) -> exp.Expression:
+    if node.args.get("expressions"):
+        raise QueryRefused(
+            f"{node.key.upper()} takes one thing.", remedy=f"Write {node.key}(cost); or least(a, b)."
+        )
+    inner: exp.Expression = node.this
+    return inner
+
+
+def _share(node: exp.Expression | None) -> Fraction:
+    try:
+        text = node.this if isinstance(node, exp.Literal) and not node.is_string else ""
+        share = exact_fraction(Decimal(str(text)), "the share")
+    except (InvalidOperation, InvalidInput):
+        share = Fraction(-1)
+    if not 0 <= share <= 1:
+        raise QueryRefused(
+            "The share of a quantile is a number from 0 to 1.", remedy="Write quantile(cost, 0.9)."
+        )
+    return share

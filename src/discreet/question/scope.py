@@ -1,0 +1,178 @@
+"""What the names in a question stand for: the columns that FROM and JOIN bring in."""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from sqlglot import exp
+
+from discreet.errors import QueryRefused
+from discreet.functions.registry import build_call
+from discreet.model.expression import Call, Expression, Field, Range, fields_of
+from discreet.model.policy import KeyValue, PublicTable, ValueType
+from discreet.question.convert import convert
+
+Keys = Callable[[], tuple[KeyValue, ...] | None]
+PublicKeys = Callable[[str, str], tuple[KeyValue, ...] | None]
+"""All values of a column of a public table, NULL aside; None if they are too many to be keys."""
+FanOut = Callable[[PublicTable, tuple[Expression, ...]], int]
+"""How many rows of a public table share one value of these, at most."""
+
+
+def as_declared(table: PublicTable, _: tuple[Expression, ...]) -> int:
+    """Where nobody looks: a bound that holds, as rows beyond it match nothing."""
+    return table.max_matches
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table or subquery under the name that the question gives it."""
+
+    name: str
+    columns: Mapping[str, Expression]
+    merged: frozenset[str] = frozenset()
+    """Columns of a USING: unqualified, the name means the other side."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """All that can be named, and what is known of it."""
+
+    sources: list[Source] = field(default_factory=list)
+    persons: set[str] = field(default_factory=set)
+    """Fields that hold the id of the person whom the row belongs to."""
+    limits: dict[str, Range] = field(default_factory=dict)
+    """Values of one person: what they are clamped to where nothing else bounds them."""
+    keys: dict[str, Keys] = field(default_factory=dict)
+    """Fields whose values are public, and how to get at them."""
+
+    def expression(self, node: exp.Column) -> Expression:
+        """What a column of the question is."""
+        if node.args.get("db") or isinstance(node.this, exp.Star):
+            raise QueryRefused("A column is named by its name.", remedy="Name the columns, one by one.")
+        qualifier = node.args.get("table")
+        if qualifier is not None:
+            source = nearest(qualifier.name, {source.name: source for source in self.sources}, "table")
+            return nearest(node.name, source.columns, "column", source.name)
+        found = [source.name for source in self.sources if _has(source, node.name)]
+        if len(found) > 1:
+            raise QueryRefused(
+                f"“{node.name}” is a column of {' and of '.join(found)}.",
+                remedy=f"Say which: {found[0]}.{node.name}.",
+            )
+        places = [source for source in self.sources if source.name in found] or self.sources
+        known = {name: column for source in places for name, column in source.columns.items()}
+        place = self.sources[0].name if len(self.sources) == 1 else None
+        return nearest(node.name, known, "column", place)
+
+    def is_person(self, expression: Expression) -> bool:
+        return isinstance(expression, Field) and expression.name in self.persons
+
+    def keys_of(self, name: str) -> tuple[KeyValue, ...] | None:
+        return self.keys[name]() if name in self.keys else None
+
+    def clamped(self, expression: Expression) -> Expression:
+        """The expression with every value of one person clamped to what max_rows allows."""
+        match expression:
+            case Field(name=name, type=kind) if name in self.limits:
+                return Field(name=name, type=kind, range=self.limits[name])
+            case Call(function=function, arguments=arguments):
+                return build_call(function, tuple(self.clamped(argument) for argument in arguments))
+        return expression
+
+    def joined(self, other: "Scope", merged: Iterable[str] = ()) -> "Scope":
+        """Both, side by side."""
+        hidden = frozenset(merged)
+        right = [Source(source.name, source.columns, source.merged | hidden) for source in other.sources]
+        names = [source.name.casefold() for source in (*self.sources, *right)]
+        if len(set(names)) != len(names):
+            raise QueryRefused(
+                "Two tables of the question have the same name.", remedy="Give them names: FROM visits AS a."
+            )
+        return Scope(
+            sources=[*self.sources, *right],
+            persons=self.persons | other.persons,
+            limits=self.limits | other.limits,
+            keys=self.keys | other.keys,
+        )
+
+    def named(self, name: str, columns: Mapping[str, Expression]) -> "Scope":
+        """These columns as one table, such as a subquery is to the question around it."""
+        return Scope(
+            sources=[Source(name, columns)], persons=self.persons, limits=self.limits, keys=self.keys
+        )
+
+
+def owners(expression: Expression) -> set[str]:
+    """The aliases of the relations whose fields an expression reads."""
+    return {name.partition(".")[0] for name in (field.name for field in fields_of(expression))}
+
+
+def predicate(node: exp.Expression, scope: Scope, clause: str) -> Expression:
+    """A condition on one row."""
+    found = row_expression(node, scope)
+    if found.type is not ValueType.BOOLEAN:
+        raise QueryRefused(f"{clause} needs a condition.", remedy="Compare something: ward = 'north'.")
+    return found
+
+
+def row_expression(node: exp.Expression, scope: Scope) -> Expression:
+    """What is computed from one row."""
+
+    def leaf(inner: exp.Expression) -> Expression | None:
+        if isinstance(inner, exp.Column):
+            return scope.expression(inner)
+        if isinstance(inner, exp.AggFunc | exp.Filter | exp.WithinGroup):
+            raise QueryRefused(
+                "An aggregate cannot stand where rows are chosen.", remedy="Use HAVING for noisy values."
+            )
+        return None
+
+    return convert(node, leaf)
+
+
+def position_of(node: exp.Expression) -> int:
+    """The position that a plain number stands for in GROUP BY or ORDER BY; 0 if it is none."""
+    plain = isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()
+    return int(node.this) if plain and len(node.this) <= 9 else 0
+
+
+def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
+    """The conditions that all have to hold."""
+    found: list[exp.Expression] = []
+    waiting = [node]
+    while waiting:
+        match waiting.pop():
+            case None:
+                continue
+            case exp.And() as both:
+                waiting += [both.expression, both.this]
+            case exp.Paren() as inner:
+                waiting.append(inner.this)
+            case other:
+                found.append(other)
+    return found
+
+
+Named = TypeVar("Named")
+
+
+def nearest(name: str, known: Mapping[str, Named], what: str, place: str | None = None) -> Named:
+    """By name, whatever its case; or a refusal with the nearest name."""
+    if name in known:
+        return known[name]
+    folded = [other for other in known if other.casefold() == name.casefold()]
+    if len(folded) == 1:
+        return known[folded[0]]
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"Did you mean “{close[0]}”?" if close else f"There are: {', '.join(sorted(known)[:20])}."
+    where = f" in “{place}”" if place else ""
+    raise QueryRefused(f"There is no {what} “{name[:60]}”{where}.", remedy=hint)
+
+
+def _has(source: Source, name: str) -> bool:
+    folded = name.casefold()
+    if folded in {merged.casefold() for merged in source.merged}:
+        return False
+    return any(column.casefold() == folded for column in source.columns)

@@ -1,0 +1,1 @@
+"""What is drawn for a question, and all that is computed from it: estimates, outputs, notes, explanations."""

@@ -1,0 +1,114 @@
+"""The last stages: noise, and then whatever the question computes from noisy numbers, which is free.
+
+`draw_noise` is the release: its bytes are stored before anything else happens. `answer_from` computes the
+answer from those bytes alone, so that it can be done again, and comes out the same.
+"""
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.answers.released import Released
+from discreet.bounds.calibrate import Plan
+from discreet.bounds.facts import parts_in_order
+from discreet.bounds.vectors import Histogram, Scores, known
+from discreet.model.deadline import Deadline
+from discreet.model.query import Picks
+from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.laplace import DiscreteLaplace
+from discreet.noise.quantile import NoisyTree, QuantileTree
+from discreet.noise.sampling import Integers
+from discreet.noise.selection import Selection
+from discreet.release.drawn import Drawn
+from discreet.release.estimate import Noisy
+from discreet.release.exact_vectors import Column, Exact, Results, exact_vectors
+from discreet.release.notes import notes_of
+from discreet.release.outputs import compute_outputs
+
+
+def draw_noise(plan: Plan, results: Results) -> bytes:
+    """Add noise to the exact results of a plan's statements: what is released, to be stored at once."""
+    exact = exact_vectors(plan, results)
+    shown, counts = _shown(plan, exact)
+    sums, trees = _noisy(plan, exact, shown, counts)
+    private, order = plan.bounded.query.private_keys, parts_in_order(plan.bounded)
+    return Drawn(
+        groups=len(shown),
+        keys=tuple(key[shown] for key in exact.keys) if private else (),
+        places=shown.astype(np.int64) if plan.bounded.query.picks is not None and not private else None,
+        sums={order.index(part): vector for part, vector in sums.items()},
+        trees={order.index(part): nodes for part, nodes in trees.items()},
+    ).encode()
+
+
+def answer_from(plan: Plan, stored: bytes, deadline: Deadline) -> Released:
+    """The answer, from what was drawn. The same bytes give the same answer, if there is time enough."""
+    drawn = Drawn.decode(stored)
+    if drawn is None:  # stored by a version that kept whole answers
+        return Released.decode(stored)
+    parts, groups = plan.bounded.parts, drawn.groups
+    order = parts_in_order(plan.bounded) if drawn.ordered else range(len(parts))
+    sums = {order[place]: vector for place, vector in drawn.sums.items()}
+    trees = {order[place]: nodes for place, nodes in drawn.trees.items()}
+    noisy = Noisy(
+        sums={i: vector.astype(np.float64) * float(parts[i].scale) for i, vector in sums.items()},
+        trees={i: _trees(plan, i, nodes, groups) for i, nodes in trees.items()},
+        seed=int.from_bytes(hashlib.sha256(stored).digest(), "big"),
+    )
+    return compute_outputs(plan, drawn.keys_of(plan), noisy, groups, notes_of(plan), deadline)
+
+
+def _trees(plan: Plan, part: int, nodes: Integers, groups: int) -> list[NoisyTree]:
+    mechanism = known(QuantileTree, plan.mechanisms[part])
+    size = sum(mechanism.shape.sizes)
+    return [
+        NoisyTree(mechanism=mechanism, noisy=nodes[start : start + size])
+        for start in range(0, groups * size, size)
+    ]
+
+
+def _shown(plan: Plan, exact: Exact) -> tuple[NDArray[np.intp], Column | None]:
+    """The groups of the answer: all public ones, the picked ones, or those whose noisy count passes."""
+    if plan.bounded.query.picks is not None:
+        return _picked(plan, exact), None
+    if plan.threshold is None or plan.bounded.selector is None:
+        return np.arange(len(exact)), None
+    return plan.threshold.release(exact.sums[plan.bounded.selector])
+
+
+def _picked(plan: Plan, exact: Exact) -> NDArray[np.intp]:
+    picks = known(Picks, plan.bounded.query.picks)
+    mechanism = plan.mechanisms[0]
+    if not isinstance(mechanism, Selection):
+        raise TypeError("A selection is expected here.")
+    scores = exact.sums[0] if picks.largest else -exact.sums[0]
+    return np.array(mechanism.release_top(scores, min(picks.count, len(scores))), dtype=np.intp)
+
+
+def _noisy(
+    plan: Plan, exact: Exact, shown: NDArray[np.intp], counts: Column | None
+) -> tuple[dict[int, Integers], dict[int, Integers]]:
+    """Noise on every vector; on one that selected the groups it has been added already."""
+    sums: dict[int, Integers] = {}
+    trees: dict[int, Integers] = {}
+    for i, (mechanism, part) in enumerate(zip(plan.mechanisms, plan.bounded.parts, strict=True)):
+        match part, mechanism:
+            case Scores(), _:
+                continue
+            case Histogram(), QuantileTree():
+                trees[i] = _nodes(mechanism, part, exact, i, shown)
+            case _ if i == plan.bounded.selector and counts is not None:
+                sums[i] = counts
+            case _, DiscreteLaplace() | DiscreteGaussian():
+                vector = exact.sums[i][shown]
+                sums[i] = mechanism.release(vector) if len(vector) else vector
+    return sums, trees
+
+
+def _nodes(
+    mechanism: QuantileTree, part: Histogram, exact: Exact, index: int, shown: NDArray[np.intp]
+) -> Integers:
+    """The noisy trees of all groups, one after the other."""
+    trees = [mechanism.release_nodes(exact.histogram(index, int(group), part.leaves)) for group in shown]
+    return np.concatenate(trees) if trees else np.empty(0, dtype=np.int64)

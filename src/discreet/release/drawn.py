@@ -1,0 +1,124 @@
+"""What was drawn for a question: noisy integers, and nothing that was computed from them.
+
+The ledger stores it right after the draw. Everything after that (outputs, HAVING, ORDER BY, intervals) is
+computed from the stored bytes, as often as need be and always the same.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.answers.columns import Column, as_column
+from discreet.answers.encoding import decode_columns, encode_columns
+from discreet.bounds.calibrate import Plan
+from discreet.bounds.vectors import Histogram, known
+from discreet.errors import InvalidInput, QueryRefused
+from discreet.model.query import group_count
+from discreet.model.receipt import LARGEST_ANSWER
+from discreet.noise.quantile import QuantileTree
+from discreet.noise.sampling import Integers
+from discreet.release.exact_vectors import public_keys
+
+_WORD, _MOST_OF_HEADER = 8, 2**20
+_FAR = 2**1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Drawn:
+    """Noisy integers of the groups that are shown."""
+
+    groups: int
+    keys: tuple[Column, ...]
+    """Of the groups, if keys are private; those of public ones follow from the question."""
+    places: NDArray[np.int64] | None
+    """Which of the public groups were picked; None where all are shown, or keys are private."""
+    sums: Mapping[int, Integers]
+    """By the place of a part: one integer for each group."""
+    trees: Mapping[int, Integers]
+    """By the place of a histogram: the nodes of each group's tree, one group after the other."""
+    ordered: bool = True
+    """Whether the places are those of `parts_in_order`; at first they were those of the question's parts."""
+
+    def encode(self) -> bytes:
+        """The same numbers give the same bytes."""
+        vectors = [*self.sums.values(), *self.trees.values()]
+        facts = {
+            "drawn": 2,
+            "groups": self.groups,
+            "keys": len(self.keys),
+            "picked": self.places is not None,
+            "sums": list(self.sums),
+            "trees": list(self.trees),
+        }
+        places = [] if self.places is None else [self.places]
+        columns = [*map(as_column, self.keys), *places, *map(_stored, vectors)]
+        return encode_columns(facts, columns)
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Drawn | None":
+        """What `encode` wrote; None for bytes that are something else, such as a whole answer."""
+        facts, columns = decode_columns(data)
+        if facts.get("drawn") not in (1, 2):
+            return None
+        try:
+            keys, rest = columns[: facts["keys"]], columns[facts["keys"] :]
+            places = np.asarray(rest.pop(0)) if facts["picked"] else None
+            parts = [*facts["sums"], *facts["trees"]]
+            vectors = dict(zip(parts, map(_integers, rest), strict=True))
+            return cls(
+                groups=int(facts["groups"]),
+                keys=tuple(keys),
+                places=places,
+                sums={part: vectors[part] for part in facts["sums"]},
+                trees={part: vectors[part] for part in facts["trees"]},
+                ordered=facts["drawn"] == 2,
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InvalidInput(
+                "What was drawn for a question cannot be read.",
+                remedy="Restore the ledger from a backup, or use the version of discreet that wrote it.",
+            ) from error
+
+    def keys_of(self, plan: Plan) -> tuple[Column, ...]:
+        """Of the groups that are shown."""
+        if plan.bounded.query.private_keys:
+            return self.keys
+        shown = slice(None) if self.places is None else self.places
+        return tuple(key[shown] for key in public_keys(plan.bounded.query))
+
+
+def check_size(plan: Plan) -> None:
+    """Refuse, before anything is charged, what would be too large to be stored.
+
+    How many private keys there are nobody knows before; should they be too many, the charge is lost.
+    """
+    query = plan.bounded.query
+    groups = 1 if query.private_keys else group_count(query)
+    words = sum(
+        sum(known(QuantileTree, mechanism).shape.sizes) if isinstance(part, Histogram) else 1
+        for part, mechanism in zip(plan.bounded.parts, plan.mechanisms, strict=True)
+    )
+    if groups * words * _WORD > LARGEST_ANSWER - _MOST_OF_HEADER:
+        raise QueryRefused(
+            f"This question has {groups:,} groups with {words:,} noisy numbers each, too many to be stored.",
+            remedy="Ask for fewer groups or measures at once.",
+        )
+
+
+def _stored(vector: Integers) -> Column:
+    """A word for each, so that the size is known before: integers that are wider become the nearest floats,
+    as which they are used in any case.
+    """
+    if vector.dtype != object:
+        return vector.astype(np.int64)
+    return np.clip(vector, -_FAR, _FAR).astype(np.float64)
+
+
+def _integers(column: Column) -> Integers:
+    if column.dtype == np.int64:
+        return column
+    integers = np.empty(len(column), dtype=object)
+    integers[:] = [int(number) for number in column]
+    return integers

@@ -1,0 +1,166 @@
+"""From the engine's results to one vector of exact integers for each part: secret, and never shown.
+
+With public keys there is an entry for every group, 0 where there is no row; with private ones, an entry for
+every group that occurs, and `release` decides which of them anybody hears of.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds.calibrate import Plan
+from discreet.model.policy import KeyValue, ValueType
+from discreet.model.query import GroupKey, Query
+from discreet.sql.statement import Statement
+
+Column: TypeAlias = NDArray[Any]
+Results: TypeAlias = Sequence[tuple[Statement, Mapping[str, Column]]]
+
+_DTYPES: dict[ValueType, str] = {
+    ValueType.INTEGER: "int64",
+    ValueType.BOOLEAN: "bool",
+    ValueType.TEXT: "object",
+    ValueType.DATE: "datetime64[D]",
+    ValueType.TIMESTAMP: "datetime64[us]",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Exact:
+    """The groups, by column, and the exact integers of each part."""
+
+    keys: tuple[Column, ...]
+    """One for each key of the question; masked where it is NULL, or not in the grouping set."""
+    sums: Mapping[int, Column]
+    """By part: one integer for each group."""
+    bins: Mapping[int, tuple[Column, Column, Column]]
+    """By part that is a histogram: group, bin and integer of those that are not 0, sorted by group. A bin may
+    occur for several slices of the people."""
+
+    def __len__(self) -> int:
+        return len(self.keys[0]) if self.keys else 1
+
+    def histogram(self, part: int, group: int, leaves: int) -> Column:
+        """All bins of one group."""
+        groups, bins, integers = self.bins[part]
+        here = slice(*np.searchsorted(groups, [group, group + 1]))
+        counts = np.zeros(leaves, dtype=integers.dtype)
+        np.add.at(counts, bins[here], integers[here])
+        return counts
+
+
+def exact_vectors(plan: Plan, results: Results) -> Exact:
+    """The results of all statements of a plan, in the order of its groups."""
+    query = plan.bounded.query
+    return _occurring(plan, results) if query.private_keys else _enumerated(plan, results)
+
+
+def _enumerated(plan: Plan, results: Results) -> Exact:
+    query = plan.bounded.query
+    sizes = [prod(len(query.keys[i].values or ()) for i in chosen) for chosen in query.sets]
+    starts = np.cumsum([0, *sizes])
+    sums: dict[int, Column] = {}
+    bins: dict[int, list[tuple[Column, Column, Column]]] = {}
+    for statement, table in results:
+        places = places_of(query, statement, table)
+        # A group that is not public is not in the answer, and an error about it would name it.
+        known = places >= 0
+        at = places[known] + starts[statement.grouping_set]
+        for part in statement.parts:
+            integers = integers_of(table[f"s{part}"][known])
+            if statement.by_leaf:
+                bins.setdefault(part, []).append((at, integers_of(table["leaf"])[known], integers))
+                continue
+            if part not in sums:
+                sums[part] = np.zeros(starts[-1], dtype=np.int64)
+            if integers.dtype == object:
+                sums[part] = sums[part].astype(object)
+            sums[part][at] += integers  # slices of people add up
+    return Exact(
+        keys=public_keys(query),
+        sums=sums,
+        bins={part: _sorted(pieces) for part, pieces in bins.items()},
+    )
+
+
+def _occurring(plan: Plan, results: Results) -> Exact:
+    query = plan.bounded.query
+    _, table = next((s, t) for s, t in results if not s.by_leaf)
+    keys = tuple(np.ma.asarray(table[f"k{i}"]) for i in range(len(query.keys)))
+    sums = {part: integers_of(table[f"s{part}"]) for s, _ in results if not s.by_leaf for part in s.parts}
+    binned = [(statement, found) for statement, found in results if statement.by_leaf]
+    groups = zip(*(key.tolist() for key in keys), strict=True) if binned else ()
+    known = {group: i for i, group in enumerate(groups)}
+    bins: dict[int, tuple[Column, Column, Column]] = {}
+    for statement, found in binned:
+        columns = [np.ma.asarray(found[f"k{i}"]).tolist() for i in range(len(keys))]
+        places = np.array([known.get(group, -1) for group in zip(*columns, strict=True)], dtype=np.int64)
+        for part in statement.parts:
+            bins[part] = _sorted([(places, integers_of(found["leaf"]), integers_of(found[f"s{part}"]))])
+    return Exact(keys=keys, sums=sums, bins=bins)
+
+
+def places_of(query: Query, statement: Statement, table: Mapping[str, Column]) -> NDArray[np.int64]:
+    """The number of each row's group within its grouping set; −1 where a key is not public."""
+    rows = len(next(iter(table.values())))
+    places = np.zeros(rows, dtype=np.int64)
+    for i, position in enumerate(statement.keys):
+        values = query.keys[position].values or ()
+        codes = {value: code for code, value in enumerate(values)}
+        column = np.ma.asarray(table[f"k{i}"]).tolist()
+        found = np.array([codes.get(value, -1) for value in column], dtype=np.int64)
+        places = np.where((places < 0) | (found < 0), -1, places * len(values) + found)
+    return places
+
+
+def public_keys(query: Query) -> tuple[Column, ...]:
+    """Every key over all groups, set by set, where all of them are public."""
+    return tuple(_key_column(query, i) for i in range(len(query.keys)))
+
+
+def _key_column(query: Query, position: int) -> Column:
+    """The values of a key over all groups, set by set."""
+    key = query.keys[position]
+    values = _typed(key)
+    pieces = []
+    for chosen in query.sets:
+        sizes = [len(query.keys[i].values or ()) for i in chosen]
+        if position not in chosen:
+            absent = np.empty(prod(sizes), dtype=values.dtype)
+            pieces.append(np.ma.MaskedArray(absent, mask=True))
+            continue
+        place = chosen.index(position)
+        inner, outer = prod(sizes[place + 1 :]), prod(sizes[:place])
+        pieces.append(np.ma.asarray(np.tile(np.repeat(values, inner), outer)))
+    data = np.concatenate([piece.data for piece in pieces])
+    mask = np.concatenate([np.ma.getmaskarray(piece) for piece in pieces])
+    return np.ma.MaskedArray(data, mask=mask)
+
+
+def _typed(key: GroupKey) -> Column:
+    values: list[KeyValue | None] = list(key.values or ())
+    dtype = _DTYPES[key.expression.type]
+    if dtype == "object":
+        column = np.empty(len(values), dtype=object)
+        column[:] = values
+        return column
+    return np.array(values, dtype=dtype)
+
+
+def integers_of(column: Column) -> Column:
+    """64-bit where all fit, else Python's own; an aggregate over no rows is 0."""
+    filled = column.filled(0) if isinstance(column, np.ma.MaskedArray) else column
+    if filled.dtype != object:
+        return filled.astype(np.int64)
+    small = not len(filled) or (filled.min() > -(2**62) and filled.max() < 2**62)
+    return filled.astype(np.int64) if small else filled
+
+
+def _sorted(pieces: list[tuple[Column, Column, Column]]) -> tuple[Column, Column, Column]:
+    groups, leaves, integers = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+    order = np.argsort(groups, kind="stable")
+    return groups[order], leaves[order], integers[order]

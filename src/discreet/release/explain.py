@@ -1,0 +1,241 @@
+"""What a question would cost and how accurate it would be: from the policy and the text alone."""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from discreet.bounds.bound import bound
+from discreet.bounds.calibrate import THRESHOLD_SHARE, Charge, Plan, calibrate
+from discreet.bounds.vectors import WeightedSum, known
+from discreet.bounds.weights import Norm
+from discreet.errors import DiscreetError
+from discreet.model.policy import Dataset
+from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
+from discreet.model.query import Aggregate, Query, group_count
+from discreet.model.request import ByEpsilon, ByRho, Price, Request
+from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
+from discreet.release.notes import notes_of
+
+_PEOPLE = (5, 10, 20, 50)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorStatement:
+    """How far a measure may be off, and of what."""
+
+    measure: str
+    each: float
+    """One cell, at the stated confidence."""
+    all: float
+    """All cells at once; the same as each where their number is private."""
+    of: str
+    """"value"; "total": to be divided by the number of rows; "rank": in rows, of a quantile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateGroups:
+    """Which groups with private keys will be shown."""
+
+    people: int
+    """As many are needed for a group to be shown in half of all cases."""
+    chances: dict[int, float]
+    """How likely a group of so many people is to be shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything that can be said before anything is spent."""
+
+    loss: Charge
+    epsilon: float
+    """The loss as ε: pure, or at the dataset's δ."""
+    share: float
+    """Of the whole budget."""
+    questions_left: int | None
+    """How many such questions still fit; None if they are free."""
+    groups: int | None
+    """None where that is private."""
+    noise: str
+    weights: str
+    """How a person with many rows is bounded, in a word or two."""
+    shares: dict[str, float]
+    """How the price is split over what is counted and summed."""
+    errors: tuple[ErrorStatement, ...]
+    private_groups: PrivateGroups | None
+    confidence: float
+    posterior: float
+    """The most that an even suspicion about one person can rise to."""
+    alternatives: tuple[str, ...]
+    """What would cost less, or be more accurate at the same price."""
+    notes: tuple[str, ...]
+    way: str = ""
+    """How it will be answered, where the policy caches answers; empty if it is paid by itself as always."""
+
+
+def explain(plan: Plan, dataset: Dataset, *, budget: Charge, left: Charge) -> Explanation:
+    """Describe a plan."""
+    groups = _groups(plan)
+    loss = plan.loss
+    epsilon = epsilon_of(loss, dataset)
+    return Explanation(
+        loss=loss,
+        epsilon=epsilon,
+        share=float(amount_of(loss) / amount_of(budget)),
+        questions_left=_questions_left(loss, left),
+        groups=groups,
+        noise=_noise(plan),
+        weights=_weights(plan),
+        shares=_shares(plan),
+        errors=_errors(plan, groups),
+        private_groups=_private_groups(plan),
+        confidence=float(plan.request.confidence),
+        posterior=1 / (1 + math.exp(-epsilon)),
+        alternatives=tuple(_alternatives(plan, dataset)),
+        notes=notes_of(plan),
+    )
+
+
+def priced(
+    found: Explanation,
+    loss: Charge,
+    dataset: Dataset,
+    *,
+    budget: Charge,
+    left: Charge,
+    way: str,
+    reach: float,
+) -> Explanation:
+    """The same question answered in another way, at another price."""
+    epsilon = epsilon_of(loss, dataset)
+    return replace(
+        found,
+        loss=loss,
+        epsilon=epsilon,
+        share=float(amount_of(loss) / amount_of(budget)),
+        questions_left=_questions_left(loss, left) if amount_of(loss) else None,
+        errors=tuple(replace(error, each=reach, all=reach) for error in found.errors),
+        posterior=1 / (1 + math.exp(-epsilon)),
+        alternatives=(),
+        way=way,
+    )
+
+
+def epsilon_of(loss: Charge, dataset: Dataset) -> float:
+    """What a loss is worth as ε, at that part of the dataset's δ which turns ε into ρ."""
+    if isinstance(loss, ConcentratedLoss):
+        plain = ConcentratedLoss(rho=loss.rho, delta=Fraction(0))
+        return float(plain.epsilon_at(dataset.delta * (1 - THRESHOLD_SHARE)))
+    return float(loss.epsilon)
+
+
+def _groups(plan: Plan) -> int | None:
+    query = plan.bounded.query
+    return None if query.private_keys else group_count(query)
+
+
+def _questions_left(loss: Charge, left: Charge) -> int:
+    fits = int(amount_of(left) / amount_of(loss))
+    if isinstance(loss, ConcentratedLoss) and isinstance(left, ConcentratedLoss) and loss.delta:
+        fits = min(fits, int(left.delta / loss.delta))
+    return fits
+
+
+def _noise(plan: Plan) -> str:
+    match plan.mechanisms[0]:
+        case PermuteAndFlip():
+            return "permute-and-flip"
+        case ExponentialMechanism():
+            return "exponential mechanism"
+    return "discrete Laplace" if isinstance(plan.loss, PureLoss) else "discrete Gaussian"
+
+
+def _weights(plan: Plan) -> str:
+    weighed = [p.weight for p in plan.bounded.parts if isinstance(p, WeightedSum) and p.weight is not None]
+    if not weighed:
+        return "not needed" if plan.bounded.query.source.one_row_a_person else "ℓ₁"
+    return " and ".join(norm.value for norm in Norm if any(weight.norm is norm for weight in weighed))
+
+
+def _shares(plan: Plan) -> dict[str, float]:
+    """By measure: what its parts get of the price; a part of two measures counts for both."""
+    total = amount_of(plan.loss)
+    parts = [amount_of(_only(plan, i).loss) / total for i in range(len(plan.mechanisms))]
+    return {
+        title_of(plan, measure.measure.name): float(sum(parts[i] for i in measure.parts))
+        for measure in plan.bounded.measures
+    }
+
+
+def _only(plan: Plan, part: int) -> Plan:
+    bounded = replace(plan.bounded, parts=(plan.bounded.parts[part],), selector=None)
+    return replace(plan, bounded=bounded, mechanisms=(plan.mechanisms[part],), threshold=None)
+
+
+def _errors(plan: Plan, groups: int | None) -> tuple[ErrorStatement, ...]:
+    of = {Aggregate.AVERAGE: "total", Aggregate.VARIANCE: "total", Aggregate.QUANTILE: "rank"}
+    return tuple(
+        ErrorStatement(
+            measure=title_of(plan, measure.measure.name),
+            each=float(plan.error(measure).high),
+            all=float(plan.error(measure, cells=groups or 1).high),
+            of=of.get(measure.measure.aggregate, "value"),
+        )
+        for measure in plan.bounded.measures
+    )
+
+
+def _private_groups(plan: Plan) -> PrivateGroups | None:
+    """For groups of people with one row each, in no more groups than count fully."""
+    threshold, selector = plan.threshold, plan.bounded.selector
+    if threshold is None or selector is None:
+        return None
+    whole = known(WeightedSum, plan.bounded.parts[selector]).weighing.whole
+    return PrivateGroups(
+        people=-(-threshold.threshold // whole),
+        chances={people: threshold.chance(people * whole) for people in _PEOPLE},
+    )
+
+
+def _alternatives(plan: Plan, dataset: Dataset) -> list[str]:
+    """Computed, not guessed: each is a plan of its own."""
+    found = []
+    half = plan.loss.epsilon / 2 if isinstance(plan.loss, PureLoss) else None
+    price: Price = ByEpsilon(epsilon=half) if half is not None else ByRho(rho=amount_of(plan.loss) / 4)
+    cheaper = _planned(plan.bounded.query, replace(plan.request, price=price), dataset)
+    if cheaper is not None and plan.bounded.measures:
+        share = "half" if half is not None else "a quarter"
+        found.append(f"For {share} of this price, every error is twice as large.")
+    if len(plan.bounded.measures) > 1:
+        first = plan.bounded.measures[0]
+        query = replace(plan.bounded.query, measures=(first.measure,), outputs=(), having=None, order=())
+        alone = _planned(query, plan.request, dataset)
+        name = title_of(plan, first.measure.name)
+        if alone is not None and plan.error(first).high > 0:
+            ratio = float(alone.error(alone.bounded.measures[0]).high / plan.error(first).high)
+            if ratio < 0.95:
+                found.append(f"Asked alone at this price, {name} is off by {1 - ratio:.0%} less.")
+    if plan.bounded.query.private_keys:
+        found.append("With keys that are listed, no group is left out and no δ is spent: WHERE … IN (…).")
+    groups = _groups(plan)
+    if plan.bounded.measures and groups is not None and groups >= 20 and plan.bounded.query.limit is None:
+        found.append(
+            "To learn only which groups are the largest, leave the count out:"
+            " SELECT key … ORDER BY count(*) DESC LIMIT 3."
+        )
+    return found
+
+
+def _planned(query: Query, request: Request, dataset: Dataset) -> Plan | None:
+    """Another question, or another price; None if that cannot be asked."""
+    try:
+        return calibrate(bound(query, dataset), request, dataset)
+    except DiscreetError:
+        return None
+
+
+def title_of(plan: Plan, name: str) -> str:
+    """The name that the question gives to a measure, or its function."""
+    for output in plan.bounded.query.outputs:
+        if getattr(output.expression, "name", None) == name:
+            return output.name
+    return next(m.aggregate.value for m in plan.bounded.query.measures if m.name == name)

@@ -1,0 +1,87 @@
+"""What bounding may have done to the truth, in words that go with every answer."""
+
+from fractions import Fraction
+
+from discreet.bounds.calibrate import Plan
+from discreet.bounds.vectors import DistinctCount, Histogram, WeightedSum, known
+from discreet.bounds.weights import Unit
+from discreet.bounds.work_limits import columns_of, looked_up, sides_cut, tables_of
+from discreet.functions.registry import range_of
+from discreet.model.query import Aggregate, FewRows, group_count
+from discreet.noise.selection import Selection
+
+ENDS = {Fraction(1, 100): "min", Fraction(99, 100): "max"}
+
+
+def notes_of(plan: Plan) -> tuple[str, ...]:
+    """One sentence for each thing that may differ from a plain query."""
+    return tuple(dict.fromkeys([*_people(plan), *_values(plan), *_keys(plan), *_picks(plan)]))
+
+
+def _people(plan: Plan) -> list[str]:
+    source, parts = plan.bounded.query.source, plan.bounded.parts
+    notes = [
+        f"People with more than {few.rows:,} rows of {_named(few)} on one side of a join are left out of it."
+        for few in sides_cut(source)
+    ]
+    notes += [
+        f"One row can meet {lookup.matches:,} rows of “{lookup.table.name}”, which is joined on"
+        f" {columns_of(public for _, public in lookup.pairs)}."
+        for lookup in looked_up(source)
+        if lookup.matches > 1
+    ]
+    if source.one_row_a_person:
+        return notes
+    if any(
+        isinstance(part, Histogram) or (isinstance(part, WeightedSum) and part.unit is Unit.ROWS)
+        for part in parts
+    ):
+        notes.append(f"A person with more than {source.max_rows} rows counts as {source.max_rows} in all.")
+    by_people = [part for part in parts if isinstance(part, WeightedSum) and part.unit is Unit.PEOPLE]
+    if by_people and plan.bounded.query.keys:
+        notes.append(f"A person in more than {source.max_groups} groups counts less in each of them.")
+    if any(isinstance(part, DistinctCount) for part in parts):
+        notes.append(f"Of each person, at most {source.max_groups} different values are counted.")
+    return notes
+
+
+def _named(few: FewRows) -> str:
+    return " and ".join(f"“{name}”" for name in tables_of(few.source))
+
+
+def _values(plan: Plan) -> list[str]:
+    notes = []
+    for measure in plan.bounded.measures:
+        what = measure.measure
+        span = None if what.argument is None else range_of(what.argument)
+        if span is None or what.aggregate in (Aggregate.COUNT, Aggregate.DISTINCT):
+            continue
+        notes.append(
+            f"{what.aggregate.value}: values are taken within {float(span.low):g} … {float(span.high):g}."
+        )
+        if what.share in ENDS:
+            notes.append(f"{ENDS[what.share]} stands for the {float(what.share):.0%} quantile.")
+    return notes
+
+
+def _picks(plan: Plan) -> list[str]:
+    """How far the score of a pick may be below the best, before any data is read."""
+    mechanism, query = plan.mechanisms[0], plan.bounded.query
+    if not isinstance(mechanism, Selection) or query.picks is None:
+        return []
+    confidence = plan.request.confidence
+    off = int(-mechanism.interval(confidence, candidates=group_count(query)).low)
+    unit = "people" if query.picks.aggregate is Aggregate.PEOPLE else "rows"
+    return [
+        f"Each pick is within {off:,} {unit} of the best that is left, at {float(confidence):.4g} confidence."
+    ]
+
+
+def _keys(plan: Plan) -> list[str]:
+    threshold, selector = plan.threshold, plan.bounded.selector
+    if threshold is None or selector is None:
+        return []
+    part = known(WeightedSum, plan.bounded.parts[selector])
+    least = float(threshold.threshold * part.scale)
+    unit = "people" if part.unit is Unit.PEOPLE or part.weight is None else "rows"
+    return [f"A group is shown only if its noisy count of {unit} is at least {least:,.4g}."]

@@ -1,0 +1,1 @@
+"""The SQL that yields exact integers, written anew from our own tree."""

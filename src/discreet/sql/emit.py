@@ -1,0 +1,331 @@
+"""Stage 5: the SQL that yields exact integers, written anew from our own tree.
+
+    WITH rows AS (SELECT p, keys, integers FROM the relation WHERE the keys are known),
+         heavy AS (SELECT p, weight(n) AS w FROM rows GROUP BY p HAVING n > L)
+    SELECT keys, sum(coalesce(w, whole) · integer), … FROM rows LEFT JOIN heavy … GROUP BY keys
+
+n is the number of a person's rows (ℓ₁), or the sum of the squares of their counts over groups (ℓ₂). A
+relation with one row a person needs no weights. NULL persons are one person. The sums of a grouping set come
+from one statement, however many ways of weighing there are in it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from discreet.bounds.vectors import DistinctCount, Histogram, Scores, WeightedSum
+from discreet.bounds.weights import Unit, Weight
+from discreet.dialects.dialect import Dialect
+from discreet.dialects.parameters import Parameters
+from discreet.functions.registry import emit, emit_steps, range_of
+from discreet.model.expression import Expression, Field, Literal
+from discreet.model.policy import ValueType
+from discreet.model.query import GroupKey
+from discreet.sql.relation import clamped, relation_sql
+from discreet.sql.statement import Planned, Statement
+from discreet.sql.weights import group_by, weighed, weighted_total
+
+
+def emit_sql(plan: Planned, tables: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
+    """The statements whose results are the exact vectors of the plan.
+
+    `tables` says what stands after FROM for each table of the policy.
+    """
+    parameters = Parameters()
+    binding = dialect.binding(parameters)
+    statements = _Writer(plan, tables, binding).statements()
+    several = dialect.slices > 1 and _adds_up_over_people(plan)
+    slices = range(dialect.slices) if several else ()
+    cut = [_Writer(plan, tables, binding, slice_=i).statements() for i in slices]
+    return tuple(
+        replace(whole, slices=tuple(each.sql for each in same), parameters=parameters.values)
+        for whole, *same in zip(statements, *cut, strict=True)
+    )
+
+
+def _adds_up_over_people(plan: Planned) -> bool:
+    """Whether the vectors are sums over people who can be told apart, in groups that are known."""
+    query, parts = plan.bounded.query, plan.bounded.parts
+    several = query.source.has_ids and not query.source.one_row_a_person
+    return several and not query.private_keys and not any(isinstance(part, DistinctCount) for part in parts)
+
+
+def emit_public_keys(relation: str, column: str, kind: ValueType, most: int, dialect: Dialect) -> str:
+    """The different values of a column of a public table as v: one more than `most` if there are more."""
+    value = emit(Field(name=column, type=kind), dialect)
+    return (
+        f"SELECT DISTINCT v FROM (SELECT {value} AS v FROM {relation}) AS public"
+        f" WHERE v IS NOT NULL ORDER BY v LIMIT {most + 1}"
+    )
+
+
+class _Writer:
+    def __init__(
+        self, plan: Planned, tables: Mapping[str, str], dialect: Dialect, *, slice_: int | None = None
+    ) -> None:
+        """With `slice_`, for the people of that slice."""
+        self._slice = slice_
+        self._parts = plan.bounded.parts
+        self._query = plan.bounded.query
+        self._tables = tables
+        self._dialect = dialect
+
+    def statements(self) -> list[Statement]:
+        return [each for number in range(len(self._query.sets)) for each in self.of_set(number)]
+
+    def of_set(self, number: int) -> list[Statement]:
+        """The sums of one grouping set in one statement, and one more for each histogram."""
+        keys = self._query.sets[number]
+        pieces = [*self._over_rows(keys), *self._over_people(keys)]
+        statements = []
+        if pieces:
+            wanted = tuple(sorted(i for _, chosen in pieces for i in chosen))
+            statements.append(self._statement(_side_by_side(pieces, len(keys)), number, wanted))
+        for i, part in enumerate(self._parts):
+            if isinstance(part, Histogram):
+                statements.append(self._statement(self._bins(keys, part, i), number, (i,), by_leaf=True))
+        return statements
+
+    def _over_rows(self, keys: Sequence[int]) -> list["_Piece"]:
+        """One piece for each way of weighing rows."""
+        weights = {
+            i: part.weight
+            for i, part in enumerate(self._parts)
+            if isinstance(part, WeightedSum) and part.unit is Unit.ROWS
+        }
+        pieces = []
+        for weight in dict.fromkeys(weights.values()):
+            chosen = tuple(i for i, each in weights.items() if each == weight)
+            pieces.append((self._rows(keys, weight, chosen), chosen))
+        return pieces
+
+    def _over_people(self, keys: Sequence[int]) -> list["_Piece"]:
+        pieces: list[_Piece] = []
+        for i, part in enumerate(self._parts):
+            match part:
+                case WeightedSum(unit=Unit.PEOPLE):
+                    pieces.append((self._people(keys, part, i), (i,)))
+                case DistinctCount():
+                    pieces.append((self._distinct(keys, part, i), (i,)))
+                case Scores():
+                    pieces.append((self._scores(keys, part, i), (i,)))
+        return pieces
+
+    def _statement(
+        self, sql: str, number: int, parts: tuple[int, ...], *, by_leaf: bool = False
+    ) -> Statement:
+        return Statement(
+            sql=sql, grouping_set=number, keys=self._query.sets[number], parts=parts, by_leaf=by_leaf
+        )
+
+    # Sums over rows
+
+    def _rows(self, keys: Sequence[int], weight: Weight | None, chosen: Sequence[int]) -> str:
+        parts = [(i, part) for i in chosen if isinstance(part := self._parts[i], WeightedSum)]
+        integers = {i: self._integer(part, f"v{i}") for i, part in parts}
+        columns = [(f"v{i}", *sql) for i, sql in integers.items() if sql is not _ONE]
+        used = [e for _, part in parts for e in (part.value, part.condition, part.not_null) if e is not None]
+        rows = self._keyed_rows(keys, columns, used)
+        names = _names(keys)
+        if weight is None:
+            totals = [
+                f"{'count(*)' if integers[i] is _ONE else self._dialect.total(f'v{i}', part.largest)} AS s{i}"
+                for i, part in parts
+            ]
+            return f"SELECT {', '.join([*names, *totals])} FROM ({rows}) AS rows{group_by(names)}"
+        values = {i: None if integers[i] is _ONE else f"v{i}" for i, _ in parts}
+        totals = [
+            f"{weighted_total(weight, self._dialect, values[i], part.largest)} AS s{i}" for i, part in parts
+        ]
+        return weighed(rows, weight, names, totals, self._dialect, once=not self._query.source.has_ids)
+
+    def _bins(self, keys: Sequence[int], part: Histogram, index: int) -> str:
+        used = [e for e in (part.value, part.condition) if e is not None]
+        rows = self._keyed_rows(keys, [("leaf", *self._leaf(part))], used)
+        names = [*_names(keys), "leaf"]
+        where = " WHERE leaf IS NOT NULL"
+        if part.weight is None:
+            counts = f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows"
+            return counts + where + group_by(names)
+        total = f"{weighted_total(part.weight, self._dialect)} AS s{index}"
+        once = not self._query.source.has_ids
+        return weighed(rows, part.weight, names, [total], self._dialect, where=where, once=once)
+
+    # Sums over people
+
+    def _people(self, keys: Sequence[int], part: WeightedSum, index: int) -> str:
+        rows = self._keyed_rows(keys, [], [part.condition] if part.condition else [], part.condition)
+        names = _names(keys)
+        pairs = f"SELECT DISTINCT {', '.join(['p', *names])} FROM ({rows}) AS rows"
+        if not keys:
+            return f"SELECT count(*) * {part.weighing.whole} AS s{index} FROM ({pairs}) AS people"
+        total = f"{weighted_total(part.weighing, self._dialect)} AS s{index}"
+        return weighed(pairs, part.weighing, names, [total], self._dialect, once=True)
+
+    def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
+        """A person with too many pairs of key and value has the first ones in the order of a hash."""
+        used = [e for e in (part.value, part.condition) if e is not None]
+        rows = self._keyed_rows(keys, [("v", self._emit(part.value), "v")], used, part.condition)
+        names = [*_names(keys), "v"]
+        wanted = ", ".join(names if part.one_row else ["p", *names])
+        source = f"SELECT DISTINCT {wanted} FROM ({rows}) AS rows WHERE v IS NOT NULL"
+        if not part.one_row:
+            kind = self._dialect.types[ValueType.TEXT]
+            text = " || ' ' || ".join(f"coalesce(CAST({name} AS {kind}), '')" for name in ["p", *names])
+            order = f"row_number() OVER (PARTITION BY p ORDER BY md5({text}), {', '.join(names)})"
+            source = f"SELECT *, {order} AS place FROM ({source}) AS pairs"
+        kept = "" if part.one_row else f" WHERE place <= {part.values}"
+        select = ", ".join([*_names(keys), f"count(DISTINCT v) AS s{index}"])
+        return f"SELECT {select} FROM ({source}) AS kept{kept}{group_by(_names(keys))}"
+
+    def _scores(self, keys: Sequence[int], part: Scores, index: int) -> str:
+        """Each person adds at most `rows` to each score: no weights, as a selection looks at each alone."""
+        names = _names(keys)
+        rows = self._keyed_rows(keys, [], [part.condition] if part.condition else [], part.condition)
+        if part.one_row:
+            return f"SELECT {', '.join(names)}, count(*) AS s{index} FROM ({rows}) AS rows{group_by(names)}"
+        pairs = f"SELECT {', '.join(['p', *names])}, count(*) AS c FROM ({rows}) AS rows"
+        pairs += group_by(["p", *names])
+        select = ", ".join([*names, f"sum(least(c, {part.rows})) AS s{index}"])
+        return f"SELECT {select} FROM ({pairs}) AS pairs{group_by(names)}"
+
+    # Rows with their keys
+
+    def _keyed_rows(
+        self,
+        keys: Sequence[int],
+        columns: Sequence["_Column"],
+        used: Sequence[Expression],
+        condition: Expression | None = None,
+    ) -> str:
+        """The rows that belong to a group: the person, the keys, and what is computed of each row.
+
+        In two steps, so that each expression is written once, however often its value is needed.
+        """
+        needed = {i: key for i, key in enumerate(self._query.keys) if i in keys or not key.total}
+        expressions = [*used, *(key.expression for key in needed.values())]
+        persons = not self._query.source.one_row_a_person
+        source = relation_sql(self._query.source, self._tables, expressions, self._dialect, persons=persons)
+        computed = [f"{self._emit(key.expression)} AS g{i}" for i, key in needed.items()]
+        computed += [f"{sql} AS {name}" for name, sql, _ in columns]
+        rows = f"SELECT {', '.join(['p', *computed])} FROM ({source}) AS source"
+        wanted = [] if condition is None else [f"({self._emit(condition)}) IS TRUE"]
+        if self._slice is not None:
+            wanted.append(self._dialect.in_slice("p", self._slice))
+        if wanted:
+            rows += f" WHERE {' AND '.join(wanted)}"
+        grouped = [f"g{position} AS k{i}" for i, position in enumerate(keys)]
+        finished = [sql if sql == name else f"{sql} AS {name}" for name, _, sql in columns]
+        known = [
+            f"({self._known_key(key, f'g{i}')})"
+            for i, key in needed.items()
+            if key.values is not None and not key.total
+        ]
+        return f"SELECT {', '.join(['p', *grouped, *finished])} FROM ({rows}) AS computed" + (
+            f" WHERE {' AND '.join(known)}" if known else ""
+        )
+
+    # What a row adds
+
+    def _emit(self, expression: Expression) -> str:
+        return emit(expression, self._dialect)
+
+    def _integer(self, part: WeightedSum, name: str) -> tuple[str, str]:
+        """What a row adds before its weight: an integer of at most `largest` in size, whatever the row holds.
+
+        NULL, which adds nothing, where a value is; every row adds 1 if it is `_ONE`.
+        """
+        conditions = []
+        if part.condition is not None:
+            conditions.append(f"({self._emit(part.condition)}) IS TRUE")
+        if part.not_null is not None and part.not_null != part.value:
+            conditions.append(f"({self._emit(part.not_null)}) IS NOT NULL")
+        if part.value is None and not conditions:
+            return _ONE
+        value, finished = ("1", name) if part.value is None else self._quantised(part, part.value, name)
+        return (
+            f"CASE WHEN {' AND '.join(conditions)} THEN {value} ELSE 0 END" if conditions else value,
+            finished,
+        )
+
+    def _quantised(self, part: WeightedSum, value: Expression, name: str) -> tuple[str, str]:
+        """⌊(x − offset)/grid + ½⌋ clamped again: the sensitivity holds whatever floats and ranges do."""
+        steps = part.most_steps
+        if _is_whole(part, value):
+            rounded = f"({self._emit(value)}) - ({part.offset})" if part.offset else self._emit(value)
+        else:
+            rounded = emit_steps(value, self._dialect, offset=part.offset, grid=part.grid, half=_HALF)
+        inside = name if _is_clamped(part, value) else clamped(name, -steps, steps)
+        return rounded, inside if part.power == 1 else f"({inside}) * ({inside})"
+
+    def _leaf(self, part: Histogram) -> tuple[str, str]:
+        """The bin of a row, NULL where it has no value."""
+        half = _HALF if part.points else Fraction(0)
+        place = emit_steps(part.value, self._dialect, offset=part.low, grid=part.width, half=half)
+        if part.condition is not None:
+            place = f"CASE WHEN ({self._emit(part.condition)}) IS TRUE THEN {place} END"
+        return place, clamped("leaf", 0, part.leaves - 1)
+
+    def _known_key(self, key: GroupKey, name: str) -> str:
+        """Rows whose key is not among the public ones belong to no group, and use up no weight."""
+        known = self._known_value(key, name)
+        return f"{known} OR {name} IS NULL" if None in (key.values or ()) else known
+
+    def _known_value(self, key: GroupKey, name: str) -> str:
+        values = [value for value in key.values or () if value is not None]
+        numbers = [value for value in values if type(value) is int]
+        if len(numbers) == len(values) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
+            span = range_of(key.expression)
+            if span is not None and min(numbers) <= span.low and span.high <= max(numbers):
+                return f"{name} IS NOT NULL"
+            return f"{name} BETWEEN {min(numbers)} AND {max(numbers)}"
+        listed = [Literal(value=value, type=key.expression.type) for value in values]
+        return self._dialect.is_key(name, listed) if listed else "FALSE"
+
+
+_Column = tuple[str, str, str]
+"""A column of the rows: its name, its SQL in the first step, and in the second, where it has that name."""
+_Piece = tuple[str, tuple[int, ...]]
+"""A SELECT, and the parts whose sums it has."""
+
+_HALF = Fraction(1, 2)
+_ONE = ("1", "1")
+_EXACT_IN_DOUBLE = 2**52
+"""Whole numbers below it are the same in integers and in doubles, also after ½ is added."""
+
+
+def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
+    """Several results with the same keys as one, NULL keys included."""
+    if len(pieces) == 1:
+        return pieces[0][0]
+    wanted = sorted(i for _, chosen in pieces for i in chosen)
+    names = [f"k{i}" for i in range(keys)]
+    selects = [
+        f"SELECT {', '.join([*names, *(f's{i}' if i in chosen else f'0 AS s{i}' for i in wanted)])}"
+        f" FROM ({sql}) AS piece"
+        for sql, chosen in pieces
+    ]
+    totals = [f"sum(s{i}) AS s{i}" for i in wanted]
+    return f"SELECT {', '.join([*names, *totals])} FROM ({' UNION ALL '.join(selects)}) AS pieces" + group_by(
+        names
+    )
+
+
+def _is_whole(part: WeightedSum, value: Expression) -> bool:
+    """Whether x − offset is the integer already, and the same in integers as in doubles."""
+    span = range_of(value)
+    if value.type is not ValueType.INTEGER or part.grid != 1 or part.offset.denominator != 1 or span is None:
+        return False
+    return max(abs(span.low), abs(span.high)) < _EXACT_IN_DOUBLE
+
+
+def _is_clamped(part: WeightedSum, value: Expression) -> bool:
+    """Whether it is a column of whole numbers, whose clamp to its bounds leaves nothing to clamp again."""
+    span = range_of(value)
+    if not isinstance(value, Field) or span is None or part.offset != 0 or not _is_whole(part, value):
+        return False
+    return -part.most_steps <= span.low and span.high <= part.most_steps
+
+
+def _names(keys: Sequence[int]) -> list[str]:
+    return [f"k{i}" for i in range(len(keys))]

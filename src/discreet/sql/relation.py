@@ -1,0 +1,290 @@
+"""The rows of a relation as SQL: the person as p, and the fields that are used, by their names.
+
+Every name in it is ours or comes from the policy; every expression is written by `functions`.
+"""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from discreet.dialects.dialect import Dialect
+from discreet.functions.registry import emit, emit_steps, steps_in
+from discreet.model.expression import Expression, Field, fields_of, title
+from discreet.model.policy import Column, Person, PersonColumn, ValueType
+from discreet.model.query import (
+    Branch,
+    FewRows,
+    Filter,
+    Lookup,
+    Pair,
+    PerPerson,
+    PersonAggregate,
+    PersonJoin,
+    PersonValue,
+    Relation,
+    Scan,
+    UnionAll,
+)
+
+_NONE, _HALF = Fraction(0), Fraction(1, 2)
+_SLOW_FILTER = 100
+"""In steps: what takes longer on a row is worth to be computed apart from reading it."""
+_LARGEST = 2**53
+"""No value is more steps of its grid away from zero."""
+
+
+def relation_sql(
+    relation: Relation,
+    tables: Mapping[str, str],
+    used: Iterable[Expression],
+    dialect: Dialect,
+    *,
+    persons: bool,
+) -> str:
+    """One SELECT; `tables` says what stands after FROM for each table, `used` what is computed from the rows.
+
+    `persons` is whether people have to be told apart: rows that are people are numbered only then.
+    """
+    names = {field.name for expression in used for field in fields_of(expression)}
+    _collect(relation, names)
+    return _Writer(tables, names, dialect, persons=persons).sql(relation)
+
+
+def fan_out_sql(shared: Iterable[Expression], relation: str, dialect: Dialect) -> str:
+    """How many rows of a public table share one value of these expressions, at most, as n.
+
+    They are grouped as `Lookup` counts and joins them. NULL equals nothing, so that it meets nobody.
+    """
+    expressions = list(shared)
+    names = dict.fromkeys(field.name for each in expressions for field in fields_of(each))
+    columns = [f"{dialect.identifier(title(name))} AS {dialect.identifier(name)}" for name in names]
+    values = [f"{emit(each, dialect)} AS v{i}" for i, each in enumerate(expressions)]
+    keys = [f"v{i}" for i in range(len(values))]
+    public = f"SELECT {', '.join(columns)} FROM {relation}"
+    computed = f"SELECT {', '.join(values)} FROM ({public}) AS public"
+    known = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    counted = f"SELECT count(*) AS c FROM ({computed}) AS computed WHERE {known} GROUP BY {', '.join(keys)}"
+    return f"SELECT coalesce(max(c), 0) AS n FROM ({counted}) AS counted"
+
+
+def clamped(number: str, low: int, high: int) -> str:
+    """A whole number in low … high; NULL stays NULL."""
+    inside = f"CASE WHEN {number} < {low} THEN {low} WHEN {number} > {high} THEN {high} ELSE {number} END"
+    return f"CAST({inside} AS BIGINT)"
+
+
+def _collect(relation: Relation, names: set[str]) -> None:
+    """Add the fields that the tree itself reads."""
+
+    def read(*expressions: Expression | None) -> None:
+        names.update(field.name for each in expressions if each is not None for field in fields_of(each))
+
+    match relation:
+        case Filter():
+            read(relation.predicate)
+            _collect(relation.source, names)
+        case FewRows():
+            _collect(relation.source, names)
+        case Lookup():
+            read(*(side for pair in relation.pairs for side in pair))
+            _collect(relation.source, names)
+        case PersonJoin():
+            read(*(side for pair in relation.pairs for side in pair))
+            _collect(relation.left, names)
+            _collect(relation.right, names)
+        case PerPerson():
+            read(*(expression for _, expression in relation.keys))
+            for value in relation.values:
+                read(value.argument, value.condition)
+            _collect(relation.source, names)
+        case UnionAll():
+            for branch in relation.branches:
+                read(*branch.columns)
+                _collect(branch.source, names)
+
+
+class _Writer:
+    def __init__(self, tables: Mapping[str, str], used: set[str], dialect: Dialect, *, persons: bool) -> None:
+        self._tables = tables
+        self._used = used
+        self._dialect = dialect
+        self._name = dialect.identifier
+        self._persons = persons
+        self._sides = 0
+
+    def sql(self, relation: Relation) -> str:
+        match relation:
+            case Scan():
+                return self._scan(relation)
+            case Filter():
+                condition = self._emit(relation.predicate)
+                if steps_in([relation.predicate]) > _SLOW_FILTER:
+                    condition = self._dialect.after_reading(condition, "p")
+                return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE ({condition}) IS TRUE"
+            case Lookup():
+                return self._lookup(relation)
+            case FewRows():
+                return self._few_rows(relation)
+            case PersonJoin():
+                return self._person_join(relation)
+            case PerPerson():
+                return self._per_person(relation)
+            case UnionAll():
+                return " UNION ALL ".join(
+                    self._branch(branch, relation.fields) for branch in relation.branches
+                )
+
+    def _scan(self, scan: Scan) -> str:
+        person = scan.table.person
+        if isinstance(person, PersonColumn):
+            who = self._name(person.name)
+        else:
+            who = self._dialect.row_ids() if self._persons else "NULL"
+        columns = self._columns(scan.alias, scan.table.columns, person)
+        rows = f"SELECT {', '.join([f'{who} AS p', *columns])} FROM {self._tables[scan.table.name]}"
+        # A UNIQUE column of SQL may hold any number of NULLs: nobody vouched that those are one row.
+        return f"{rows} WHERE {who} IS NOT NULL" if scan.table.unique and scan.has_ids else rows
+
+    def _columns(self, alias: str, columns: Mapping[str, Column], person: Person | None = None) -> list[str]:
+        return [
+            f"{self._value(column, person)} AS {self._name(f'{alias}.{name}')}"
+            for name, column in columns.items()
+            if f"{alias}.{name}" in self._used
+        ]
+
+    def _value(self, column: Column, person: Person | None) -> str:
+        if person == PersonColumn(name=column.name):
+            return self._id(self._name(column.name), column.type)
+        return self._name(column.name)
+
+    def _id(self, who: str, kind: ValueType) -> str:
+        """An id as a value to compute with; as p, which tells people apart, it stays as wide as it is."""
+        return self._dialect.id_as_integer(who) if kind is ValueType.INTEGER else who
+
+    def _lookup(self, lookup: Lookup) -> str:
+        """How many rows share a key is counted again: what the plan rests on was read before."""
+        columns = self._columns(lookup.alias, lookup.table.columns)
+        public = f"SELECT {', '.join(columns)} FROM {self._tables[lookup.table.name]}"
+        shared = ", ".join(self._emit(right) for _, right in lookup.pairs)
+        counted = f"SELECT *, count(*) OVER (PARTITION BY {shared}) AS n FROM ({public}) AS public"
+        public = f"SELECT * FROM ({counted}) AS counted WHERE n <= {lookup.matches}"
+        return (
+            f"SELECT {', '.join(['p', *self._fields(lookup)])} FROM ({self.sql(lookup.source)}) AS l"
+            f" {'LEFT ' if lookup.keep_unmatched else ''}JOIN ({public}) AS r ON {self._equal(lookup.pairs)}"
+        )
+
+    def _few_rows(self, few: FewRows) -> str:
+        """Who has too many rows is found first, and no optimiser may move the join that is above below this.
+
+        So what is left is kept, or comes out of a window. All rows without an id are one person.
+        """
+        source = self.sql(few.source)
+        if self._dialect.weighs_in_windows:
+            counted = f"SELECT *, count(*) OVER (PARTITION BY p) AS c FROM ({source}) AS uncounted"
+            return f"SELECT * FROM ({counted}) AS counted WHERE c <= {few.rows}"
+        self._sides += 1
+        side, rest = f"side{self._sides}", f"few{self._sides}"
+        again = self._dialect.kept(once=not _is_read_fast(few.source))
+        heavy = f"SELECT p AS h, TRUE AS is_heavy FROM {side} GROUP BY p HAVING count(*) > {few.rows}"
+        return (
+            f"WITH {side} AS {again}({source}),"
+            f" {rest} AS {self._dialect.kept(once=True)}(SELECT {self._dialect.join_hint}{side}.* FROM {side}"
+            f" LEFT JOIN ({heavy}) AS heavy ON {self._dialect.same_person(f'{side}.p', 'heavy.h')}"
+            " WHERE heavy.is_heavy IS NULL)"
+            f" SELECT * FROM {rest}"
+        )
+
+    def _person_join(self, join: PersonJoin) -> str:
+        on = " AND ".join(["l.p = r.p", *([self._equal(join.pairs)] if join.pairs else [])])
+        return (
+            f"SELECT {', '.join(['l.p AS p', *self._fields(join)])} FROM ({self.sql(join.left)}) AS l"
+            f" {'LEFT ' if join.keep_unmatched else ''}JOIN ({self.sql(join.right)}) AS r ON {on}"
+        )
+
+    def _fields(self, relation: Relation) -> list[str]:
+        return [self._name(name) for name in _names(relation) if name in self._used]
+
+    def _branch(self, branch: Branch, fields: Iterable[Field]) -> str:
+        columns = [
+            f"{self._emit(expression)} AS {self._name(field.name)}"
+            for expression, field in zip(branch.columns, fields, strict=True)
+            if field.name in self._used
+        ]
+        return f"SELECT {', '.join(['p', *columns])} FROM ({self.sql(branch.source)}) AS u"
+
+    def _per_person(self, relation: PerPerson) -> str:
+        """Keys and arguments are computed first, so that what is grouped by is a column."""
+        keys = [
+            f"{self._emit(expression)} AS {self._name(field.name)}" for field, expression in relation.keys
+        ]
+        arguments = [f"{self._argument(value)} AS a{i}" for i, value in enumerate(relation.values)]
+        rows = f"SELECT {', '.join(['p', *keys, *arguments])} FROM ({self.sql(relation.source)}) AS g"
+        names = [self._name(field.name) for field, _ in relation.keys]
+        values = [
+            f"{self._aggregate(value, f'a{i}')} AS {self._name(value.field.name)}"
+            for i, value in enumerate(relation.values)
+        ]
+        person = f"{self._id('p', relation.person.type)} AS {self._name(relation.person.name)}"
+        return (
+            f"SELECT {', '.join(['p', person, *names, *values])} FROM ({rows}) AS h"
+            f" GROUP BY {', '.join(['p', *names])}"
+        )
+
+    def _emit(self, expression: Expression) -> str:
+        return emit(expression, self._dialect)
+
+    def _equal(self, pairs: Iterable[Pair]) -> str:
+        return " AND ".join(f"({self._emit(left)}) = ({self._emit(right)})" for left, right in pairs)
+
+    def _argument(self, value: PersonValue) -> str:
+        """What is aggregated, NULL where a row does not count; sums of whole steps of the grid."""
+        if value.argument is None:
+            sql = "1"
+        elif value.aggregate in (PersonAggregate.SUM, PersonAggregate.AVERAGE):
+            steps = emit_steps(value.argument, self._dialect, offset=_NONE, grid=value.grid, half=_HALF)
+            sql = f"CAST({steps} AS BIGINT)"
+        else:
+            sql = self._emit(value.argument)
+        if value.condition is None:
+            return sql
+        return f"CASE WHEN ({self._emit(value.condition)}) IS TRUE THEN {sql} END"
+
+    def _aggregate(self, value: PersonValue, column: str) -> str:
+        number, grid = self._dialect.types[ValueType.NUMBER], self._dialect.grid(float(value.grid))
+        match value.aggregate:
+            case PersonAggregate.COUNT:
+                return f"count({column})"
+            case PersonAggregate.DISTINCT:
+                return f"count(DISTINCT {column})"
+            case PersonAggregate.MIN:
+                return f"min({column})"
+            case PersonAggregate.MAX:
+                return f"max({column})"
+            case PersonAggregate.SUM:
+                return f"CAST({self._dialect.total(column, _LARGEST)} AS {number}) * {grid}"
+            case PersonAggregate.AVERAGE:
+                total = f"CAST({self._dialect.total(column, _LARGEST)} AS {number})"
+                return f"{total} * {grid} / count({column})"
+
+
+def _is_read_fast(relation: Relation) -> bool:
+    """Whether it is no more than rows of a table, which are faster read twice than kept."""
+    return isinstance(relation, Scan) or (isinstance(relation, Filter) and _is_read_fast(relation.source))
+
+
+def _names(relation: Relation) -> list[str]:
+    """All fields of a relation."""
+    match relation:
+        case Scan():
+            return [f"{relation.alias}.{column}" for column in relation.table.columns]
+        case Filter() | FewRows():
+            return _names(relation.source)
+        case Lookup():
+            public = [f"{relation.alias}.{column}" for column in relation.table.columns]
+            return [*_names(relation.source), *public]
+        case PersonJoin():
+            return [*_names(relation.left), *_names(relation.right)]
+        case PerPerson():
+            keys = [field.name for field, _ in relation.keys]
+            return [relation.person.name, *keys, *(value.field.name for value in relation.values)]
+        case UnionAll():
+            return [field.name for field in relation.fields]

@@ -1,0 +1,38 @@
+"""What a database is asked to run, and what its result means."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from discreet.bounds.bound import Bounded
+from discreet.model.expression import Parameter
+
+
+class Planned(Protocol):
+    """Whatever knows what is to be summed."""
+
+    @property
+    def bounded(self) -> Bounded: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One pass over the data. Its result has columns k0, k1, … for keys, and s0, s1, … or leaf and s0, …"""
+
+    sql: str
+    grouping_set: int
+    keys: tuple[int, ...]
+    """Which keys of the question the columns k0, k1, … are, by their positions."""
+    parts: tuple[int, ...]
+    """Which parts of the plan the columns s0, s1, … are."""
+    by_leaf: bool
+    """Whether there is a row for each key and bin, as for a histogram."""
+    slices: tuple[str, ...] = ()
+    """The same for some people each, to be run at once: their results add up to those of `sql`. None where
+    the database gains nothing by it."""
+    parameters: tuple[Parameter, ...] = ()
+    """What $1, $2, … stand for, in all statements of the question; none where constants are quoted."""
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """What is run."""
+        return self.slices or (self.sql,)

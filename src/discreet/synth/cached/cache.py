@@ -1,0 +1,199 @@
+"""The readings of a cached table, as the ledger keeps them: over analysts, processes and restarts.
+
+A reading is charged under a key that says what is measured, with which noise, and after which readings. So
+two processes that know the same and want the same share one charge and one reading; and what was stored is a
+fact for everybody, in the order of the ledger.
+
+Older versions also charged for tests of guesses, under keys of their own (`_TESTS`). Those are no readings,
+and are passed over.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from threading import Lock
+
+import numpy as np
+
+from discreet.answers.released import Released
+from discreet.bounds.calibrate import charge_for
+from discreet.bounds.identity import mechanism_facts
+from discreet.errors import LedgerClosed
+from discreet.ledger.interface import Balance, Kind, Ledger
+from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
+from discreet.model.receipt import Receipt
+from discreet.model.request import Request, Within
+from discreet.question.counting import Count
+from discreet.release.explain import Explanation, priced
+from discreet.synth.cached.counting_question import Question
+from discreet.synth.cached.reading_text import as_text, from_text
+from discreet.synth.cached.readings import Price, Reading
+from discreet.synth.cached.strategy import Buy, FromCache, Online, Pay, Step
+from discreet.synth.cached.table import CachedTable
+from discreet.synth.core.domain import Domain
+
+NOTE = "Follows from noisy counts of the whole table, which other answers share."
+WEIGHT_NOTE = "People with more than {rows} rows count for less, also if few of their rows are asked about."
+MOST_OVER_DIRECT = Fraction(5, 4)
+"""A payment may be dearer than the direct answer, as it also serves later ones. Where the error is hardly
+more than a person it would be much dearer: an estimate makes no use of counts being whole."""
+_NOTHING = (PureLoss(epsilon=Fraction(0)), ConcentratedLoss(rho=Fraction(0), delta=Fraction(0)))
+_TESTS = ("run:", "passed:")
+"""How the key of a test goes on after the prefix, where that of a reading has a digest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A counting question that the cache can answer: what it is, and what it takes."""
+
+    count: Count
+    question: Question
+    step: Step
+    key: str
+    """Of the reading that it takes, if it takes one."""
+    confidence: Fraction
+
+
+class Cache:
+    """What is known of one cached table. It can be shared by threads."""
+
+    def __init__(self, table: CachedTable, ledger: Ledger, *, older: Sequence[str] = ()) -> None:
+        self.table = table
+        self._ledger = ledger
+        self._prefix = f"{table.identity()}:"
+        prefixes = (self._prefix, *older)
+        self._readings = prefixes
+        """With which the keys of readings begin; those of older versions too."""
+        self._tests = tuple(prefix + test for prefix in prefixes for test in _TESTS)
+        self._lock = Lock()
+        self._known = _Known(table, version=0)
+
+    def ask(self, count: Count, request: Request, *, analyst: str, direct: Price) -> Asked | None:
+        """What a question takes of this analyst; None if it is not for the cache, or dearer than directly."""
+        question = self.table.question(count)
+        if question is None or not isinstance(request.price, Within):
+            return None
+        within, confidence, most = request.price.error, request.confidence, self._most_for(analyst)
+        with self._lock:
+            self._catch_up()
+            step = self._known.online.decide(
+                question, within=within, confidence=confidence, most_for_tables=most
+            )
+            if isinstance(step, Pay) and amount_of(step.loss) > min(
+                most, MOST_OVER_DIRECT * amount_of(direct)
+            ):
+                return None
+            key = self._key(step)
+        return Asked(count=count, question=question, step=step, key=key, confidence=confidence)
+
+    def answer(self, asked: Asked) -> tuple[Receipt, Released]:
+        """From all readings there are now, and the receipt of the last one."""
+        with self._lock:
+            self._catch_up()
+            found = self._known.online.answer(asked.question)
+            last = self._known.receipt
+        if last is None:
+            raise LedgerClosed("A reading was paid for and is gone.", remedy="Run: discreet ledger verify")
+        return last, self._released(asked, found.value, float(found.interval(asked.confidence).half_width))
+
+    def _released(self, asked: Asked, value: float, reach: float) -> Released:
+        name = asked.count.name
+        return Released(
+            columns=(name,),
+            values={name: np.array([max(0, round(value))], dtype=np.int64)},
+            raw={name: np.array([value])},
+            low={name: np.array([max(0.0, value - reach)])},
+            high={name: np.array([max(0.0, value + reach)])},
+            confidence=float(asked.confidence),
+            notes=self._notes(),
+        )
+
+    def explained(self, found: Explanation, step: Step, balance: Balance) -> Explanation:
+        """What the cache makes of a question that was explained without it: its price, and its way."""
+        dataset = self.table.dataset
+        return priced(
+            found,
+            _NOTHING[dataset.delta > 0] if isinstance(step, FromCache) else step.loss,
+            dataset,
+            budget=balance.account.budget,
+            left=balance.left,
+            way=self._way(step),
+            reach=step.reach,
+        )
+
+    def _way(self, step: Step) -> str:
+        """How a question will be answered, in words."""
+        names = " and ".join(self.table.attributes[i].name for i in getattr(step, "attributes", ()))
+        match step:
+            case FromCache():
+                return "It follows from what was paid for before: free."
+            case Buy():
+                return f"All counts by {names} are bought: then many questions about them are free."
+        return "It is paid by itself, and helps to answer it again."
+
+    def _most_for(self, analyst: str) -> Fraction:
+        """What an analyst may pay for one question: by the policy, and by what is left."""
+        dataset = self.table.dataset
+        balance = self._ledger.balance(dataset.name)
+        spent = balance.analysts.get(analyst)
+        own = amount_of(balance.account.analyst_cap) - (amount_of(spent) if spent else 0)
+        cap = charge_for(dataset, dataset.question_epsilon)
+        return min(amount_of(cap), amount_of(balance.left), own)
+
+    def _notes(self) -> tuple[str, ...]:
+        source = self.table.bounded.query.source
+        if source.one_row_a_person:
+            return (NOTE,)
+        return NOTE, WEIGHT_NOTE.format(rows=source.max_rows)
+
+    def _key(self, step: Step) -> str:
+        if not isinstance(step, Pay | Buy):
+            return ""
+        tables = step.tables if isinstance(step, Buy) else ((None, step.noise),)
+        noise = [[levels and list(levels), mechanism_facts(each)] for levels, each in tables]
+        told = json.dumps([list(step.attributes), noise]).encode()
+        mask = np.packbits(step.mask).tobytes() if isinstance(step, Pay) else b""
+        return self._prefix + hashlib.sha256(self._known.digest + told + mask).hexdigest()
+
+    def _catch_up(self) -> None:
+        """Learn what was stored since the last look. A new version of the data begins with nothing."""
+        dataset = self.table.dataset.name
+        version = self._ledger.balance(dataset).version
+        if version != self._known.version:
+            self._known = _Known(self.table, version=version)
+        for entry in self._ledger.entries(dataset, after=self._known.seen):
+            self._known.seen = entry.number
+            answered = entry.kind is Kind.ANSWERED and entry.version == version
+            if answered and self._is_reading(entry.key):
+                stored = self._ledger.stored_answer(dataset, entry.key)
+                if stored is not None:
+                    self._known.learn(entry.key, *stored)
+
+    def _is_reading(self, key: str) -> bool:
+        return key.startswith(self._readings) and not key.startswith(self._tests)
+
+
+def encode_readings(readings: Sequence[Reading]) -> bytes:
+    """For the ledger."""
+    return "\n".join(map(as_text, readings)).encode()
+
+
+def decode_readings(stored: bytes, domain: Domain) -> list[Reading]:
+    """What `encode_readings` gave."""
+    return [from_text(line, domain) for line in stored.decode().split("\n")]
+
+
+class _Known:
+    """What the readings of one version of the data say, and how far the ledger was read."""
+
+    def __init__(self, table: CachedTable, *, version: int) -> None:
+        self.version, self.seen, self.digest = version, 0, b""
+        self.receipt: Receipt | None = None
+        self.online = Online(table.domain, table.pricing())
+
+    def learn(self, key: str, receipt: Receipt, stored: bytes) -> None:
+        self.receipt = receipt
+        self.online.learn(*decode_readings(stored, self.online.domain))
+        self.digest = hashlib.sha256(self.digest + key.encode()).digest()

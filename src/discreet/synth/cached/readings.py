@@ -1,0 +1,177 @@
+"""What was paid for: noisy counts, their price, and how far estimates from them spread.
+
+The tail of an estimate is normal for Gaussian noise. For Laplace noise it is at most that of sums of any
+number of equal draws, which is widest, in standard deviations, for few of them (`noise.sum_tails`). Half a
+step of the grid is added for the lattice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log, sqrt
+from statistics import NormalDist
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidInput
+from discreet.model.exact import Number, confidence_level, positive_count, round_down
+from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
+from discreet.model.sensitivity import Sensitivity
+from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.laplace import DiscreteLaplace
+from discreet.noise.sum_tails import laplace_deviations
+from discreet.synth.cached.counting_question import Attributes, Mask
+from discreet.synth.cached.resolutions import Levels
+from discreet.synth.core.records import Floats
+
+Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
+Price: TypeAlias = PureLoss | ConcentratedLoss
+
+_SMOOTH = 1 + 1e-6  # a Gaussian's σ² on the grid, from where on its lattice hardly shows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pricing:
+    """What one person moves, and in which currency it is paid: ρ with Gaussian noise, or ε with Laplace."""
+
+    concentrated: bool
+    table: Sensitivity
+    """Of all cells of a table of counts, whatever its attributes and however coarse."""
+    single: Sensitivity
+    """Of the count in any set of cells."""
+    unit: int = 1
+    """Counts are in 1/unit of a person."""
+    least: Fraction = Fraction(0)
+    """The least ε or ρ that is paid at once; what costs less is bought with less noise."""
+
+    def __post_init__(self) -> None:
+        positive_count(self.unit, "unit")
+
+    def single_noise(self, variance: float) -> Noise:
+        """The most noise with at most this variance, in people."""
+        if self.concentrated:
+            return DiscreteGaussian(sigma_squared=round_down(variance * self.unit**2))
+        return DiscreteLaplace(scale=round_down(sqrt(variance / 2) * self.unit))
+
+    def single_noise_at_least(self, variance: float) -> Noise:
+        """The same, or less noise if that would cost less than the least price."""
+        noise = self.single_noise(variance)
+        paid = amount_of(self.loss(noise, table=False))
+        if paid >= self.least:
+            return noise
+        if isinstance(noise, DiscreteGaussian):
+            return DiscreteGaussian.for_loss(self.least, self.single)
+        return DiscreteLaplace.for_loss(self.least, self.single)
+
+    def table_noise(self, amount: float) -> Noise:
+        """The least noise of a table that costs at most so much ε or ρ."""
+        paid = round_down(amount)
+        if self.concentrated:
+            return DiscreteGaussian.for_loss(paid, self.table)
+        return DiscreteLaplace.for_loss(paid, self.table)
+
+    def precision(self, amounts: Floats) -> Floats:
+        """1/variance of each count, in people, in tables that cost so much each."""
+        if self.concentrated:
+            return amounts * (2 * self.unit**2 / self.table.l2_squared)
+        per_epsilon = self.unit / self.table.l1
+        return (amounts * per_epsilon) ** 2 / 2
+
+    def loss(self, noise: Noise, *, table: bool) -> Price:
+        return noise.loss(self.table if table else self.single)
+
+    def sum(self, losses: Sequence[Price]) -> Price:
+        total = sum((amount_of(loss) for loss in losses), Fraction(0))
+        if self.concentrated:
+            return ConcentratedLoss(rho=total, delta=Fraction(0))
+        return PureLoss(epsilon=total)
+
+    def spread(self, noise: Noise) -> "Spread":
+        """Of one draw."""
+        if isinstance(noise, DiscreteGaussian) != self.concentrated:
+            raise InvalidInput(
+                "A reading was paid in another currency.", remedy="Keep ε and ρ in caches of their own."
+            )
+        if isinstance(noise, DiscreteGaussian):
+            return self.spread_at(float(noise.sigma_squared) / self.unit**2)
+        return self.spread_at(2 * (float(noise.scale) / self.unit) ** 2)
+
+    def spread_at(self, variance: float) -> "Spread":
+        """Of one draw with this variance. That of a discrete law is at most that of the continuous one."""
+        smooth = not self.concentrated or variance * self.unit**2 >= _SMOOTH
+        return Spread(variance=variance, laplace=not self.concentrated, smooth=smooth, step=1 / self.unit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How an estimate spreads around the truth."""
+
+    variance: float
+    laplace: bool
+    smooth: bool
+    """False if Gaussian noise is in it that is so small that the lattice shows."""
+    step: float
+    """Of the grid, in people."""
+
+    def reach(self, miss: float) -> float:
+        """t with P(|estimate − truth| > t) ≤ miss."""
+        if self.variance == 0:
+            return 0.0
+        if self.laplace:
+            deviations = float(laplace_deviations(miss / 2)[0])
+        elif self.smooth:
+            deviations = -NormalDist().inv_cdf(miss / 2)
+        else:
+            deviations = sqrt(2 * log(2 / miss))
+        return deviations * sqrt(self.variance) + self.step / 2
+
+    def joined(self, other: "Spread") -> "Spread":
+        """Of the average of two independent estimates, weighted by 1/variance."""
+        return Spread(
+            variance=self.share(other) * self.variance,
+            laplace=self.laplace,
+            smooth=self.smooth and other.smooth,
+            step=self.step,
+        )
+
+    def share(self, other: "Spread") -> float:
+        """The weight of this one in their average."""
+        return other.variance / (self.variance + other.variance)
+
+
+EXACT = Spread(variance=0.0, laplace=False, smooth=True, step=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reading:
+    """Noisy counts that were paid for: of every cell of a table, or of one question."""
+
+    attributes: Attributes
+    levels: Levels | None
+    """Of a table, for each attribute; None for a question."""
+    mask: Mask | None
+    """Of a question; None for a table."""
+    noise: Noise
+    counts: NDArray[np.int64]
+    """In 1/unit of a person, in the order of the cells; one number for a question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Known:
+    """All readings of the same thing as one: their average, weighted by 1/variance."""
+
+    values: Floats
+    spread: Spread
+
+    def joined(self, other: "Known") -> "Known":
+        share = self.spread.share(other.spread)
+        return Known(
+            values=share * self.values + (1 - share) * other.values, spread=self.spread.joined(other.spread)
+        )
+
+
+def miss_of(confidence: Number, values: int) -> float:
+    """How often one of `values` estimates may miss: they are not independent, so misses are added up."""
+    return float((1 - confidence_level(confidence)) / positive_count(values, "values"))

@@ -1,0 +1,1 @@
+"""From noisy marginals to weighted records: what is measured, and how it is fitted."""

@@ -1,0 +1,199 @@
+"""What a synthetic table will be made from, and its price: no data is read, and nothing is spent."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import TypeAlias
+
+from discreet.bounds.bound import Bounded
+from discreet.bounds.calibrate import Charge
+from discreet.bounds.facts import bounded_facts
+from discreet.errors import QueryRefused
+from discreet.model.identity import identity_of, loss_facts
+from discreet.model.policy import Dataset
+from discreet.model.sensitivity import Sensitivity
+from discreet.question.answer_size import check_storable
+from discreet.question.plain_rows import RowQuery
+from discreet.release.exact_vectors import Results
+from discreet.synth.core.domain import Domain, Marginal
+from discreet.synth.core.measurement import Measurement, measure, noise, part
+from discreet.synth.core.synthesis import Exact, Synthetic, fitted, left_out, measured, synthesise
+from discreet.synth.core.synthetic import decode_measurements, encode_measurements
+from discreet.synth.core.weight_array import Halves
+from discreet.synth.core.what_to_measure import MOST_CELLS
+from discreet.synth.mwem.mwem import MOST_CELLS as MOST_CELLS_FOR_QUESTIONS
+from discreet.synth.mwem.mwem import mwem
+from discreet.synth.plan.attributes import Attribute, domain_of
+from discreet.synth.plan.count_tables import Counted, counting, sets_of, table_sensitivity, unit_of
+from discreet.synth.plan.stored_size import of_measurements, of_synthesis, of_workload
+from discreet.synth.plan.workload_text import Wanted, wanted_facts, workload_of
+from discreet.synth.report.quality import Quality, counts_of, quality
+
+Advance: TypeAlias = Callable[[str, float], object]
+"""Told what is being done, and about how much of everything is done."""
+
+_MOST_LISTED_COLUMNS = 32
+"""Of a domain whose records are listed: they are an axis each, and no more than 21 have several values."""
+_ROUNDS = 25
+"""About as many as the tables of one order take to be fitted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisPlan:
+    """The columns, what is counted, and the whole price."""
+
+    attributes: tuple[Attribute, ...]
+    bounded: Bounded
+    loss: Charge
+    dataset: Dataset = field(repr=False)
+    """Whose people the bounds are right for."""
+    wanted: tuple[Wanted, ...] = ()
+    """Questions that it has to answer well; all tables of few columns if there are none."""
+
+    def identity(self) -> str:
+        """What the release is known by. Names of columns are not told: counts know columns by their place."""
+        return identity_of(
+            "synthetic",
+            {
+                **bounded_facts(self.bounded),
+                "price": loss_facts(self.loss),
+                "wanted": [wanted_facts(each) for each in self.wanted],
+            },
+        )
+
+    def draw(self, results: Results) -> bytes:
+        """All that is released, to be stored before anybody sees any of it; it costs `loss`.
+
+        Nothing is told while it is made: who could watch and stop would get another draw for one price.
+        """
+        counted = Counted(self.domain, self.bounded, results)
+        if self.wanted:
+            return self._for_questions(counted).encode()
+        return encode_measurements(
+            measured(self.domain, counted, loss=self.loss, sensitivity=self.sensitivity, unit=self.unit)
+        )
+
+    def learnt(self, stored: bytes, advance: Advance = lambda *_: None) -> Synthetic:
+        """What was released as a table. Free."""
+        if self.wanted:
+            return Synthetic.decode(stored)
+        return fitted(self.domain, decode_measurements(stored), progress=partial(_fitting, advance))
+
+    def tables_again(self, learnt: Synthetic, loss: Charge) -> list[Marginal]:
+        """What is measured anew for a synthetic table to be compared with. Reads no data."""
+        marginals = self._tables(learnt, loss)
+        check_storable(
+            of_measurements(marginals),
+            "Check a table of fewer columns, or with wider bins.",
+        )
+        return marginals
+
+    def measured_again(
+        self, results: Results, marginals: Sequence[Marginal], loss: Charge
+    ) -> list[Measurement]:
+        """These tables; costs the loss in all."""
+        counted = Counted(self.domain, self.bounded, results)(marginals)
+        each = part(loss, Fraction(1, len(marginals)))
+        return [
+            measure(marginal, counts, loss=each, sensitivity=self.sensitivity, unit=self.unit)
+            for marginal, counts in zip(marginals, counted, strict=True)
+        ]
+
+    def quality(self, learnt: Synthetic, against: Sequence[Measurement] | None = None) -> Quality:
+        """Compared with its own measurements, or with others; rehearsed to tell how far the truth is."""
+        reference = None if against is None else {m.marginal: (m.counts, m.variance) for m in against}
+        return quality(
+            learnt,
+            [attribute.name for attribute in self.attributes],
+            labels=[attribute.texts() for attribute in self.attributes],
+            reference=reference,
+            rehearsal=self._rehearsed(counts_of(learnt, self.unit)),
+        )
+
+    def check_size(self) -> None:
+        """Refuse what could not be stored."""
+        if self.wanted:
+            check_storable(
+                of_workload(workload_of(self.wanted, self.domain)),
+                "Take fewer columns, wider bins, or fewer questions.",
+            )
+        else:
+            check_storable(of_synthesis(self.domain), "Take fewer columns, or wider bins.")
+
+    def _tables(self, learnt: Synthetic, loss: Charge) -> list[Marginal]:
+        """Those that are whole tables, and pairs of a wide one that were not chosen to be measured.
+
+        Of a workload of questions, all of one and two attributes.
+        """
+        whole = [m.marginal for m in learnt.measurements if not isinstance(m.marginal, Halves)]
+        if self.wanted:
+            return whole or [each for order in (1, 2) for each in self.domain.marginals(order)]
+        tables = len(self.attributes) * (len(self.attributes) + 1) // 2
+        sigma = noise(part(loss, Fraction(1, tables)), self.sensitivity, self.unit) ** 0.5
+        return whole + left_out(self.domain, learnt.measurements, sigma)
+
+    def _rehearsed(self, exact: Exact) -> Synthetic:
+        """Made from a synthetic table as that was made from the data. No data is involved."""
+        if self.wanted:
+            return self._for_questions(exact)
+        return synthesise(self.domain, exact, loss=self.loss, sensitivity=self.sensitivity, unit=self.unit)
+
+    def _for_questions(self, exact: Exact) -> Synthetic:
+        """Multiplicative weights that pick, privately, what they answer badly."""
+        return mwem(
+            workload_of(self.wanted, self.domain),
+            exact,
+            loss=self.loss,
+            sensitivity=self.sensitivity,
+            unit=self.unit,
+        ).synthetic
+
+    @property
+    def domain(self) -> Domain:
+        return domain_of(self.attributes)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        return table_sensitivity(self.bounded)
+
+    @property
+    def unit(self) -> int:
+        return unit_of(self.bounded)
+
+
+def _fitting(advance: Advance, order: int, sweep: int, misfit: float) -> None:
+    done = (order - 2 + min(sweep, _ROUNDS) / _ROUNDS) / 2
+    advance(f"Tables of {order} columns, round {sweep}: {misfit:.2f} times the noise", done)
+
+
+def plan_synthesis(
+    rows: RowQuery,
+    attributes: tuple[Attribute, ...],
+    loss: Charge,
+    dataset: Dataset,
+    wanted: tuple[Wanted, ...] = (),
+) -> SynthesisPlan:
+    domain = domain_of(attributes)
+    cells = domain.cells
+    if wanted and cells > MOST_CELLS_FOR_QUESTIONS:
+        raise QueryRefused(
+            f"There can be {cells:,} different records; with questions of your own, at most"
+            f" {MOST_CELLS_FOR_QUESTIONS:,}.",
+            remedy="Take fewer columns or wider bins; or leave the questions out.",
+        )
+    wide = domain.without(domain.optional).cells > MOST_CELLS and not wanted
+    if not wide and len(attributes) > _MOST_LISTED_COLUMNS:
+        raise QueryRefused(
+            f"Of these {len(attributes)} columns, most have one value only.",
+            remedy="Leave those out: their rows all say the same.",
+        )
+    plan = SynthesisPlan(
+        wanted=wanted,
+        attributes=attributes,
+        bounded=counting(rows, attributes, dataset, sets=sets_of(len(attributes), wide=wide)),
+        loss=loss,
+        dataset=dataset,
+    )
+    plan.check_size()
+    return plan

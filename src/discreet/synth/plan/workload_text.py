@@ -1,0 +1,124 @@
+"""A workload in words: counting questions in SQL, or kinds of questions about all columns.
+
+SELECT count(*) FROM visits WHERE age > 60 AND ward = 'north'
+marginals 2       every count by two columns, a table at a time
+prefixes 1        how many are at most so and so, on every column
+ranges 1          how many are between any two values, on every column
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TypeAlias
+
+import numpy as np
+
+from discreet.errors import QueryRefused
+from discreet.model.identity import Facts
+from discreet.model.query import Filter, Query, Relation, Scan
+from discreet.question.counting import plain_count
+from discreet.synth.core.domain import MOST_COUNTED_CELLS, Domain
+from discreet.synth.mwem.workload import Workload
+from discreet.synth.plan.attributes import Attribute
+from discreet.synth.plan.masks import cells_where, readable
+
+_KINDS: dict[str, Callable[[Domain, int], Workload]] = {
+    "marginals": Workload.marginals,
+    "prefixes": Workload.prefixes,
+    "ranges": Workload.ranges,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """All questions of a kind, about so many columns at a time."""
+
+    name: str
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """One question: the columns that it is about, and which of their cells it counts, a bit for each."""
+
+    attributes: tuple[int, ...]
+    bits: bytes
+
+
+Wanted: TypeAlias = Kind | Cells
+
+
+def wanted_of(
+    texts: Sequence[str],
+    attributes: Sequence[Attribute],
+    source: Relation,
+    resolve: Callable[[str], Query],
+) -> tuple[Wanted, ...]:
+    """What each text asks for. Reads no data."""
+    table = _table(source)
+    return tuple(
+        _kind(text, len(attributes)) or _cells(text, resolve(text), attributes, table) for text in texts
+    )
+
+
+def workload_of(wanted: Sequence[Wanted], domain: Domain) -> Workload:
+    """All of it; questions about the same columns together."""
+    parts = [_KINDS[each.name](domain, each.order) for each in wanted if isinstance(each, Kind)]
+    questions = sorted((each for each in wanted if isinstance(each, Cells)), key=lambda each: each.attributes)
+    for chosen, same in groupby(questions, key=lambda each: each.attributes):
+        cells = int(np.prod([domain.sizes[i] for i in chosen], dtype=np.int64))
+        bits = np.array([np.frombuffer(each.bits, dtype=np.uint8) for each in same])
+        parts.append(Workload.masks(domain, np.unpackbits(bits, axis=1, count=cells).astype(bool), chosen))
+    families = tuple(family for part in parts for family in part.families)
+    return Workload(domain=domain, families=families)
+
+
+def wanted_facts(wanted: Wanted) -> Facts:
+    """What a question of a workload is known by."""
+    if isinstance(wanted, Kind):
+        return [wanted.name, wanted.order]
+    return [list(wanted.attributes), wanted.bits.hex()]
+
+
+def _kind(text: str, columns: int) -> Kind | None:
+    name, _, order = text.strip().partition(" ")
+    if name not in _KINDS:
+        return None
+    if order.strip() not in map(str, range(1, columns + 1)):
+        raise QueryRefused(
+            f"“{text.strip()[:60]}” does not say about how many columns at a time.",
+            remedy=f"Write {name} 1, up to {name} {columns}.",
+        )
+    return Kind(name, int(order))
+
+
+def _cells(text: str, query: Query, attributes: Sequence[Attribute], table: str) -> Cells:
+    count = plain_count(query)
+    if count is None or count.table != table:
+        raise QueryRefused(
+            f"“{text.strip()[:60]}” is not a counting question about “{table}”.",
+            remedy="Ask for count(*) of that table, or write one of: " + ", ".join(_KINDS) + ".",
+        )
+    chosen = readable(count.condition, attributes)
+    if chosen is None:
+        raise QueryRefused(
+            f"“{text.strip()[:60]}” reads more than the columns of the synthetic table.",
+            remedy="Add the columns that it reads, without bins; or leave it out.",
+        )
+    if np.prod([attributes[i].size for i in chosen], dtype=object) > MOST_COUNTED_CELLS:
+        raise QueryRefused(
+            f"“{text.strip()[:60]}” is about too many columns at once.", remedy="Ask about fewer."
+        )
+    mask = cells_where(count.condition, attributes, chosen)
+    return Cells(chosen, np.packbits(mask).tobytes())
+
+
+def _table(source: Relation) -> str:
+    while isinstance(source, Filter):
+        source = source.source
+    if not isinstance(source, Scan):
+        raise QueryRefused(
+            "Questions can be named for a synthetic table of one table only.",
+            remedy="Leave the questions out, or take the columns of one table, without a join.",
+        )
+    return source.table.name

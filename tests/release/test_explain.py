@@ -1,0 +1,109 @@
+"""What is said before anything is spent: computed from the plan, and true of what comes after."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.accounting.filters import ConcentratedFilter
+from discreet.bounds.calibrate import budget_of
+from discreet.bounds.split_price import split
+from discreet.errors import QueryRefused
+from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.release.explain import explain
+from tests.question.clinic import Database, clinic, planned
+
+from .releasing import release
+
+
+def explained(sql, dataset, epsilon=1):
+    plan = planned(sql, dataset, epsilon=epsilon)
+    return explain(plan, dataset, budget=budget_of(dataset), left=budget_of(dataset))
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_what_is_asked_for_is_what_is_spent(delta):
+    dataset = clinic(delta=delta)
+    for sql in (
+        "SELECT count(*) FROM visits",
+        "SELECT ward, avg(cost), variance(age), median(cost), count(DISTINCT patient) FROM visits"
+        " GROUP BY ward",
+        "SELECT ward, count(*) FROM visits GROUP BY ROLLUP (ward)",
+    ):
+        found = explained(sql, dataset)
+        assert found.epsilon == pytest.approx(1, rel=1e-9)
+        whole = budget_of(dataset)
+        if delta:
+            rho = ConcentratedFilter.for_budget(1, dataset.delta, threshold_share=Fraction(1, 2)).rho
+            assert found.loss == ConcentratedLoss(rho=Fraction(int(rho * 10**15), 10**15), delta=Fraction(0))
+            assert found.questions_left == int(whole.rho / rho)
+        else:
+            assert found.loss == PureLoss(epsilon=Fraction(1))
+            assert found.questions_left == 10
+
+
+def test_shares_add_up_and_favour_what_matters_more():
+    """An average needs its sum more than its count; a part of two measures counts for both."""
+    bounded = planned("SELECT ward, avg(cost) FROM visits GROUP BY ward", clinic()).bounded
+    for concentrated in (False, True):
+        count, total = split(bounded, concentrated=concentrated)
+        assert count + total == 1
+        assert count < total
+    both = planned("SELECT avg(cost), count(cost), sum(age) FROM visits", clinic()).bounded
+    assert split(both, concentrated=True)[0] > Fraction(1, 3)
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_an_uneven_split_is_no_worse_than_an_even_one(delta):
+    """The error of an average by simulation: the split by error against equal halves."""
+    sql, dataset = "SELECT avg(cost) AS a FROM visits", clinic(delta=delta, rows=True)
+    plan = planned(sql, dataset)
+    shares = [float(x) for x in split(plan.bounded, concentrated=bool(delta))]
+    power = 1 if delta else 2
+
+    def error(parts):  # variance of the sum's noise, and a third of the count's, in its own units
+        return parts[1] ** -power + parts[0] ** -power / 3
+
+    assert error(shares) < error([0.5, 0.5])
+
+
+def test_private_groups_are_shown_as_often_as_explained():
+    """Groups of 5, 10, 20 and 50 people in 400 answers: within 6 standard deviations, 10⁻⁸ to fail."""
+    dataset = clinic(delta="1e-6", max_rows=1, max_groups=1)
+    sql = "SELECT note, count(DISTINCT patient) AS n FROM visits GROUP BY note"
+    chances = explained(sql, dataset, epsilon=2).private_groups.chances
+    database = Database()
+    people = iter(range(10**6))
+    database.fill([(next(people), "north", 1.0, 1, f"of {size}") for size in chances for _ in range(size)])
+    plan = planned(sql, dataset, epsilon=2)
+    results, runs = database.results(plan), 400
+    seen = [name for _ in range(runs) for name in release(plan, results).values["note"].tolist()]
+    for size, chance in chances.items():
+        deviation = 6 * np.sqrt(runs * chance * (1 - chance)) + 3
+        assert abs(seen.count(f"of {size}") - runs * chance) <= deviation
+    assert 0.1 < chances[20] < 0.999
+
+
+def test_keys_that_are_not_public_need_a_delta():
+    with pytest.raises(QueryRefused, match="no δ"):
+        explained("SELECT note, count(*) FROM visits GROUP BY note", clinic())
+
+
+def test_alternatives_hold():
+    found = explained(
+        "SELECT ward, count(*) AS n, sum(cost) AS s, avg(age) AS a FROM visits GROUP BY ward", clinic()
+    )
+    alone = explained("SELECT ward, count(*) AS n FROM visits GROUP BY ward", clinic())
+    ratio = alone.errors[0].each / found.errors[0].each
+    assert f"n is off by {1 - ratio:.0%} less" in "".join(found.alternatives)
+    half = explained("SELECT ward, count(*) AS n FROM visits GROUP BY ward", clinic(), epsilon=Fraction(1, 2))
+    assert half.errors[0].each == pytest.approx(2 * alone.errors[0].each, rel=0.01)
+    assert "For half of this price" in "".join(found.alternatives)
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_errors_of_all_groups_at_once_are_larger_than_of_each(delta):
+    found = explained(
+        "SELECT ward, count(*) AS n, median(age) AS m FROM visits GROUP BY ward", clinic(delta=delta)
+    )
+    assert all(error.all > error.each for error in found.errors)
