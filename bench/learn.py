@@ -30,8 +30,9 @@ from sklearn.linear_model import LogisticRegression as ExactLogistic
 from sklearn.metrics import roc_auc_score
 from timing import CONSOLE, Figure, at_least, at_most, best_of_rounds, for_information, judge
 
+from discreet.arrays import Floats
 from discreet.learn import LinearRegression, LogisticRegression
-from discreet.learn.core.encoding import ONE, Rows, on_grid
+from discreet.learn.core.encoding import ONE, EncodedRows, on_grid
 from discreet.learn.descent.gradient import ClippedGradient
 from discreet.learn.descent.losses import Logistic
 
@@ -57,7 +58,6 @@ ADULT_NUMBERS = {
 }
 """The largest code of each."""
 
-Floats = NDArray[np.float64]
 Bounds = list[tuple[float, float]]
 
 
@@ -85,7 +85,7 @@ def _speed() -> list[Figure]:
     """One epoch of clipped gradients of a logistic model, beside its two products of matrices."""
     chance = np.random.default_rng()
     values = on_grid(chance.normal(size=(10**6, 50)), np.zeros(1), np.ones(1))
-    rows = Rows(values=values, weights=np.ones(10**6))
+    rows = EncodedRows(values=values, weights=np.ones(10**6))
     labels = chance.integers(0, 2, 10**6).astype(np.float64)
     gradient = ClippedGradient.of(Logistic(), rows, labels, clip=1.0, order=2)
     weights = chance.normal(size=(50, 1))

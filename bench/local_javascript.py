@@ -9,7 +9,7 @@ from pathlib import Path
 
 from timing import Figure, at_most, for_information, judge, show
 
-from discreet.local.survey import NumberBetween, OneOf, Question, definition
+from discreet.local.survey import NumberBetween, OneOf, SurveyQuestion, definition
 
 MICROSECONDS = 20
 ROUNDS, REPORTS = 7, 5000
@@ -17,12 +17,12 @@ OPTIONS = [(2, 1), (16, 1), (100, 1), (256, 0.5), (10_000, 0.5), (10_000, 1), (1
 SCRIPT = Path(__file__).with_suffix(".mjs")
 
 
-def questions() -> dict[str, Question]:
+def questions() -> dict[str, SurveyQuestion]:
     asked = {f"{k:,} options, ε = {e}": OneOf.ask("q", "?", k, epsilon=e) for k, e in OPTIONS}
     return asked | {f"number, ε = {e}": NumberBetween.ask("q", "?", 0, 1, epsilon=e) for e in (0.5, 1, 4)}
 
 
-def measured(node: str, asked: dict[str, Question]) -> dict[str, float]:
+def measured(node: str, asked: dict[str, SurveyQuestion]) -> dict[str, float]:
     """Microseconds a report, question by question."""
     content = {
         "module": f"file://{files('discreet.local')}/browser/discreet-local.js",

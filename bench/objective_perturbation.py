@@ -7,10 +7,10 @@ under the curve, the mean of several fits. `learn` has the same for Adult.
 import sys
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import log_loss, roc_auc_score
 from timing import Figure, for_information, judge
 
+from discreet.arrays import Floats
 from discreet.learn import LogisticRegression
 
 DELTA = 1e-5
@@ -18,7 +18,6 @@ SOLVERS = ("descent", "objective")
 SHAPES = {(1_000, 5): 10, (10_000, 5): 5, (10_000, 50): 4, (100_000, 14): 2}
 """Rows and features, and how many fits."""
 
-Floats = NDArray[np.float64]
 Bounds = list[tuple[float, float]]
 
 

@@ -23,7 +23,7 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.synth.cached.counting_question import Question
+from discreet.synth.cached.counting_question import CountingQuestion
 from discreet.synth.cached.readings import Pricing, Reading
 from discreet.synth.cached.resolutions import radices
 from discreet.synth.cached.strategy import Buy, FromCache, Online
@@ -44,16 +44,16 @@ class Workload:
 
     domain: Domain
     counts: NDArray[np.int64]
-    questions: list[Question]
+    questions: list[CountingQuestion]
 
     @property
     def within(self) -> int:
         return int(SHARE * int(self.counts.sum()))
 
-    def table(self, question: Question) -> NDArray[np.int64]:
+    def table(self, question: CountingQuestion) -> NDArray[np.int64]:
         return _margin(self.counts, question)
 
-    def truth(self, question: Question) -> int:
+    def truth(self, question: CountingQuestion) -> int:
         return question.count(self.table(question))
 
 
@@ -143,7 +143,7 @@ def _speed() -> list[Figure]:
         levels = tuple(len(radices(domain.sizes[a])) for a in attributes)
         counts = noise.release(np.zeros(prod(domain.sizes[a] for a in attributes), dtype=np.int64))
         online.learn(Reading(attributes=attributes, levels=levels, mask=None, noise=noise, counts=counts))
-    question = Question.where(domain, {0: range(20, 200), 1: range(10, 99)})
+    question = CountingQuestion.where(domain, {0: range(20, 200), 1: range(10, 99)})
     calls = {
         "decide": lambda: online.decide(question, within=10**6, confidence=CONFIDENCE),
         "answer": lambda: online.answer(question),
@@ -153,12 +153,14 @@ def _speed() -> list[Figure]:
     return [at_most("online: decide and answer from the cache, 2¹⁶ cells", both, 20, " ms")]
 
 
-def _ranges(domain: Domain) -> list[Question]:
+def _ranges(domain: Domain) -> list[CountingQuestion]:
     chance, found = np.random.default_rng(1), []
     for _ in range(QUESTIONS):
         chosen = chance.choice(len(domain.sizes), 2, replace=False)
         ends = {int(a): sorted(chance.integers(0, domain.sizes[a], 2)) for a in chosen}
-        found.append(Question.where(domain, {a: range(low, high + 1) for a, (low, high) in ends.items()}))
+        found.append(
+            CountingQuestion.where(domain, {a: range(low, high + 1) for a, (low, high) in ends.items()})
+        )
     return found
 
 
@@ -189,7 +191,7 @@ def _counted(columns: list[NDArray[np.int64]], sizes: tuple[int, ...]) -> NDArra
     return counts
 
 
-def _margin(counts: NDArray[np.int64], question: Question) -> NDArray[np.int64]:
+def _margin(counts: NDArray[np.int64], question: CountingQuestion) -> NDArray[np.int64]:
     others = tuple(a for a in range(counts.ndim) if a not in question.attributes)
     return np.asarray(counts.sum(axis=others))
 

@@ -31,6 +31,7 @@ from math import exp, log
 
 import numpy as np
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.model.exact import Number, confidence_level, positive_count, whole, within
 from discreet.model.privacy import PureLoss
@@ -39,9 +40,8 @@ from discreet.noise.above_threshold import AboveThreshold, Run
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.tails import largest
-from discreet.synth.cached.counting_question import Question
+from discreet.synth.cached.counting_question import CountingQuestion
 from discreet.synth.core.domain import Domain
-from discreet.synth.core.records import Floats
 
 MOST_RECORDS = 2**22
 
@@ -117,7 +117,7 @@ class PrivateMultiplicativeWeights:
         self.weights: Floats = np.full(domain.sizes, 1 / domain.cells)
         self.updates = 0
 
-    def ask(self, question: Question, exact: int) -> WeightAnswer:
+    def ask(self, question: CountingQuestion, exact: int) -> WeightAnswer:
         """The count, in people; `exact` is in 1/unit of a person."""
         settings = self._settings
         public = self._public(question)
@@ -137,12 +137,12 @@ class PrivateMultiplicativeWeights:
         gamma = self._settings.threshold / (self._unit * self._people)
         return 4 * log(self._domain.cells) / gamma**2
 
-    def _public(self, question: Question) -> float:
+    def _public(self, question: CountingQuestion) -> float:
         others = tuple(i for i in range(len(self._domain.sizes)) if i not in question.attributes)
         shares = np.asarray(self.weights.sum(axis=others))
         return float(shares[question.mask].sum()) * self._people
 
-    def _update(self, question: Question, *, rises: bool) -> None:
+    def _update(self, question: CountingQuestion, *, rises: bool) -> None:
         shape = [size if i in question.attributes else 1 for i, size in enumerate(self._domain.sizes)]
         factor = exp(self._settings.rate if rises else -self._settings.rate)
         self.weights *= np.where(question.mask.reshape(shape), factor, 1.0)

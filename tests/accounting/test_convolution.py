@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import convolution
-from discreet.accounting.convolution import Step, summed
+from discreet.accounting.convolution import LossStep, summed
 
 GRID = 2.0**-10
 
 
 def step(weights, times=1, lowest=0, infinite=0.0):
     """Probabilities are whole numbers by a power of two, so that they are exact."""
-    return Step(lowest=lowest, probabilities=np.array(weights, dtype=float), infinite=infinite, times=times)
+    return LossStep(
+        lowest=lowest, probabilities=np.array(weights, dtype=float), infinite=infinite, times=times
+    )
 
 
 def exact_law(steps):

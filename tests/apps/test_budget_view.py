@@ -8,7 +8,7 @@ import pytest
 
 from discreet.apps.views.budget import readable
 from discreet.apps.views.burn_down import forecast, spent_by
-from discreet.ledger.interface import Entry, Kind
+from discreet.ledger.interface import Entry, EntryKind
 from discreet.ledger.units import Currency, Units
 from discreet.model.privacy import AMOUNT_UNITS
 from tests.apps.clinic import ask, make_clinic, run
@@ -25,7 +25,7 @@ def history(*charges, opened):
         entries.append(
             Entry(
                 number=len(entries) + 1,
-                kind=Kind.CHARGED if taken else Kind.OPENED,
+                kind=EntryKind.CHARGED if taken else EntryKind.OPENED,
                 dataset="clinic",
                 version=1,
                 analyst="ann" if taken else "",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.apps.views.plot import Curve, braille, steps
+from discreet.apps.views.plot import PlottedCurve, braille, steps
 from tests.apps.clinic import run
 
 
@@ -77,7 +77,7 @@ def test_the_plot_is_drawn_and_written(tmp_path):
 
 
 def test_a_curve_goes_where_it_should():
-    lines = braille([Curve(name="all", at=lambda _: 1.0)], width=4, height=2)
+    lines = braille([PlottedCurve(name="all", at=lambda _: 1.0)], width=4, height=2)
     assert lines[0] == "⠉⠉⡉⠉"  # the top row of dots, and one of the diagonal below it
     assert steps([0, 0.5, 1, 1e-9], height=2) == ["  █ ", " ██▁"]
 

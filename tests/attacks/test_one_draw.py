@@ -10,7 +10,7 @@ import pytest
 
 from discreet import DiscreetError, EngineFailed, LedgerClosed, QueryRefused
 from discreet.curator import curator as path
-from discreet.ledger.interface import Kind
+from discreet.ledger.interface import EntryKind
 from discreet.ledger.sqlite.ledger import SqliteLedger
 
 from .ask import stored_bytes
@@ -39,7 +39,7 @@ def spent(clinic):
 
 def charges(clinic):
     with clinic.open() as curator:
-        return sum(entry.kind is Kind.CHARGED for entry in curator._ledger.entries("clinic"))
+        return sum(entry.kind is EntryKind.CHARGED for entry in curator._ledger.entries("clinic"))
 
 
 def raising(failure):

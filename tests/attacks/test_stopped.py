@@ -17,7 +17,7 @@ from discreet.curator import charging as charged
 from discreet.engines.base.execution import accepted
 from discreet.engines.duckdb.statement import EmptyTables
 from discreet.ledger import patient_storing as storing
-from discreet.ledger.interface import Kind
+from discreet.ledger.interface import EntryKind
 from discreet.ledger.sqlite import file as sqlite_file
 from discreet.ledger.sqlite.ledger import SqliteLedger
 from tests.ledger.holders import stopped_in_its_turn
@@ -37,7 +37,7 @@ def kinds(clinic):
     """What happened to charges, in order."""
     with clinic.open() as curator:
         found = [entry.kind for entry in curator._ledger.entries("clinic")]
-    return [str(kind) for kind in found if kind not in (Kind.OPENED, Kind.DATA_SEEN)]
+    return [str(kind) for kind in found if kind not in (EntryKind.OPENED, EntryKind.DATA_SEEN)]
 
 
 # Before the charge.

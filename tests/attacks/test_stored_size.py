@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from discreet import QueryRefused
-from discreet.ledger.interface import Kind
+from discreet.ledger.interface import EntryKind
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
@@ -53,7 +53,7 @@ def lowered(monkeypatch, largest):
 
 def charges(clinic):
     with clinic.open() as curator:
-        return sum(entry.kind is Kind.CHARGED for entry in curator._ledger.entries("clinic"))
+        return sum(entry.kind is EntryKind.CHARGED for entry in curator._ledger.entries("clinic"))
 
 
 def synthesize(curator):

@@ -14,7 +14,7 @@ import pytest
 from discreet.audit import canaries, learn_claims
 from discreet.audit.statistics import EPSILON_ALARM, gaussian_lower_bound, guesses_lower_bound
 from discreet.learn.core import account, moments
-from discreet.learn.core.encoding import ONE, Rows
+from discreet.learn.core.encoding import ONE, EncodedRows
 from discreet.learn.descent import generalized_linear as fitting
 from discreet.learn.descent import gradient
 from discreet.learn.descent import own_loss as own
@@ -61,20 +61,20 @@ def test_half_the_noise_in_an_objective(monkeypatch):
 
 
 def test_an_objective_with_noise_for_twice_its_budget(monkeypatch):
-    honest = objective.Budget.objective.fget
-    monkeypatch.setattr(objective.Budget, "objective", property(lambda self: 2 * honest(self)))
+    honest = objective.ObjectiveBudget.objective.fget
+    monkeypatch.setattr(objective.ObjectiveBudget, "objective", property(lambda self: 2 * honest(self)))
     assert "law" in failed_layers("Learning: objective perturbation")
 
 
 def test_a_coordinate_without_noise(monkeypatch):
-    honest = account.Account.release
+    honest = account.FitAccount.release
 
     def skips_the_first(self, exact, **options):
         noisy = honest(self, exact, **options)
         noisy[0] = exact[0]
         return noisy
 
-    monkeypatch.setattr(account.Account, "release", skips_the_first)
+    monkeypatch.setattr(account.FitAccount, "release", skips_the_first)
     assert "fit" in failed_layers("Learning: one step, Gaussian")
 
 
@@ -132,8 +132,8 @@ def test_gradients_that_are_cut_in_the_other_norm(monkeypatch):
 
 
 def test_factors_that_are_rounded_up(monkeypatch):
-    honest = Rows.caps
-    monkeypatch.setattr(Rows, "caps", lambda self, reach, order: honest(self, reach, order) + 1)
+    honest = EncodedRows.caps
+    monkeypatch.setattr(EncodedRows, "caps", lambda self, reach, order: honest(self, reach, order) + 1)
     assert failed_layers("Learning: descent, Poisson, Laplace") == {"law"}
 
 

@@ -10,8 +10,7 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Bounds, Column, Dataset, PersonColumn, PrivateTable, ValueType
 from tests.bounds.test_one_person import compare
 from tests.question.clinic import Database, clinic, planned
-
-from .releasing import release
+from tests.question.releasing import release
 
 ROWS = [
     (1, "north", 1.0, 3, "a"),

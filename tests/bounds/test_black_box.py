@@ -16,8 +16,7 @@ from discreet.audit.statistics import epsilon_lower_bound
 from discreet.model.neighbours import Neighbours
 from discreet.noise.binomial import clopper_pearson
 from tests.question.clinic import Database, clinic, planned
-
-from .releasing import release
+from tests.question.releasing import release
 
 GROUPS = range(100)
 RELEASES = 40

@@ -21,8 +21,7 @@ from discreet.noise.laplace import DiscreteLaplace
 from tests.bounds.test_one_person import DELTAS, RELATIONS, compare, compare_keys, person, rows_of, tests_of
 from tests.question.clinic import Database, clinic, planned
 from tests.question.random_questions import questions
-
-from .releasing import release
+from tests.question.releasing import release
 
 SHAPES = {
     *("visits", "labs", "WITH", "CTE used again", "subquery of rows", "UNION ALL", "lookup"),

@@ -21,7 +21,7 @@ from discreet.curator import curator
 from discreet.curator import opening as session
 from discreet.curator.ledgers import open_ledger, place_named_by
 from discreet.curator.opening import open_curator
-from discreet.ledger.interface import Kind
+from discreet.ledger.interface import EntryKind
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.question.parse import parse_sql
 from tests.attacks.ask import stored_bytes
@@ -67,8 +67,8 @@ def all_at_once(policy, works):
             "ended": sorted({status for _, status in results}),
             "lines": sorted(line for lines, _ in results for line in lines),
             "spent": str(ledger.balance("clinic").spent.epsilon),
-            "charged": sum(entry.kind is Kind.CHARGED for entry in ledger.entries("clinic")),
-            "answered": sum(entry.kind is Kind.ANSWERED for entry in ledger.entries("clinic")),
+            "charged": sum(entry.kind is EntryKind.CHARGED for entry in ledger.entries("clinic")),
+            "answered": sum(entry.kind is EntryKind.ANSWERED for entry in ledger.entries("clinic")),
         }
 
 
@@ -224,8 +224,8 @@ def charged_and_answered(policy, price):
     with open_ledger(place_named_by(policy)) as ledger:
         ledger.verify()
         entries = list(ledger.entries("clinic"))
-    charged = [e for e in entries if e.kind is Kind.CHARGED and e.taken.loss.epsilon == price]
-    answered = [e for e in entries if e.kind is Kind.ANSWERED and e.key in {c.key for c in charged}]
+    charged = [e for e in entries if e.kind is EntryKind.CHARGED and e.taken.loss.epsilon == price]
+    answered = [e for e in entries if e.kind is EntryKind.ANSWERED and e.key in {c.key for c in charged}]
     return len(charged), len(answered)
 
 
@@ -260,7 +260,7 @@ def books(policy):
     """What a fresh connection finds, once it has verified the whole chain."""
     with open_ledger(place_named_by(policy)) as ledger:
         ledger.verify()
-        charges = Counter(e.question for e in ledger.entries("clinic") if e.kind is Kind.CHARGED)
+        charges = Counter(e.question for e in ledger.entries("clinic") if e.kind is EntryKind.CHARGED)
         return {"charges": charges, "spent": ledger.balance("clinic").spent.epsilon}
 
 

@@ -13,7 +13,7 @@ from discreet.curator.ledgers import open_ledger, place_named_by
 from discreet.model.privacy import PureLoss
 from tests.attacks.ask import Clinic
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 QUESTION = "SELECT ward, count(*) AS n, avg(cost) AS mean FROM visits GROUP BY ward"
 
 

@@ -128,9 +128,9 @@ def test_asking_by_accuracy_gives_that_accuracy(folder):
 
 def test_a_failure_after_the_charge_says_nothing_and_keeps_the_charge(folder, monkeypatch):
     curator = curator_of(folder)
-    honest = emission._Writer._integer
+    honest = emission._StatementWriter._integer
     monkeypatch.setattr(
-        emission._Writer,
+        emission._StatementWriter,
         "_integer",
         lambda writer, part, name: (
             f"""CASE WHEN "t0.cost" = 13 THEN CAST('canary' || "t0.cost" AS BIGINT)"""

@@ -19,7 +19,7 @@ from discreet.dialects.duckdb import DUCKDB
 from discreet.errors import BudgetExceeded, EngineFailed, InvalidInput, QueryRefused
 from discreet.learn.core import account
 from discreet.learn.core.encoding import ONE, on_grid, person_weights
-from discreet.learn.core.encoding import Rows as IntegerRows
+from discreet.learn.core.encoding import EncodedRows as IntegerRows
 from discreet.learn.core.moments import WEIGHT_ONE
 from discreet.learn.estimators import base
 from discreet.learn.least_squares.sufficient_statistics import (

@@ -13,12 +13,12 @@ from sklearn.base import clone
 
 import discreet.learn as learn
 from discreet.errors import InvalidInput, QueryRefused
-from discreet.learn.core.account import Account, _sensitivity
+from discreet.learn.core.account import FitAccount, _sensitivity
 from discreet.learn.core.declarations import Scaling
 from discreet.learn.core.encoding import FARTHEST, ONE, on_grid
 from discreet.learn.descent.gradient import rounded_weights
 from discreet.learn.descent.losses import Logistic
-from discreet.learn.plan.columns import Choice
+from discreet.learn.plan.columns import ChoiceColumn
 from discreet.learn.plan.fitted_model import DeclaredColumns
 from discreet.model.expression import Literal
 from discreet.model.neighbours import Neighbours
@@ -158,7 +158,7 @@ def test_a_fitted_model_is_a_pipeline_like_any_other(tmp_path):
 def test_dates_of_a_data_frame_are_dates(kind):
     """Data frames have them as times."""
     days = date(2020, 1, 1), date(2020, 1, 2)
-    column = Choice(name="day", value=Literal(value=days[0], type=ValueType.DATE), values=days, first=1)
+    column = ChoiceColumn(name="day", value=Literal(value=days[0], type=ValueType.DATE), values=days, first=1)
     table = pd.DataFrame({"day": days})
     table = table if kind is None else table.astype({"day": kind})
     assert DeclaredColumns((column,)).transform(table).tolist() == [[0.0], [1.0]]
@@ -180,7 +180,7 @@ def test_noise_is_for_the_neighbours_and_rows_of_the_policy(
 ):
     """Whose privacy it is reaches every release: to replace a person moves sums twice as far."""
     seen = []
-    buy = Account._bought
+    buy = FitAccount._bought
 
     def spy(self, size, reach, amount):
         mechanism, loss = buy(self, size, reach, amount)
@@ -192,7 +192,7 @@ def test_noise_is_for_the_neighbours_and_rows_of_the_policy(
         assert _sensitivity(size, reach, self.order, neighbours).l2_squared == (twice * reach) ** 2
         return mechanism, loss
 
-    monkeypatch.setattr(Account, "_bought", spy)
+    monkeypatch.setattr(FitAccount, "_bought", spy)
     write(tmp_path, _TABLE)
     curator = curator_of(tmp_path, delta=delta, max_rows=5, neighbours=neighbours.value)
     curator.fit(model, f"SELECT age, dose, {target} FROM visits", epsilon=1)

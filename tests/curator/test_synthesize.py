@@ -9,13 +9,13 @@ import pytest
 from discreet.audit.statistics import epsilon_lower_bound
 from discreet.curator.opening import open_curator
 from discreet.errors import BudgetExceeded, EngineFailed, InvalidInput, QueryRefused
-from discreet.ledger.interface import Kind
+from discreet.ledger.interface import EntryKind
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.core.measurement import noise, part
 from discreet.synth.core.synthetic import decode_measurements
-from discreet.synth.mwem.mwem import _Curator
+from discreet.synth.mwem.mwem import _ExactAnswers
 from discreet.synth.plan.synthesis_plan import SynthesisPlan
 
 POLICY = """
@@ -193,7 +193,7 @@ def test_a_check_against_the_data_is_charged_and_its_noise_is_what_it_paid_for(f
     before = curator.budget().left
     quality = curator.check_synthetic(table, epsilon=0.5)
     assert quality.independent
-    charge = [entry for entry in curator._ledger.entries("clinic") if entry.kind is Kind.CHARGED][-1]
+    charge = [entry for entry in curator._ledger.entries("clinic") if entry.kind is EntryKind.CHARGED][-1]
     paid = charge.taken.loss
     assert paid == curator.plan_synthesis(SQL, epsilon=0.5).loss
     assert curator.budget().left != before
@@ -335,14 +335,14 @@ def test_questions_are_measured_as_closely_as_was_explained_or_closer(
     curator = curator_of(folder)
     told = {"epsilon": 1, "workload": WORKLOAD[:2] if workload == "questions" else [workload]}
     explained = curator.explain_synthesis("SELECT ward, age FROM visits", **told).question_error
-    plain, deviations = _Curator.measure, []
+    plain, deviations = _ExactAnswers.measure, []
 
     def noted(self, *given):
         found = plain(self, *given)
         deviations.append(found.variance**0.5)
         return found
 
-    monkeypatch.setattr(_Curator, "measure", noted)
+    monkeypatch.setattr(_ExactAnswers, "measure", noted)
     curator.synthesize("SELECT ward, age FROM visits", **told)
     at_95 = 1.96 if delta != "0" else log(20) / sqrt(2)
     assert explained == pytest.approx(at_95 * deviations[0])

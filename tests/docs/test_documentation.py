@@ -15,7 +15,7 @@ from discreet.model.policy import ValueType
 from discreet.policy.reader import SETTINGS, read_policy
 from discreet.question.frame import Frame
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [*DOCS, ROOT / "README.md"]
 

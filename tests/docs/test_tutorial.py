@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from discreet.apps.commands.main import main
 
-PAGE = Path(__file__).parent.parent / "docs/tutorial/first-questions.md"
+PAGE = Path(__file__).parents[2] / "docs/tutorial/first-questions.md"
 BLOCKS = re.findall(r"^```(python|toml|console)\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n", re.MULTILINE)
 CELL = re.compile(r"(−?[\d,.]+) (?:± ([\d,.]+)|\((\S+) … (\S+)\))")

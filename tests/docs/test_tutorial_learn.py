@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parent.parent / "docs/tutorial/train-a-model.md"
+PAGE = Path(__file__).parents[2] / "docs/tutorial/train-a-model.md"
 BLOCKS = re.findall(r"^```(python|toml|text)\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 NUMBER = r"[−-]?[\d,]+(?:\.\d+)?(?:e[+−-]?\d+)?"
 ERROR = re.compile(rf" ± {NUMBER}| \({NUMBER} … {NUMBER}\)")

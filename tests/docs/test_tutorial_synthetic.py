@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from discreet.apps.commands.main import main
 
-PAGE = Path(__file__).parent.parent / "docs/tutorial/synthetic-table.md"
+PAGE = Path(__file__).parents[2] / "docs/tutorial/synthetic-table.md"
 BLOCKS = re.findall(r"^```(python|toml|console|text)\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.spark.engine import SparkEngine
-from discreet.model.declaration import Source
+from discreet.model.declaration import TableSource
 from tests.engines import databases
 from tests.engines.expressions import PostgresRows, SparkRows
 
@@ -16,7 +16,7 @@ CANARY = "canary-5e1f"
 
 
 def source(location, *, public=False, person=None, **types):
-    return Source(location=location, public=public, person=person, types=types, implied_types=types)
+    return TableSource(location=location, public=public, person=person, types=types, implied_types=types)
 
 
 def everything_in(error):

@@ -6,7 +6,7 @@ import numpy as np
 from discreet.dialects import DIALECTS
 from discreet.engines.open_engine import open_engine
 from discreet.learn.plan.statements import Summed
-from discreet.model.declaration import Source
+from discreet.model.declaration import TableSource
 from discreet.sql.emit import emit_sql
 from tests.question.clinic import PUBLIC
 
@@ -68,7 +68,9 @@ def fill_postgres(url, schema, folder):
 def sources(place):
     persons = {"visits": "patient", "labs": "patient", "wards": None}
     return {
-        name: Source(location=place(name), public=person is None, person=person, types={}, implied_types={})
+        name: TableSource(
+            location=place(name), public=person is None, person=person, types={}, implied_types={}
+        )
         for name, person in persons.items()
     }
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.errors import EngineFailed, PolicyError, QueryRefused
-from discreet.model.declaration import Source
+from discreet.model.declaration import TableSource
 from discreet.model.policy import ValueType
 from tests.engines.conftest import source
 from tests.engines.hostile_files import ENCODINGS, NOT_UTF8, int96, texts, write_parquet, write_patched
@@ -24,7 +24,9 @@ ALL = "SELECT count(*) AS n FROM data.t"
 
 
 def vouched_for(location):
-    return Source(location=location, public=False, person=None, types={}, implied_types={}, well_formed=True)
+    return TableSource(
+        location=location, public=False, person=None, types={}, implied_types={}, well_formed=True
+    )
 
 
 def count(engine, sql):

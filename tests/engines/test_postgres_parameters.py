@@ -7,7 +7,7 @@ import duckdb
 import psycopg
 import pytest
 
-from discreet.curator.curator import _key
+from discreet.bounds.identity import question_identity
 from discreet.dialects import DIALECTS
 from discreet.dialects.parameters import MOST_PARAMETERS, Parameters
 from discreet.dialects.quoting import build_literal, text_sql
@@ -172,7 +172,7 @@ def test_a_statement_is_the_same_for_every_text_and_the_question_is_not(engines)
     )
     assert (one.sql, one.slices) == (other.sql, other.slices)
     assert (one.parameters, other.parameters) == (("a",), ("b",))
-    assert _key(first) != _key(second)
+    assert question_identity(first) != question_identity(second)
 
 
 def test_more_keys_than_there_can_be_parameters(engines):

@@ -10,7 +10,7 @@ import pytest
 
 from discreet.engines.postgres import statement as postgres_statement
 from discreet.errors import EngineFailed, PolicyError
-from discreet.model.declaration import Source
+from discreet.model.declaration import TableSource
 from discreet.model.policy import ValueType
 from tests.engines.conftest import source
 from tests.engines.hostile_files import NOT_UTF8, texts, write_parquet
@@ -105,7 +105,7 @@ def test_g5_milliseconds_in_spark_are_refused_for_everybody_unless_the_owner_vou
         assert engine.unsupported("t") == ("x (milliseconds, see well_formed)",)
         with pytest.raises(PolicyError, match=r"well_formed = true in \[tables\.t\]"):
             open_spark({"t": source(f"spark://local#{name}", x=ValueType.TIMESTAMP)}, tmp_path)
-        vouched = Source(
+        vouched = TableSource(
             location=f"spark://local#{name}",
             public=False,
             person=None,

@@ -9,8 +9,7 @@ import pytest
 
 from discreet.errors import QueryRefused
 from tests.question.clinic import Database, clinic, planned
-
-from .releasing import release
+from tests.question.releasing import release
 
 ROWS = [
     (patient, ward, cost, age, note, day)

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from discreet.learn.core.account import Account
+from discreet.learn.core.account import FitAccount
 
 
-class Recording(Account):
+class Recording(FitAccount):
     """Keeps what was released: exact, noisy, reach and share of each."""
 
     def __init__(self, *args, **kwargs):
@@ -20,7 +20,7 @@ class Recording(Account):
         return noisy
 
 
-class Replaying(Account):
+class Replaying(FitAccount):
     """Hands out what another account released, and keeps the exact sums of its own data."""
 
     def __init__(self, *args, earlier, **kwargs):

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.learn.core import account as module
-from discreet.learn.core.account import Account, loss_of
+from discreet.learn.core.account import FitAccount, loss_of
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, PureLoss
 from discreet.noise.gaussian import DiscreteGaussian
@@ -41,8 +41,8 @@ def test_noise_is_for_the_reach_and_the_share(neighbours, times, size, monkeypat
     """Scale Δ/ε, variance Δ²/2ρ; replacing a person moves twice as far as adding one."""
     built = mechanisms(monkeypatch)
     share, reach = Fraction(2, 5), 77
-    Account(PURE, neighbours=neighbours).release(np.zeros(size, dtype=np.int64), reach=reach, share=share)
-    other = Account(CONCENTRATED, neighbours=neighbours)
+    FitAccount(PURE, neighbours=neighbours).release(np.zeros(size, dtype=np.int64), reach=reach, share=share)
+    other = FitAccount(CONCENTRATED, neighbours=neighbours)
     other.release(np.zeros(size, dtype=np.int64), reach=reach, share=share)
     assert built == [
         times * reach / (PURE.epsilon * share),
@@ -54,7 +54,7 @@ def test_noise_is_for_the_reach_and_the_share(neighbours, times, size, monkeypat
 
 @pytest.mark.parametrize("total", [PURE, CONCENTRATED])
 def test_no_release_without_budget(total):
-    account = Account(total)
+    account = FitAccount(total)
     vector = np.zeros(3, dtype=np.int64)
     account.release(vector, reach=1, share=Fraction(2, 3))
     for share in (Fraction(1, 2), Fraction(0), Fraction(-1, 2)):
@@ -68,9 +68,9 @@ def test_no_release_without_budget(total):
 
 def test_a_loss_that_is_no_sum_is_refused():
     with pytest.raises(InvalidInput):
-        Account(ApproximateLoss(epsilon=Fraction(1), delta=Fraction(1, 10)))
+        FitAccount(ApproximateLoss(epsilon=Fraction(1), delta=Fraction(1, 10)))
     with pytest.raises(InvalidInput):
-        Account(ConcentratedLoss(rho=Fraction(1), delta=Fraction(1, 10)))
+        FitAccount(ConcentratedLoss(rho=Fraction(1), delta=Fraction(1, 10)))
 
 
 def test_delta_decides_the_noise():

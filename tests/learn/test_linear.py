@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 import discreet.learn as learn
 from discreet.errors import InvalidInput
-from discreet.learn.core.encoding import ONE, Rows
+from discreet.learn.core.encoding import ONE, EncodedRows
 from discreet.learn.least_squares.coefficients import regress
 from discreet.learn.least_squares.sufficient_statistics import (
     FACTOR_ONE,
@@ -140,7 +140,7 @@ def test_sums_by_place_are_those_of_the_rows(order):
     chance = np.random.default_rng(6)
     values = integer_rows(chance, 9000, 4)
     weights = chance.integers(0, 257, 9000) / 256
-    found = product_sums(Rows(values=values, weights=weights, rows_per_person=2), order)
+    found = product_sums(EncodedRows(values=values, weights=weights, rows_per_person=2), order)
     formed = (values.astype(int) * (weights * 256).astype(int)[:, None]).T @ values.astype(int)
     assert (found.by_place.sum(axis=0) == formed[np.triu_indices(4)]).all()
     assert np.count_nonzero(found.by_place[:, 0]) > 5

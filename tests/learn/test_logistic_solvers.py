@@ -10,7 +10,7 @@ from sklearn.base import clone
 import discreet.learn as learn
 from discreet.audit.statistics import epsilon_lower_bound
 from discreet.errors import InvalidInput
-from discreet.learn.core.encoding import People
+from discreet.learn.core.encoding import RowOwners
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss
 
 
@@ -44,7 +44,7 @@ def test_it_learns_and_says_what_it_spent():
 
 def test_a_fit_on_nobody_is_mere_noise():
     model = some()
-    model.learn(np.zeros((0, 3)), np.zeros(0), People(weights=np.zeros(0)))
+    model.learn(np.zeros((0, 3)), np.zeros(0), RowOwners(weights=np.zeros(0)))
     assert np.isfinite(model.coef_).all()
     assert model.coef_.shape == (1, 3)
     assert (model.coef_ != 0).all()

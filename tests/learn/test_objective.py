@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import expit
 
 from discreet.accounting.objective import objective_delta
-from discreet.learn.core.encoding import ONE, People, on_grid
+from discreet.learn.core.encoding import ONE, RowOwners, on_grid
 from discreet.learn.objective import perturbation as objective
 from discreet.learn.objective.minimum import (
     FARTHEST_POINT,
@@ -23,8 +23,8 @@ from discreet.learn.objective.minimum import (
     Perturbed,
 )
 from discreet.learn.objective.perturbation import (
-    Budget,
-    Plan,
+    ObjectiveBudget,
+    ObjectivePlan,
     fit_by_objective,
     gradient_caps,
     perturbed_minimum,
@@ -43,7 +43,7 @@ SHAPES = list(itertools.product([1, 15, 1001], [1, 10**4, 10**8]))
 
 
 def plan_of(budget, *, clip=ONE // 2, width=1, rows=20, longest=ONE, **given):
-    return Plan.of(budget, width=width, longest=longest, clip=clip, rows=rows, **given)
+    return ObjectivePlan.of(budget, width=width, longest=longest, clip=clip, rows=rows, **given)
 
 
 # The law, for one feature: θ ≤ t exactly if the noise is at least what makes t the minimum.
@@ -79,7 +79,7 @@ ROWS = {"nobody": [], "one": [(1.0, 1)], "several": [(1.0, 0), (-0.6, 1), (0.3, 
 @pytest.mark.parametrize("rows", ROWS)
 def test_the_law_of_the_code_is_that_of_the_theorem(rows):
     """Fails for no reason with probability 10⁻⁹."""
-    budget = Budget.of(1, 1e-2, ADD)
+    budget = ObjectiveBudget.of(1, 1e-2, ADD)
     assert farthest(ROWS[rows], plan_of(budget), budget) <= ALLOWED
 
 
@@ -89,7 +89,7 @@ def test_half_the_noise_is_seen(monkeypatch):
             return DiscreteGaussian(sigma_squared=self.sigma_squared / 4).release(exact, **options)
 
     monkeypatch.setattr(objective, "DiscreteGaussian", Half)
-    budget = Budget.of(1, 1e-2, ADD)
+    budget = ObjectiveBudget.of(1, 1e-2, ADD)
     assert farthest(ROWS["one"], plan_of(budget), budget) > ALLOWED
 
 
@@ -117,7 +117,7 @@ OTHERS = [[], [(1.0, 1)], [(1.0, 0), (1.0, 1), (-1.0, 1)], [(1.0, 1, 20)], [(0.3
 
 def worst(epsilon, delta, clip, **mutation):
     """Over other people, labels and directions: the δ at ε, and what is stated for the objective alone."""
-    budget = Budget.of(epsilon, delta, ADD)
+    budget = ObjectiveBudget.of(epsilon, delta, ADD)
     plan = plan_of(budget, clip=clip)
     pairs = [([*others, (x, y)], others) for others in OTHERS for x in (1.0, 0.4) for y in (0, 1)]
     found = max(
@@ -147,7 +147,7 @@ def test_too_little_noise_or_ridge_would_be_seen():
 @pytest.mark.parametrize("epsilon", [0.1, 1, 10])
 def test_no_ratio_of_densities_is_beyond_the_theorem_whatever_the_rows(epsilon):
     """At points of all sizes, with three features, from the code's own gradients and curvatures."""
-    chance, budget, width = np.random.default_rng(7), Budget.of(epsilon, 1e-5, ADD), 3
+    chance, budget, width = np.random.default_rng(7), ObjectiveBudget.of(epsilon, 1e-5, ADD), 3
     plan = plan_of(budget, width=width, longest=3 * ONE, clip=ONE, rows=40)
     sigma = float(plan.variance) ** 0.5
     change, nearest = float(2 * budget.objective) ** 0.5, 0.0
@@ -202,7 +202,7 @@ def test_rounded_noise_is_as_near_to_the_discrete_law_as_is_said():
 @pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
 @pytest.mark.parametrize("neighbours", [ADD, REPLACE])
 def test_all_parts_of_the_budget_are_within_it(epsilon, delta, neighbours):
-    budget = Budget.of(epsilon, delta, neighbours)
+    budget = ObjectiveBudget.of(epsilon, delta, neighbours)
     apart = 2 / budget.scale + Fraction(1, 10**60)
     own = budget.epsilon - 2 * apart
     before = budget.before * (1 + Fraction(1, 512))
@@ -224,7 +224,7 @@ def test_all_parts_of_the_budget_are_within_it(epsilon, delta, neighbours):
 def test_the_minimum_and_its_rounding_are_as_near_as_the_last_noise_covers(
     epsilon, delta, width, rows, penalty
 ):
-    budget, length = Budget.of(epsilon, delta, ADD), 1.5 * np.sqrt(width + 1)
+    budget, length = ObjectiveBudget.of(epsilon, delta, ADD), 1.5 * np.sqrt(width + 1)
     longest, clip = int(length * ONE), int(length * ONE / 3)
     plan = plan_of(budget, width=width, rows=rows, longest=longest, clip=clip, penalty=penalty)
     ridge, gradient = Fraction(plan.ridge, 2**RIDGE_BITS), Fraction(1, 2) ** plan.gradient_bits
@@ -248,7 +248,7 @@ def test_the_minimum_and_its_rounding_are_as_near_as_the_last_noise_covers(
 
 def test_the_last_noise_is_small_beside_what_it_covers():
     for rows, width in ((1000, 5), (10**5, 20), (10**6, 100)):
-        budget = Budget.of(1, 1e-5, ADD)
+        budget = ObjectiveBudget.of(1, 1e-5, ADD)
         length = np.sqrt(width + 1)
         plan = plan_of(
             budget, width=width, rows=rows, longest=int(1.5 * length * ONE), clip=int(length * ONE)
@@ -259,7 +259,7 @@ def test_the_last_noise_is_small_beside_what_it_covers():
 
 def test_noise_beyond_64_bits_is_not_cut_off(monkeypatch):
     """|b| is below 2⁶³ units with probability 10⁻⁴ in each of six coordinates: all are, with 10⁻²⁴."""
-    budget = Budget.of(1, 1e-5, ADD)
+    budget = ObjectiveBudget.of(1, 1e-5, ADD)
     plan = replace(plan_of(budget, width=6), gradient_bits=66)
     drawn = []
 
@@ -283,7 +283,7 @@ def test_the_last_noise_is_what_the_account_says(monkeypatch):
             return super().release(exact, **options)
 
     monkeypatch.setattr(objective, "DiscreteLaplace", Seen)
-    budget = Budget.of(2, 1e-6, ADD)
+    budget = ObjectiveBudget.of(2, 1e-6, ADD)
     plan = plan_of(budget, width=7)
     objective.released(np.array([0] * 7, dtype=object), plan, budget, SYSTEM)
     assert 2 * 7 / scales[0] == budget.epsilon / 200
@@ -326,8 +326,8 @@ def test_a_row_that_does_not_count_changes_nothing():
         fit_by_objective(
             x[:count],
             np.array([1.0, 0.0, 1.0])[:count],
-            People(weights=np.array([1.0, 1.0, 0.0])[:count]),
-            Budget.of(1, 1e-5, ADD),
+            RowOwners(weights=np.array([1.0, 1.0, 0.0])[:count]),
+            ObjectiveBudget.of(1, 1e-5, ADD),
             marks=np.zeros(1, dtype=np.bool_),
             entropy=Words(),
         )
@@ -352,11 +352,11 @@ def test_a_whole_fit_minimises_what_the_plan_is_for(monkeypatch, intercept):
     for name in ("Account", "Perturbed", "minimise", "perturbed_minimum", "DiscreteGaussian"):
         monkeypatch.setattr(objective, name, noted(name, getattr(objective, name)))
     x = np.array([[1.0, -1.0, 1.0], [0.0, 0.0, 0.0], [0.2, -0.1, 1.0], [-1.0, 1.0, 0.0]] * 5)
-    labels, budget = np.arange(20.0) % 2, Budget.of(1, 1e-5, ADD)
-    marks, people = np.array([False, False, True]), People(weights=np.ones(20))
+    labels, budget = np.arange(20.0) % 2, ObjectiveBudget.of(1, 1e-5, ADD)
+    marks, people = np.array([False, False, True]), RowOwners(weights=np.ones(20))
     fit_by_objective(x, labels, people, budget, marks=marks, penalty=0.5, intercept=intercept)
     plan, problem = seen["perturbed_minimum"][0][2], seen["Perturbed"][1]
-    assert seen["Account"][0][0] == ConcentratedLoss(rho=budget.before, delta=Fraction(0))
+    assert seen["FitAccount"][0][0] == ConcentratedLoss(rho=budget.before, delta=Fraction(0))
     assert plan.rows >= 20
     assert plan.clip >= plan.longest / 4
     assert len(problem["values"]) == 20
@@ -375,9 +375,9 @@ def test_a_whole_fit_minimises_what_the_plan_is_for(monkeypatch, intercept):
 
 def test_there_are_never_more_rows_than_the_noisy_count_allows():
     """Each of 2,000 counts is too small with probability e⁻²⁰⁰."""
-    from discreet.learn.core.account import Account
+    from discreet.learn.core.account import FitAccount
 
     for rows in (0, 1, 50):
         for _ in range(700):
-            account = Account(ConcentratedLoss(rho=Fraction(1, 100), delta=Fraction(0)))
-            assert objective._rows_at_most(People(weights=np.ones(rows)), account, Fraction(1, 16)) >= rows
+            account = FitAccount(ConcentratedLoss(rho=Fraction(1, 100), delta=Fraction(0)))
+            assert objective._rows_at_most(RowOwners(weights=np.ones(rows)), account, Fraction(1, 16)) >= rows

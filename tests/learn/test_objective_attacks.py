@@ -13,7 +13,7 @@ from discreet.errors import InvalidInput
 from discreet.learn.core.encoding import ONE
 from discreet.learn.objective import perturbation as objective
 from discreet.learn.objective.minimum import HALF_BITS, RESIDUAL_ERROR, RIDGE_BITS, STEEPER
-from discreet.learn.objective.perturbation import Budget
+from discreet.learn.objective.perturbation import ObjectiveBudget
 from discreet.model.exact import exp_bounds
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss
@@ -170,7 +170,7 @@ def test_a_row_of_no_declared_class_is_in_nothing(monkeypatch):
 def test_where_a_release_would_be_out_of_range_there_is_no_account(epsilon, delta):
     """A hundredth of its ρ is for a count, and no release costs less than 10⁻²⁴."""
     with pytest.raises(InvalidInput, match="no account"):
-        Budget.of(epsilon, delta, Neighbours.ADD_REMOVE)
+        ObjectiveBudget.of(epsilon, delta, Neighbours.ADD_REMOVE)
     fitted = model(epsilon=epsilon, delta=delta, solver="auto").fit(*people())
     assert not isinstance(fitted.loss_, ApproximateLoss)
 

@@ -335,7 +335,7 @@ def test_sampling_buys_less_noise_but_never_a_better_sum_than_everyone():
     for rate, steps, most in ((0.5, 100, 1.1), (0.1, 100, 1.1), (0.1, 1000, 1.03), (0.01, 1000, 1.25)):
         found = opened([0], delta=1e-5, rate=rate, steps=steps).deviation_of_steps(Fraction(1), 1.0, steps)
         assert full <= found <= most * full
-    laplace = module.Account(module.loss_of(1, 0, "auto")).deviation_of_steps(Fraction(1), 1.0, 10)
+    laplace = module.FitAccount(module.loss_of(1, 0, "auto")).deviation_of_steps(Fraction(1), 1.0, 10)
     found = opened([0], delta=0, rate=0.1).deviation_of_steps(Fraction(1), 1.0, 10)
     assert laplace <= found <= 1.6 * laplace
 

@@ -16,7 +16,7 @@ import traceback
 import psycopg
 
 from discreet.errors import BudgetExceeded
-from discreet.ledger.interface import Kind
+from discreet.ledger.interface import EntryKind
 from discreet.model.privacy import PureLoss
 from tests.ledger.places import account, charge, place_at
 
@@ -135,7 +135,7 @@ def forks_at_work(place, rounds):
         for thread in threads:
             thread.join()
         ledger.verify()
-        charged = sum(entry.kind is Kind.CHARGED for entry in ledger.entries("staff"))
+        charged = sum(entry.kind is EntryKind.CHARGED for entry in ledger.entries("staff"))
     return {"ended": sum(s for _, s in results), "missing": charged - sum(made) - rounds}
 
 
@@ -234,7 +234,7 @@ def crash_once(place, steps, key):
         draws = [line for line in lines if ":" in line]
         receipt, shown = ask(ledger, key, draws.append)
         ledger.verify()
-        charges = [entry for entry in ledger.entries("staff") if entry.kind is Kind.CHARGED]
+        charges = [entry for entry in ledger.entries("staff") if entry.kind is EntryKind.CHARGED]
         assert ledger.balance("staff").spent.epsilon == len(charges) * TINY.epsilon
         paid = {entry.digest for entry in charges if entry.key == key}
         assert {line.split(":")[0] for line in draws} <= paid, "a draw without a charge"

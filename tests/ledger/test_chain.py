@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import LedgerClosed
 from discreet.ledger.chain import BEFORE_THE_FIRST, Replay, declaration, sealed
-from discreet.ledger.interface import Entry, Kind
+from discreet.ledger.interface import Entry, EntryKind
 from discreet.ledger.units import Currency, Units
 from discreet.model.privacy import AMOUNT_UNITS, PureLoss
 
@@ -25,12 +25,12 @@ def entry(number, kind, *, taken=0, spent=0, **fields):
 
 
 STORY = [
-    entry(1, Kind.OPENED, note=declaration(account(cap=PureLoss(epsilon=0.8)), "")),
-    entry(2, Kind.CHARGED, taken=3, spent=3, analyst="ana", key="k"),
-    entry(3, Kind.ANSWERED, spent=3, key="k", note="digest"),
-    entry(4, Kind.REFRESHED, spent=3, version=2),
-    entry(5, Kind.CHARGED, taken=4, spent=7, analyst="ana", key="k", version=2),
-    entry(6, Kind.WRITTEN_OFF, taken=1, spent=8, version=3),
+    entry(1, EntryKind.OPENED, note=declaration(account(cap=PureLoss(epsilon=0.8)), "")),
+    entry(2, EntryKind.CHARGED, taken=3, spent=3, analyst="ana", key="k"),
+    entry(3, EntryKind.ANSWERED, spent=3, key="k", note="digest"),
+    entry(4, EntryKind.REFRESHED, spent=3, version=2),
+    entry(5, EntryKind.CHARGED, taken=4, spent=7, analyst="ana", key="k", version=2),
+    entry(6, EntryKind.WRITTEN_OFF, taken=1, spent=8, version=3),
 ]
 
 
@@ -54,8 +54,8 @@ def test_a_story_that_can_be():
 def test_a_charge_may_be_followed_by_another_and_the_first_be_answered():
     story = [
         *STORY[:2],
-        entry(3, Kind.CHARGED, taken=1, spent=4, analyst="bo", key="k"),
-        entry(4, Kind.ANSWERED, spent=4, key="k", note="digest 2"),
+        entry(3, EntryKind.CHARGED, taken=1, spent=4, analyst="bo", key="k"),
+        entry(4, EntryKind.ANSWERED, spent=4, key="k", note="digest 2"),
     ]
     assert replayed(story).answers == {2: "digest"}
 
@@ -63,9 +63,9 @@ def test_a_charge_may_be_followed_by_another_and_the_first_be_answered():
 def test_a_charge_may_be_unused_resumed_and_answered():
     story = [
         *STORY[:2],
-        entry(3, Kind.UNUSED, spent=3, key="k", note="2"),
-        entry(4, Kind.RESUMED, spent=3, key="k", note="2"),
-        entry(5, Kind.ANSWERED, spent=3, key="k", note="digest 2"),
+        entry(3, EntryKind.UNUSED, spent=3, key="k", note="2"),
+        entry(4, EntryKind.RESUMED, spent=3, key="k", note="2"),
+        entry(5, EntryKind.ANSWERED, spent=3, key="k", note="digest 2"),
     ]
     assert replayed(story).answers == {2: "digest"}
 
@@ -77,52 +77,54 @@ CANNOT_BE = {
     "charged before it is opened": [replace(STORY[1], number=1)],
     "charged after it was answered": [
         *STORY[:3],
-        entry(4, Kind.CHARGED, taken=1, spent=4, analyst="bo", key="k"),
+        entry(4, EntryKind.CHARGED, taken=1, spent=4, analyst="bo", key="k"),
     ],
     "charged although it is unused": [
         *STORY[:2],
-        entry(3, Kind.UNUSED, spent=3, key="k", note="2"),
-        entry(4, Kind.CHARGED, taken=1, spent=4, analyst="bo", key="k"),
+        entry(3, EntryKind.UNUSED, spent=3, key="k", note="2"),
+        entry(4, EntryKind.CHARGED, taken=1, spent=4, analyst="bo", key="k"),
     ],
-    "unused twice": [*STORY[:2], *(entry(i, Kind.UNUSED, spent=3, key="k", note="2") for i in (3, 4))],
-    "unused after it was answered": [*STORY[:3], entry(4, Kind.UNUSED, spent=3, key="k", note="2")],
-    "unused without a charge": [STORY[0], entry(2, Kind.UNUSED, key="k", note="1")],
-    "another charge that is unused": [*STORY[:2], entry(3, Kind.UNUSED, spent=3, key="l", note="2")],
+    "unused twice": [*STORY[:2], *(entry(i, EntryKind.UNUSED, spent=3, key="k", note="2") for i in (3, 4))],
+    "unused after it was answered": [*STORY[:3], entry(4, EntryKind.UNUSED, spent=3, key="k", note="2")],
+    "unused without a charge": [STORY[0], entry(2, EntryKind.UNUSED, key="k", note="1")],
+    "another charge that is unused": [*STORY[:2], entry(3, EntryKind.UNUSED, spent=3, key="l", note="2")],
     "unused a second time": [
         *STORY[:2],
         *(
             entry(i, kind, spent=3, key="k", note="2")
-            for i, kind in enumerate((Kind.UNUSED, Kind.RESUMED, Kind.UNUSED), 3)
+            for i, kind in enumerate((EntryKind.UNUSED, EntryKind.RESUMED, EntryKind.UNUSED), 3)
         ),
     ],
-    "resumed and not unused": [*STORY[:2], entry(3, Kind.RESUMED, spent=3, key="k", note="2")],
+    "resumed and not unused": [*STORY[:2], entry(3, EntryKind.RESUMED, spent=3, key="k", note="2")],
     "an answer of another key": [
         *STORY[:2],
-        entry(3, Kind.CHARGED, taken=1, spent=4, analyst="bo", key="l"),
-        entry(4, Kind.ANSWERED, spent=4, key="l", note="digest 2"),
+        entry(3, EntryKind.CHARGED, taken=1, spent=4, analyst="bo", key="l"),
+        entry(4, EntryKind.ANSWERED, spent=4, key="l", note="digest 2"),
     ],
     "a sum that is too small": [STORY[0], replace(STORY[1], spent=units(2))],
-    "more than the budget": [*STORY[:2], entry(3, Kind.WRITTEN_OFF, taken=8, spent=11, version=2)],
+    "more than the budget": [*STORY[:2], entry(3, EntryKind.WRITTEN_OFF, taken=8, spent=11, version=2)],
     "more than the cap": [STORY[0], replace(STORY[1], taken=units(9), spent=units(9))],
-    "a negative charge": [*STORY[:2], entry(3, Kind.CHARGED, taken=-1, spent=2, analyst="bo", key="l")],
-    "answered without a charge": [STORY[0], entry(2, Kind.ANSWERED, key="k")],
+    "a negative charge": [*STORY[:2], entry(3, EntryKind.CHARGED, taken=-1, spent=2, analyst="bo", key="l")],
+    "answered without a charge": [STORY[0], entry(2, EntryKind.ANSWERED, key="k")],
     "answered twice": [*STORY[:3], replace(STORY[2], number=4)],
-    "new data that cost something": [STORY[0], entry(2, Kind.REFRESHED, taken=1, spent=1, version=2)],
-    "a version left out": [STORY[0], entry(2, Kind.REFRESHED, version=3)],
+    "new data that cost something": [STORY[0], entry(2, EntryKind.REFRESHED, taken=1, spent=1, version=2)],
+    "a version left out": [STORY[0], entry(2, EntryKind.REFRESHED, version=3)],
     "a charge on an old version": [*STORY[:4], replace(STORY[4], version=1, key="l")],
     "a budget that no one can read": [replace(STORY[0], note="{}")],
     "a budget below what is spent": [
         *STORY[:2],
-        entry(3, Kind.BUDGET_CHANGED, spent=3, note=declaration(account(budget=PureLoss(epsilon=0.2)), "")),
+        entry(
+            3, EntryKind.BUDGET_CHANGED, spent=3, note=declaration(account(budget=PureLoss(epsilon=0.2)), "")
+        ),
     ],
     "a cap below what is spent": [
         *STORY[:2],
-        entry(3, Kind.BUDGET_CHANGED, spent=3, note=declaration(account(cap=PureLoss(epsilon=0.2)), "")),
+        entry(3, EntryKind.BUDGET_CHANGED, spent=3, note=declaration(account(cap=PureLoss(epsilon=0.2)), "")),
     ],
     "another currency": [
         STORY[0],
         replace(
-            entry(2, Kind.WRITTEN_OFF, version=2),
+            entry(2, EntryKind.WRITTEN_OFF, version=2),
             taken=Units(Currency.CONCENTRATED, 3, 0),
             spent=Units(Currency.PURE, 3, 0),
         ),

@@ -4,7 +4,7 @@ import pytest
 
 from discreet.errors import LedgerClosed
 from discreet.ledger.anchor import AnchorFile
-from discreet.ledger.interface import Kind
+from discreet.ledger.interface import EntryKind
 from discreet.ledger.postgres.database import PostgresDatabase
 from discreet.model.privacy import PureLoss
 
@@ -14,7 +14,7 @@ from .places import account, charge
 def test_item13_the_first_look_of_a_version_is_kept(ledger):
     assert ledger.changed_since("staff", "a") is None
     assert ledger.changed_since("staff", "a") is None
-    (seen,) = [entry for entry in ledger.entries("staff") if entry.kind is Kind.DATA_SEEN]
+    (seen,) = [entry for entry in ledger.entries("staff") if entry.kind is EntryKind.DATA_SEEN]
     assert ledger.changed_since("staff", "b") == seen.at
     ledger.refresh("staff")
     assert ledger.changed_since("staff", "b") is None

@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed, NotComposable
-from discreet.ledger.interface import Account, Kind
+from discreet.ledger.interface import Account, EntryKind
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, PureLoss
 
 from .places import ONE, TENTH, account, charge
@@ -32,7 +32,9 @@ def test_a_receipt_says_what_was_charged(ledger):
     receipt = charge(ledger, "k", loss=PureLoss(epsilon=0.25))
     assert (receipt.number, receipt.dataset, receipt.version, receipt.analyst) == (2, "staff", 1, "ana")
     assert (receipt.question, receipt.key, receipt.charged) == ("SELECT k", "k", PureLoss(epsilon=0.25))
-    assert [entry.receipt() for entry in ledger.entries("staff") if entry.kind is Kind.CHARGED] == [receipt]
+    assert [entry.receipt() for entry in ledger.entries("staff") if entry.kind is EntryKind.CHARGED] == [
+        receipt
+    ]
 
 
 def test_a_refusal_changes_nothing(ledger):
@@ -417,7 +419,7 @@ def test_threads_that_ask_the_same_show_the_same(ledger):
 def test_a_reader_halfway_is_not_disturbed_by_a_writer(ledger):
     charge(ledger, "k1")
     reader = ledger.entries("staff")
-    assert next(reader).kind is Kind.OPENED
+    assert next(reader).kind is EntryKind.OPENED
     charge(ledger, "k2")
     assert [entry.key for entry in reader][:1] == ["k1"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from discreet.errors import InvalidInput, LedgerClosed
 from discreet.ledger.chain import Replay
-from discreet.ledger.interface import Kind
+from discreet.ledger.interface import EntryKind
 from discreet.model.privacy import PureLoss
 
 from .places import TENTH, account, charge
@@ -39,7 +39,12 @@ def test_g7_an_account_takes_on_people_and_forgets_none(place):
             with pytest.raises(LedgerClosed, match="as dataset 'staff'"):
                 ledger.open_account(of("pupils", person))
         kinds = [entry.kind for entry in ledger.entries("staff")]
-        assert kinds == [Kind.OPENED, Kind.CHARGED, Kind.SOURCES_ADDED, Kind.SOURCES_ADDED]
+        assert kinds == [
+            EntryKind.OPENED,
+            EntryKind.CHARGED,
+            EntryKind.SOURCES_ADDED,
+            EntryKind.SOURCES_ADDED,
+        ]
         ledger.verify()
 
 
@@ -62,7 +67,7 @@ def test_g7_many_people_take_several_entries(place):
         ledger.open_account(of("staff", *crowd))
         ledger.open_account(of("staff", *crowd))
         kinds = [entry.kind for entry in ledger.entries("staff")]
-        assert kinds == [Kind.OPENED, *[Kind.SOURCES_ADDED] * 3]
+        assert kinds == [EntryKind.OPENED, *[EntryKind.SOURCES_ADDED] * 3]
         with pytest.raises(LedgerClosed, match="as dataset 'staff'"):
             ledger.open_account(of("pupils", "somebody", crowd[-1]))
         ledger.verify()

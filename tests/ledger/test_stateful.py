@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 )
 
 from discreet.errors import BudgetExceeded, InvalidInput
-from discreet.ledger.interface import Kind
+from discreet.ledger.interface import EntryKind
 from discreet.model.privacy import PureLoss
 
 from .places import account, charge, new_places
@@ -157,7 +157,7 @@ class LedgerMachine(RuleBasedStateMachine):
             entry.receipt()
             for dataset in DATASETS
             for entry in self.handles[0].entries(dataset)
-            if entry.kind is Kind.CHARGED
+            if entry.kind is EntryKind.CHARGED
         ]
         assert sorted(receipt.number for receipt in charged) == [r.number for r in self.receipts]
         assert len(list(self.handles[0].export())) == self.entries

@@ -11,7 +11,7 @@ import pytest
 
 from discreet.errors import LedgerBusy, LedgerClosed
 from discreet.ledger import patient_storing as storing
-from discreet.ledger.interface import Kind
+from discreet.ledger.interface import EntryKind
 from discreet.ledger.patient_storing import store_patiently
 from discreet.ledger.postgres import database as postgres_database
 from discreet.ledger.sqlite import file as sqlite_file
@@ -31,7 +31,7 @@ def impatient(monkeypatch):
 
 def answers(ledger):
     ledger.verify()
-    return sum(entry.kind is Kind.ANSWERED for entry in ledger.entries("staff"))
+    return sum(entry.kind is EntryKind.ANSWERED for entry in ledger.entries("staff"))
 
 
 @pytest.mark.usefixtures("impatient")

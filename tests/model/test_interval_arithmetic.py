@@ -7,12 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.dialects.dialect import Scope
+from discreet.dialects.dialect import EmitScope
 from discreet.dialects.duckdb import DUCKDB
 from discreet.functions.columns import field_sql
 from discreet.model import interval_arithmetic as intervals
 from discreet.model.expression import Field, Range
-from discreet.model.interval_arithmetic import UNKNOWN, Interval, double_above, double_below, interval, point
+from discreet.model.interval_arithmetic import (
+    UNKNOWN,
+    ValueInterval,
+    double_above,
+    double_below,
+    interval,
+    point,
+)
 from discreet.model.policy import ValueType
 from tests.question.nasty import connection
 
@@ -20,13 +27,15 @@ few = settings(max_examples=300, deadline=None, derandomize=True)
 ends = st.none() | st.fractions(-1000, 1000) | st.sampled_from([Fraction(0), Fraction(1, 10)])
 some = st.tuples(ends, ends).map(
     lambda pair: (
-        Interval(low=min(pair), high=max(pair)) if None not in pair else Interval(low=pair[0], high=pair[1])
+        ValueInterval(low=min(pair), high=max(pair))
+        if None not in pair
+        else ValueInterval(low=pair[0], high=pair[1])
     )
 )
 inside = st.fractions(0, 1)
 
 
-def member(of: Interval, share: Fraction) -> Fraction:
+def member(of: ValueInterval, share: Fraction) -> Fraction:
     low = Fraction(-5000) if of.low is None else of.low
     high = Fraction(5000) if of.high is None else of.high
     return low + share * (high - low)
@@ -89,7 +98,9 @@ def test_nothing_is_wider_than_it_must_be():
 def test_a_column_is_clamped_to_doubles_inside_of_its_bounds(tenths):
     """The double nearest to a tenth lies above it, and would be out of bounds as an upper bound."""
     bounds = Range(low=Fraction(-tenths, 10), high=Fraction(tenths, 10))
-    sql = field_sql(Field(name="x", type=ValueType.NUMBER, range=bounds), "x", Scope(DUCKDB, prefix="let"))
+    sql = field_sql(
+        Field(name="x", type=ValueType.NUMBER, range=bounds), "x", EmitScope(DUCKDB, prefix="let")
+    )
     rows = connection().execute(f"SELECT {sql} FROM (VALUES (1e9), (-1e9)) AS v(x)").fetchall()
     for (value,) in rows:
         assert bounds.low <= value <= bounds.high

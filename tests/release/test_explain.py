@@ -12,8 +12,7 @@ from discreet.errors import QueryRefused
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.release.explain import explain
 from tests.question.clinic import Database, clinic, planned
-
-from .releasing import release
+from tests.question.releasing import release
 
 
 def explained(sql, dataset, epsilon=1):

@@ -74,7 +74,7 @@ def parallel(losses: Iterable[Loss], neighbours: Neighbours) -> Loss:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class TheoremComparison:
     """The ε of one schedule at one δ, by three theorems. All three are true; the least one counts."""
 
     basic: Fraction
@@ -82,13 +82,13 @@ class Comparison:
     concentrated: Fraction
 
 
-def compare(loss: PureLoss, times: int, delta: Number) -> Comparison:
+def compare(loss: PureLoss, times: int, delta: Number) -> TheoremComparison:
     """The ε, at δ, of `times` releases that each cost this pure loss: what each theorem makes of it."""
     k, at = positive_count(times, "times"), positive_delta(delta)
     if not isinstance(loss, PureLoss):
         raise InvalidInput("Only pure losses are compared.", remedy="Give PureLoss(epsilon=…).")
     total = loss.concentrated()
-    return Comparison(
+    return TheoremComparison(
         basic=k * loss.epsilon,
         advanced=advanced(loss.epsilon, 0, k, at).epsilon,
         concentrated=ConcentratedLoss(rho=k * total.rho, delta=total.delta).epsilon_at(at),

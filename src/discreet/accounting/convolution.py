@@ -47,7 +47,7 @@ _MOST_POINTS = 2**24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class LossStep:
     """Losses (lowest + i)·grid with their probabilities, and that of an infinite loss; so many times."""
 
     lowest: int
@@ -104,7 +104,7 @@ class Losses:
         return 4 * (len(self.probabilities) + 1000) * _ROUNDOFF
 
 
-def summed(steps: Sequence[Step], grid: float) -> Losses:
+def summed(steps: Sequence[LossStep], grid: float) -> Losses:
     """The losses of all steps together; none lose nothing."""
     if not steps:
         return Losses(lowest=0, grid=grid, probabilities=np.ones(1, dtype=_Long), infinite=0.0, error=0.0)
@@ -131,7 +131,7 @@ def summed(steps: Sequence[Step], grid: float) -> Losses:
     )
 
 
-def _convolved(steps: Sequence[Step], points: int) -> tuple[NDArray[Any], float]:
+def _convolved(steps: Sequence[LossStep], points: int) -> tuple[NDArray[Any], float]:
     """The probabilities modulo so many points, and the bound of the lemma."""
     stages, times = points.bit_length() - 1, sum(each.times for each in steps)
     forth = math.expm1(stages * math.log1p(16 * _ROUNDOFF))
@@ -164,7 +164,7 @@ def _power(base: NDArray[Any], times: int) -> NDArray[Any]:
     return squared * base if times % 2 else squared
 
 
-def _reach(steps: Sequence[Step]) -> tuple[int, int]:
+def _reach(steps: Sequence[LossStep]) -> tuple[int, int]:
     """Between which sums of places all but 2⁻⁶⁰ of the probability lies, above and below: Chernoff's bound.
 
     Any order gives a true bound; the margin is for the rounding of logarithms.

@@ -35,7 +35,7 @@ _ROUNDING = 4e-15  # more than the logarithms below lose
 _UP = 1 + _ROUNDING
 
 
-class Law(Protocol):
+class ReleaseLaw(Protocol):
     """How one release is distributed on two neighbours."""
 
     def renyi(self, orders: Orders) -> Orders:

@@ -20,16 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.convolution import Losses, Step, summed
+from discreet.accounting.convolution import Losses, LossStep, summed
 from discreet.accounting.laws import (
     AnyPure,
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
     GaussianNoise,
     LaplaceNoise,
-    Law,
     Orders,
     RandomizedResponseLaw,
+    ReleaseLaw,
 )
 from discreet.errors import InvalidInput, MissingExtra, NotComposable
 from discreet.model.exact import (
@@ -69,7 +69,7 @@ class Event:
     law's sensitivity must be the one under add/remove.
     """
 
-    law: Law
+    law: ReleaseLaw
     times: int = 1
     sampling_probability: Fraction = Fraction(1)
 
@@ -159,11 +159,13 @@ def _composed(events: Sequence[Event], grid: float | None = None) -> list[Losses
     return [summed(removed, grid), summed([_step(each._pmf_add, times) for each, times in found], grid)]
 
 
-def _step(pmf: Any, times: int) -> Step:
+def _step(pmf: Any, times: int) -> LossStep:
     dense = pmf.to_dense_pmf()
     probabilities = np.asarray(dense._probs, dtype=float)
     lowest, infinite = int(dense._lower_loss), float(dense._infinity_mass)
-    return Step(lowest=lowest, probabilities=probabilities, infinite=infinite, times=times, error=_STEP_ERROR)
+    return LossStep(
+        lowest=lowest, probabilities=probabilities, infinite=infinite, times=times, error=_STEP_ERROR
+    )
 
 
 def _distribution(event: Event, grid: float) -> Any:

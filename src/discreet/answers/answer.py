@@ -3,12 +3,13 @@
 import difflib
 from dataclasses import dataclass
 
-from discreet.answers.columns import Cell, Column, Floats, plain_cells
+from discreet.answers.columns import Cell, plain_cells
 from discreet.answers.released import Released
 from discreet.answers.tabular import Tabular
 from discreet.answers.wording import charge_text, confidence_text
+from discreet.arrays import ColumnValues, Floats
 from discreet.errors import InvalidInput
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
 
 
@@ -17,8 +18,8 @@ class Answer(Tabular):
     """What was released, what it cost, and what is left."""
 
     released: Released
-    charged: PureLoss | ConcentratedLoss
-    left: PureLoss | ConcentratedLoss
+    charged: Spend
+    left: Spend
     receipt: Receipt
     repeated: bool
     """Whether the same question had been asked before: then this is the same answer, and was free."""
@@ -33,7 +34,7 @@ class Answer(Tabular):
         """The number of rows."""
         return len(self.released)
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name: str) -> ColumnValues:
         """The values of a column; a masked array where keys are NULL, NaN where a number is missing."""
         return self.released.values[self._known(name)]
 

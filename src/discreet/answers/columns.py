@@ -12,10 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import ColumnValues, Floats
 from discreet.errors import InvalidInput
 
-Column: TypeAlias = NDArray[Any]
-Floats: TypeAlias = NDArray[np.float64]
 Cell: TypeAlias = str | int | float | bool | date | None
 
 DTYPES = {
@@ -40,7 +39,7 @@ _OF_PYTHON = {
 }
 
 
-def as_column(cells: NDArray[Any] | Sequence[Cell]) -> Column:
+def as_column(cells: NDArray[Any] | Sequence[Cell]) -> ColumnValues:
     """The one form of a column, from what a database gives or from plain values; None is missing."""
     if not isinstance(cells, np.ndarray):
         plain = list(cells)
@@ -64,12 +63,12 @@ def as_floats(cells: NDArray[Any] | Sequence[float]) -> Floats:
     return found
 
 
-def kind_of(column: Column) -> str:
+def kind_of(column: ColumnValues) -> str:
     """A key of `DTYPES`."""
     return _KINDS[column.dtype]
 
 
-def plain_cells(column: Column) -> list[Cell]:
+def plain_cells(column: ColumnValues) -> list[Cell]:
     """Plain Python values: int, float, bool, str, date, datetime, or None where a value is missing."""
     if column.dtype != np.float64:
         cells: list[Cell] = column.tolist()
@@ -121,7 +120,7 @@ def _converted(data: NDArray[Any], missing: NDArray[np.bool_], kind: str) -> NDA
     return data.astype(DTYPES[kind], copy=True)
 
 
-def _finished(data: NDArray[Any], missing: NDArray[np.bool_], kind: str) -> Column:
+def _finished(data: NDArray[Any], missing: NDArray[np.bool_], kind: str) -> ColumnValues:
     if kind == "number":
         data[missing | ~np.isfinite(data)] = np.nan
         data.setflags(write=False)

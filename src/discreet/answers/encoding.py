@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answers.columns import DTYPES, Column, kind_of
+from discreet.answers.columns import DTYPES, kind_of
+from discreet.arrays import ColumnValues
 from discreet.errors import InvalidInput
 
 _MAGIC = b"discreet answer\x01"
@@ -23,7 +24,7 @@ _PLACE_BYTES = 4
 _HEADER_AT = len(_MAGIC) + _ALIGNED
 
 
-def encode_columns(facts: Mapping[str, object], columns: Sequence[Column]) -> bytes:
+def encode_columns(facts: Mapping[str, object], columns: Sequence[ColumnValues]) -> bytes:
     """The columns, and what else is to be known about them, which must be fit for JSON."""
     buffers: list[bytes] = []
     described = []
@@ -39,7 +40,7 @@ def encode_columns(facts: Mapping[str, object], columns: Sequence[Column]) -> by
     return b"".join([_MAGIC, size, *(_padded(part) for part in (header, *buffers))])
 
 
-def decode_columns(data: bytes) -> tuple[dict[str, Any], list[Column]]:
+def decode_columns(data: bytes) -> tuple[dict[str, Any], list[ColumnValues]]:
     """What `encode_columns` was given."""
     try:
         return _decoded(data)
@@ -54,7 +55,7 @@ def _padded(part: bytes) -> bytes:
     return part + bytes(-len(part) % _ALIGNED)
 
 
-def _buffers(column: Column, kind: str) -> Iterator[bytes]:
+def _buffers(column: ColumnValues, kind: str) -> Iterator[bytes]:
     data = np.ma.getdata(column)
     if kind == "text":
         strings = data.tolist()
@@ -72,7 +73,7 @@ def _buffers(column: Column, kind: str) -> Iterator[bytes]:
         yield np.packbits(np.ma.getmaskarray(column), bitorder="little").tobytes()
 
 
-class _Reader:
+class _BufferReader:
     """Takes buffer after buffer, and never beyond the end."""
 
     def __init__(self, data: memoryview) -> None:
@@ -92,9 +93,9 @@ class _Reader:
         _require(self._at == len(self._data))
 
 
-def _decoded(data: bytes) -> tuple[dict[str, Any], list[Column]]:
+def _decoded(data: bytes) -> tuple[dict[str, Any], list[ColumnValues]]:
     _require(data[: len(_MAGIC)] == _MAGIC and len(data) >= _HEADER_AT)
-    reader = _Reader(memoryview(data)[_HEADER_AT:])
+    reader = _BufferReader(memoryview(data)[_HEADER_AT:])
     header = json.loads(bytes(reader.take(int.from_bytes(data[len(_MAGIC) : _HEADER_AT], "little"))))
     columns = [_column(reader, described) for described in header["columns"]]
     reader.finish()
@@ -103,7 +104,7 @@ def _decoded(data: bytes) -> tuple[dict[str, Any], list[Column]]:
     return facts, columns
 
 
-def _column(reader: _Reader, described: dict[str, Any]) -> Column:
+def _column(reader: _BufferReader, described: dict[str, Any]) -> ColumnValues:
     kind, length, sizes = described["kind"], described["length"], list(described["bytes"])
     _require(type(length) is int and length >= 0 and kind in DTYPES)
     bits = -(-length // 8)

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.answers.columns import Column, kind_of
+from discreet.answers.columns import kind_of
 from discreet.answers.released import Released
+from discreet.arrays import ColumnValues
 
 if TYPE_CHECKING:
     import duckdb
@@ -51,7 +52,7 @@ def _relation(released: Released) -> "duckdb.DuckDBPyRelation":
     return connection.sql(f"SELECT {selected} FROM answer")  # noqa: S608  names are quoted, values registered
 
 
-def _for_duckdb(column: Column) -> Column:
+def _for_duckdb(column: ColumnValues) -> ColumnValues:
     return column.astype("datetime64[us]") if kind_of(column) == "date" else column
 
 
@@ -66,7 +67,7 @@ def pandas_frame(pandas: Any, released: Released) -> "pandas.DataFrame":
     return frame
 
 
-def _pandas_column(pandas: Any, column: Column) -> Any:
+def _pandas_column(pandas: Any, column: ColumnValues) -> Any:
     data, missing = np.ma.getdata(column).copy(), np.ma.getmaskarray(column)
     match kind_of(column):
         case "integer" if missing.any():

@@ -42,7 +42,7 @@ overflow:hidden;text-overflow:ellipsis}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Axis:
+class _WhiskerAxis:
     """Where numbers of one measure lie between the left and the right edge."""
 
     low: float
@@ -75,7 +75,7 @@ def html_table(answer: "Answer") -> str:
     )
 
 
-def _title(name: str, answer: "Answer", axes: dict[str, _Axis]) -> str:
+def _title(name: str, answer: "Answer", axes: dict[str, _WhiskerAxis]) -> str:
     shown = escape(key_text(name))
     if name not in answer.released.raw:
         return f'<th scope="col">{shown}</th>'
@@ -83,7 +83,7 @@ def _title(name: str, answer: "Answer", axes: dict[str, _Axis]) -> str:
     return title + (f'<td class="plot">{_scale(axes[name])}</td>' if name in axes else "")
 
 
-def _cells(name: str, cell: tuple[Cell, float, float], axis: _Axis | None, *, measured: bool) -> str:
+def _cells(name: str, cell: tuple[Cell, float, float], axis: _WhiskerAxis | None, *, measured: bool) -> str:
     value, low, high = cell
     if not measured:
         shown = escape(key_text(value))
@@ -97,7 +97,7 @@ def _cells(name: str, cell: tuple[Cell, float, float], axis: _Axis | None, *, me
     return f'{cells}<td class="plot">{_whisker(name, cell, axis, f"{number} {error}")}</td>'
 
 
-def _axis(head: list[tuple[Cell, float, float]]) -> _Axis | None:
+def _axis(head: list[tuple[Cell, float, float]]) -> _WhiskerAxis | None:
     """From the least end to the greatest; with zero, unless all lie close together far from it."""
     ends = [end for cell in head for end in map(_float, cell) if math.isfinite(end)]
     if not ends:
@@ -109,14 +109,14 @@ def _axis(head: list[tuple[Cell, float, float]]) -> _Axis | None:
     if not 1e-300 < span < math.inf:
         return None
     low, high = low - span * (0.03 if low else 0), high + span * (0.03 if high else 0)
-    return _Axis(low=low, high=high, ticks=ticks(low, high))
+    return _WhiskerAxis(low=low, high=high, ticks=ticks(low, high))
 
 
 def _float(value: Cell) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _scale(axis: _Axis) -> str:
+def _scale(axis: _WhiskerAxis) -> str:
     labels = "".join(
         f'<text x="{axis.x(tick)}" y="{_HEAD - 6}" text-anchor="middle" font-size="10" fill="currentColor"'
         f' fill-opacity=".75">{escape(_short(tick))}</text>'
@@ -133,7 +133,7 @@ def _short(tick: float) -> str:
     return f"{tick:.4g}".replace("-", "−")
 
 
-def _whisker(name: str, cell: tuple[Cell, float, float], axis: _Axis, told: str) -> str:
+def _whisker(name: str, cell: tuple[Cell, float, float], axis: _WhiskerAxis, told: str) -> str:
     middle, label = _HEIGHT / 2, escape(f"{key_text(name)}: {told.strip()}")
     lines = "".join(
         f'<path d="M{axis.x(tick)} 0V{_HEIGHT}" stroke="currentColor"'

@@ -8,8 +8,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from discreet.answers.columns import Cell, Column, Floats, as_column, as_floats, plain_cells
+from discreet.answers.columns import Cell, as_column, as_floats, plain_cells
 from discreet.answers.encoding import decode_columns, encode_columns
+from discreet.arrays import ColumnValues, Floats
 from discreet.errors import InvalidInput
 
 
@@ -18,7 +19,7 @@ class Released:
     """The columns of an answer, each as long as the others. A column is measured if it has an error."""
 
     columns: tuple[str, ...]
-    values: Mapping[str, Column]
+    values: Mapping[str, ColumnValues]
     """What is shown. Missing numbers are NaN; any other column in which NULL occurs is a masked array."""
     raw: Mapping[str, Floats]
     """Of each measured column: the noisy estimate before it is rounded and clipped."""
@@ -53,10 +54,10 @@ class Released:
         """The columns with an error; the others are keys, or computed from keys."""
         return tuple(self.raw)
 
-    def flat(self) -> dict[str, Column]:
+    def flat(self) -> dict[str, ColumnValues]:
         """All columns side by side, each measure NAME followed by NAME_low and NAME_high."""
         taken = {name.lower() for name in self.columns}
-        flat: dict[str, Column] = {}
+        flat: dict[str, ColumnValues] = {}
         for name in self.columns:
             flat[name] = self.values[name]
             if name in self.raw:

@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from discreet.answers.columns import Cell
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import PureLoss, Spend
 
 MISSING = "–"
 NULL = "∅"
@@ -78,7 +78,7 @@ def _visible(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
-def charge_text(loss: PureLoss | ConcentratedLoss) -> str:
+def charge_text(loss: Spend) -> str:
     if isinstance(loss, PureLoss):
         return f"ε = {float(loss.epsilon):.4g}"
     return f"ρ = {float(loss.rho):.4g}"

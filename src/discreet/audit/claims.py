@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.laws import (
-    Law,
+    Probabilities,
     exponential_law,
     gaussian_law,
     laplace_law,
@@ -28,6 +28,7 @@ from discreet.model.exact import ln_bounds
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
+from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.quantile import QuantileTree
@@ -37,7 +38,6 @@ from discreet.noise.threshold import StabilityThreshold
 
 Side: TypeAlias = Literal[0, 1]
 Outcomes: TypeAlias = NDArray[np.int64]
-AdditiveNoise: TypeAlias = DiscreteLaplace | DiscreteGaussian
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 
@@ -51,7 +51,7 @@ class Claim:
     """What was asked for."""
     stated: Loss
     """What the mechanism says that it costs: not more than was asked for, not less than the truth."""
-    law: Callable[[Side], Law]
+    law: Callable[[Side], Probabilities]
     draw: Callable[[Side, int], Outcomes]
     samples: int
     """Draws a side in a quick audit; a thorough one takes ten times as many."""
@@ -133,7 +133,7 @@ def additive_claim(
     """Noise on a vector; what it states is its own loss, unless another statement is to be checked."""
     window = Window.around(mechanism, first, second)
 
-    def law(side: Side) -> Law:
+    def law(side: Side) -> Probabilities:
         return product_law(*(window.law(mechanism, x) for x in (first, second)[side]))
 
     def draw(side: Side, count: int) -> Outcomes:
@@ -162,7 +162,7 @@ class Window:
         reach = min(400, int(4 * spread) + 2) if len(first) == 1 else min(12, int(4 * spread) + 2)
         return cls(low=min(first + second) - reach, high=max(first + second) + reach)
 
-    def law(self, mechanism: AdditiveNoise, centre: int) -> Law:
+    def law(self, mechanism: AdditiveNoise, centre: int) -> Probabilities:
         if isinstance(mechanism, DiscreteLaplace):
             return laplace_law(float(mechanism.scale), centre, self.low, self.high)
         return gaussian_law(float(mechanism.sigma_squared), centre, self.low, self.high)
@@ -219,7 +219,7 @@ def _selection_claims() -> Iterator[Claim]:
 def _selection(
     name: str,
     kind: type[Selection],
-    single: Callable[[list[int], float], Law],
+    single: Callable[[list[int], float], Probabilities],
     sensitivity: ScoreSensitivity,
     scores: list[list[int]],
     *,
@@ -228,7 +228,7 @@ def _selection(
     mechanism = kind.for_loss(1, sensitivity, picks=picks)
     size = len(scores[0])
 
-    def law(side: Side) -> Law:
+    def law(side: Side) -> Probabilities:
         return _law_of_picks(single, scores[side], float(mechanism.temperature), picks)
 
     def draw(side: Side, count: int) -> Outcomes:
@@ -246,8 +246,8 @@ def _selection(
 
 
 def _law_of_picks(
-    single: Callable[[list[int], float], Law], scores: list[int], temperature: float, picks: int
-) -> Law:
+    single: Callable[[list[int], float], Probabilities], scores: list[int], temperature: float, picks: int
+) -> Probabilities:
     """Picks one after the other among those that are left; picking one twice has probability 0."""
     law = single(scores, temperature)
     if picks == 1:
@@ -295,12 +295,12 @@ def _threshold(
     low, high = -40, mechanism.threshold + 8
     size = high - mechanism.threshold + 2
 
-    def law_of_key(count: int) -> Law:
+    def law_of_key(count: int) -> Probabilities:
         noisy = Window(low=low, high=high).law(noise, count)
         named = threshold_law(noisy, low, mechanism.threshold)
         return named if count else np.eye(1, size)[0]
 
-    def law(side: Side) -> Law:
+    def law(side: Side) -> Probabilities:
         return product_law(*(law_of_key(x) for x in (first, second)[side]))
 
     def draw(side: Side, count: int) -> Outcomes:
@@ -351,7 +351,7 @@ def _tree(
     moved = moved if len(moved) > 2 else np.union1d(moved, [1])  # one that does not move is noised too
     window = Window(low=-3, high=5)
 
-    def law(side: Side) -> Law:
+    def law(side: Side) -> Probabilities:
         return product_law(*(window.law(mechanism.noise, int(x)) for x in nodes[side][moved]))
 
     def draw(side: Side, count: int) -> Outcomes:

@@ -9,10 +9,10 @@ from math import exp
 import numpy as np
 from numpy.typing import NDArray
 
-Law = NDArray[np.float64]
+Probabilities = NDArray[np.float64]
 
 
-def laplace_law(scale: float, centre: int, low: int, high: int) -> Law:
+def laplace_law(scale: float, centre: int, low: int, high: int) -> Probabilities:
     """P(clip(centre + X)) for low … high, P(X = x) = (1 − q)/(1 + q)·q^|x|."""
     q = exp(-1 / scale)
     x = np.abs(np.arange(low, high + 1) - centre)
@@ -22,7 +22,7 @@ def laplace_law(scale: float, centre: int, low: int, high: int) -> Law:
     return law
 
 
-def gaussian_law(sigma_squared: float, centre: int, low: int, high: int) -> Law:
+def gaussian_law(sigma_squared: float, centre: int, low: int, high: int) -> Probabilities:
     """P(clip(centre + X)) for low … high, P(X = x) ∝ e^(−x²/2σ²), summed far beyond the window."""
     reach = int(40 * sigma_squared**0.5) + 20
     x = np.arange(-reach, reach + 1)
@@ -32,7 +32,7 @@ def gaussian_law(sigma_squared: float, centre: int, low: int, high: int) -> Law:
     return np.bincount(clipped, weights=law, minlength=high - low + 1).astype(np.float64)
 
 
-def product_law(*laws: Law) -> Law:
+def product_law(*laws: Probabilities) -> Probabilities:
     """Independent outcomes side by side, the last one running fastest."""
     joint = np.ones(1)
     for law in laws:
@@ -40,20 +40,20 @@ def product_law(*laws: Law) -> Law:
     return joint
 
 
-def response_law(keep: float, categories: int, truth: int) -> Law:
+def response_law(keep: float, categories: int, truth: int) -> Probabilities:
     """Randomized response: the truth with `keep`, the others alike."""
     law = np.full(categories, (1 - keep) / (categories - 1))
     law[truth] = keep
     return law
 
 
-def exponential_law(scores: list[int], temperature: float) -> Law:
+def exponential_law(scores: list[int], temperature: float) -> Probabilities:
     """P(i) ∝ e^(score_i/temperature)."""
     weights = np.exp((np.array(scores) - max(scores)) / temperature)
     return np.asarray(weights / weights.sum())
 
 
-def permute_and_flip_law(scores: list[int], temperature: float) -> Law:
+def permute_and_flip_law(scores: list[int], temperature: float) -> Probabilities:
     """P(i) = p_i·∫₀¹ ∏_{j≠i} (1 − p_j·u) du, p_i = e^((score_i − best)/temperature).
 
     u is the share of the others that come before i in the random order. The integrand is a polynomial, on
@@ -66,13 +66,13 @@ def permute_and_flip_law(scores: list[int], temperature: float) -> Law:
     return np.asarray(coins * (others @ weights) / 2)
 
 
-def threshold_law(noisy: Law, low: int, threshold: int) -> Law:
+def threshold_law(noisy: Probabilities, low: int, threshold: int) -> Probabilities:
     """Outcome 0: the key is not named; then one outcome for each noisy count from the threshold on."""
     named = noisy[threshold - low :]
     return np.concatenate([[1 - named.sum()], named])
 
 
-def favoured_law(weight: float, favoured: NDArray[np.bool_], possible: NDArray[np.bool_]) -> Law:
+def favoured_law(weight: float, favoured: NDArray[np.bool_], possible: NDArray[np.bool_]) -> Probabilities:
     """Possible outcomes, each favoured one `weight` times as likely as each other."""
     weights = np.where(favoured, weight, 1.0) * possible
     return np.asarray(weights / weights.sum())

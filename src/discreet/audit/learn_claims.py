@@ -17,25 +17,27 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.claims import ADD_REMOVE, REPLACE_ONE, AdditiveNoise, Claim, Outcomes, Side, Window
-from discreet.audit.laws import Law, product_law
-from discreet.learn.core.account import Account
+from discreet.arrays import Floats
+from discreet.audit.claims import ADD_REMOVE, REPLACE_ONE, Claim, Outcomes, Side, Window
+from discreet.audit.laws import Probabilities, product_law
+from discreet.learn.core.account import FitAccount
 from discreet.learn.core.declarations import Scaling
-from discreet.learn.core.encoding import ONE, Floats, People, on_grid, person_weights
+from discreet.learn.core.encoding import ONE, RowOwners, on_grid, person_weights
 from discreet.learn.descent.generalized_linear import fit_by_descent
 from discreet.learn.descent.gradient import RESIDUAL_ONE, ClippedGradient
 from discreet.learn.descent.losses import Logistic, ModelLoss, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.learn.descent.own_loss import GRID, on_clipped_grid
 from discreet.learn.least_squares.sufficient_statistics import product_sums, release_products
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss, Spend
+from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 
-Row: TypeAlias = tuple[float, float, float]
+ClaimedRow: TypeAlias = tuple[float, float, float]
 """Two features and a target."""
-Person: TypeAlias = tuple[Row, ...]
-Fit: TypeAlias = Callable[[Floats, Floats, People, Account], object]
+ClaimedPerson: TypeAlias = tuple[ClaimedRow, ...]
+Fit: TypeAlias = Callable[[Floats, Floats, RowOwners, FitAccount], object]
 Release: TypeAlias = tuple[NDArray[np.int64], AdditiveNoise]
 
 LAPLACE = PureLoss(epsilon=Fraction(1))
@@ -45,7 +47,7 @@ _ROWS_PER_PERSON = 2
 _SIZES = (0.1, 3.0)  # of made-up releases, beside what one person adds
 _CORNER, _RELABELLED, _OPPOSITE = (1.0, 1.0, 1.0), (1.0, 1.0, 0.0), (-1.0, -1.0, 0.0)
 _ZERO, _SLANTED, _BEYOND = (0.0, 0.0, 1.0), (-1.0, 0.3, 0.0), (99.0, -99.0, 0.0)
-_PEOPLE: list[Person] = [
+_PEOPLE: list[ClaimedPerson] = [
     (_CORNER,),
     (_ZERO, _SLANTED),
     (_CORNER, _CORNER),
@@ -56,7 +58,7 @@ _PEOPLE: list[Person] = [
 ]
 
 
-class Witness(Account):
+class Witness(FitAccount):
     """Keeps the exact sums and the noise that they would get, and hands out numbers that no data made."""
 
     def __init__(self, total: Loss, neighbours: Neighbours, size: float) -> None:
@@ -75,7 +77,7 @@ class FitCheck:
     """A fit, and all that it may lose between any two neighbours, other people being one or none."""
 
     name: str
-    claimed: PureLoss | ConcentratedLoss
+    claimed: Spend
     neighbours: Neighbours
     fit: Fit
 
@@ -98,17 +100,17 @@ class FitCheck:
             else:
                 yield from (loss_between(*pair) for pair in combinations_with_replacement(with_one, 2))
 
-    def _seen(self, people: list[Person], size: float) -> list[Release]:
+    def _seen(self, people: list[ClaimedPerson], size: float) -> list[Release]:
         account = Witness(self.claimed, self.neighbours, size)
         self._run(people, account)
         return account.seen
 
-    def _run(self, people: list[Person], account: Account) -> None:
+    def _run(self, people: list[ClaimedPerson], account: FitAccount) -> None:
         rows = np.array([row for person in people for row in person]).reshape(-1, 3)
         groups = np.repeat(np.arange(len(people)), [len(person) for person in people])
         weights = person_weights(groups, len(rows), _ROWS_PER_PERSON)
         x = Scaling.within(np.full(2, -1.0), np.full(2, 1.0)).apply(rows[:, :2])
-        self.fit(x, rows[:, 2], People(weights=weights, rows_per_person=_ROWS_PER_PERSON), account)
+        self.fit(x, rows[:, 2], RowOwners(weights=weights, rows_per_person=_ROWS_PER_PERSON), account)
 
 
 def loss_between(one: list[Release], other: list[Release]) -> Fraction:
@@ -137,7 +139,7 @@ def fit_checks() -> Iterator[FitCheck]:
         "descent, own gradient": _own,
         "sums of products": _products,
     }
-    noises: dict[str, PureLoss | ConcentratedLoss] = {"Laplace": LAPLACE, "Gaussian": GAUSSIAN}
+    noises: dict[str, Spend] = {"Laplace": LAPLACE, "Gaussian": GAUSSIAN}
     relations = {"": ADD_REMOVE, ", replace": REPLACE_ONE}
     for (name, fit), (noise, claimed), (word, relation) in product(
         fits.items(), noises.items(), relations.items()
@@ -149,8 +151,8 @@ def _descend(
     loss: ModelLoss,
     x: Floats,
     y: Floats,
-    people: People,
-    account: Account,
+    people: RowOwners,
+    account: FitAccount,
     *,
     outputs: int = 1,
     intercept: bool = True,
@@ -169,13 +171,13 @@ def _descend(
     )
 
 
-def _products(x: Floats, y: Floats, people: People, account: Account) -> None:
+def _products(x: Floats, y: Floats, people: RowOwners, account: FitAccount) -> None:
     values = np.hstack([np.ones((len(x), 1)), x, 2 * y[:, None] - 1])
     rows = people.rows(on_grid(values, np.zeros(1), np.ones(1)))
     release_products(product_sums(rows, account.order), account, Fraction(1))
 
 
-def _own(x: Floats, y: Floats, people: People, account: Account) -> None:
+def _own(x: Floats, y: Floats, people: RowOwners, account: FitAccount) -> None:
     """A gradient that points one way or the other, by the label."""
     total = on_clipped_grid((2 * y - 1)[:, None] * x, people.weights, 0.7, account.order)
     account.release(total, reach=GRID * people.rows_per_person, share=Fraction(1))
@@ -187,23 +189,23 @@ def release_claims() -> Iterator[Claim]:
     yield _step("Gaussian", GAUSSIAN, DiscreteGaussian(sigma_squared=Fraction(16)))
 
 
-def _step(noise: str, claimed: PureLoss | ConcentratedLoss, mechanism: AdditiveNoise) -> Claim:
+def _step(noise: str, claimed: Spend, mechanism: AdditiveNoise) -> Claim:
     """A person may add 4 units: residuals of ±½ are cut to the 3 that are safely below."""
     exact = [3, 0], [3, -3]
     window = Window.around(mechanism, *exact)
 
-    def law(side: Side) -> Law:
+    def law(side: Side) -> Probabilities:
         return product_law(*(window.law(mechanism, centre) for centre in exact[side]))
 
     def draw(side: Side, count: int) -> Outcomes:
-        gradient = _gradient_of_few_units(side + 1, Account(claimed).order)
+        gradient = _gradient_of_few_units(side + 1, FitAccount(claimed).order)
         drawn = np.empty((count, 2), dtype=np.int64)
         for i in range(count):
             step = gradient.sum(np.zeros((2, 1)))
-            drawn[i] = Account(claimed).release(step, reach=gradient.reach, share=Fraction(1))[:, 0]
+            drawn[i] = FitAccount(claimed).release(step, reach=gradient.reach, share=Fraction(1))[:, 0]
         return window.outcomes(drawn)
 
-    account = Account(claimed)
+    account = FitAccount(claimed)
     account.take(2, reach=_gradient_of_few_units(2, account.order).reach, share=Fraction(1))
     return Claim(
         name=f"Learning: one step, {noise}",
@@ -217,6 +219,6 @@ def _step(noise: str, claimed: PureLoss | ConcentratedLoss, mechanism: AdditiveN
 
 def _gradient_of_few_units(people: int, order: int) -> ClippedGradient:
     """The first person has the first feature and label 0, the second the second and label 1."""
-    rows = People(weights=np.ones(people)).rows(np.eye(2)[:people])
+    rows = RowOwners(weights=np.ones(people)).rows(np.eye(2)[:people])
     clip = 4 / (ONE * RESIDUAL_ONE)
     return ClippedGradient.of(Logistic(), rows, np.arange(float(people)), clip=clip, order=order)

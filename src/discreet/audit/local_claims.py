@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from discreet.audit.claims import Claim, Outcomes, Side
 from discreet.audit.decisions import DecisionCheck
-from discreet.audit.laws import Law, favoured_law, response_law
+from discreet.audit.laws import Probabilities, favoured_law, response_law
 from discreet.local.batch import HEADER
 from discreet.local.client import Client, enrol
 from discreet.local.mechanisms.hadamard import HadamardResponse
-from discreet.local.mechanisms.mechanism import Mechanism
+from discreet.local.mechanisms.mechanism import LocalMechanism
 from discreet.local.mechanisms.number import NumberResponse
 from discreet.local.mechanisms.projective import ProjectiveResponse
 from discreet.local.mechanisms.randomness import Draws
@@ -60,7 +60,9 @@ def local_decisions() -> Iterator[DecisionCheck]:
         yield _decision("Projective geometry", geometry, epsilon, 4, 13)
 
 
-def _decision(title: str, mechanism: Mechanism, epsilon: Fraction, favoured: int, of: int) -> DecisionCheck:
+def _decision(
+    title: str, mechanism: LocalMechanism, epsilon: Fraction, favoured: int, of: int
+) -> DecisionCheck:
     low, high = (w * favoured / (w * favoured + of - favoured) * 2**64 for w in exp_bounds(epsilon, 40))
     kept = mechanism.randomise(1, _Fixed(0))
     return DecisionCheck(
@@ -86,9 +88,9 @@ class _Fixed(Draws):
 
 def _claim(
     name: str,
-    mechanism: Mechanism,
+    mechanism: LocalMechanism,
     epsilon: Fraction,
-    law: Callable[..., Law],
+    law: Callable[..., Probabilities],
     outcome: Callable[..., int] | None = None,
 ) -> Claim:
     answers = 0, mechanism.answers - 1 if isinstance(mechanism, NumberResponse) else 1
@@ -109,21 +111,21 @@ def _claim(
     )
 
 
-def _subset_law(mechanism: SubsetSelection, weight: float, answer: int) -> Law:
+def _subset_law(mechanism: SubsetSelection, weight: float, answer: int) -> Probabilities:
     """Sets of d options, by bitmap; favoured are those that hold the answer."""
     bitmaps = np.arange(2**mechanism.answers)
     possible = np.bitwise_count(bitmaps) == mechanism.chosen
     return favoured_law(weight, (bitmaps >> answer & 1).astype(np.bool_), possible)
 
 
-def _hadamard_law(mechanism: HadamardResponse, weight: float, answer: int) -> Law:
+def _hadamard_law(mechanism: HadamardResponse, weight: float, answer: int) -> Probabilities:
     """Masks; favoured are those that share an even number of bits with the answer's."""
     masks = np.arange(2 ** mechanism.answers.bit_length())
     even = np.bitwise_count(masks & (answer + 1)) % 2 == 0
     return favoured_law(weight, even, np.ones(len(masks), dtype=np.bool_))
 
 
-def _projective_law(mechanism: ProjectiveResponse, weight: float, answer: int) -> Law:
+def _projective_law(mechanism: ProjectiveResponse, weight: float, answer: int) -> Probabilities:
     """Points, in the order of their vectors; favoured are those at right angles to the answer's."""
     vectors = product(range(mechanism.prime), repeat=mechanism.coordinates)
     points = np.array([vector for vector in vectors if next((x for x in vector if x), 0) == 1])
@@ -131,7 +133,7 @@ def _projective_law(mechanism: ProjectiveResponse, weight: float, answer: int) -
     return favoured_law(weight, orthogonal, np.ones(len(points), dtype=np.bool_))
 
 
-def _number_law(mechanism: NumberResponse, weight: float, answer: int) -> Law:
+def _number_law(mechanism: NumberResponse, weight: float, answer: int) -> Probabilities:
     """The two ends, then bins of places; by a coin, places in the window are favoured, or an end is sent."""
     upper = 0.5 + (2 * answer / mechanism.steps - 1) * (weight - 1) / (weight + 1) / 2
     ends = np.array([1 - upper, upper])
@@ -174,7 +176,7 @@ def _remembered_claim() -> Claim:
     )
     survey = Survey(name="audit", epoch=1, expires=date.today() + timedelta(days=2), questions=(question,))
 
-    def law(side: Side) -> Law:
+    def law(side: Side) -> Probabilities:
         """Three times the same, yes or no."""
         alike = np.zeros(8)
         alike[[0, 7]] = response_law(0.75, 2, side)

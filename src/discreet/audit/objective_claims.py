@@ -9,11 +9,12 @@ from statistics import NormalDist
 
 import numpy as np
 
+from discreet.arrays import Floats
 from discreet.audit.claims import ADD_REMOVE, Claim, Outcomes, Side
-from discreet.audit.laws import Law
-from discreet.learn.core.encoding import ONE, Floats
+from discreet.audit.laws import Probabilities
+from discreet.learn.core.encoding import ONE
 from discreet.learn.objective.minimum import RIDGE_BITS
-from discreet.learn.objective.perturbation import Budget, Plan, perturbed_minimum
+from discreet.learn.objective.perturbation import ObjectiveBudget, ObjectivePlan, perturbed_minimum
 from discreet.model.privacy import ApproximateLoss
 from discreet.noise.entropy import SYSTEM
 
@@ -26,12 +27,12 @@ _EDGES = np.linspace(-2.5, 2.5, 24)
 
 def objective_claims() -> Iterator[Claim]:
     """The minimum alone: the moments before it are discrete Gaussians as everywhere."""
-    budget = Budget.of(_CLAIMED.epsilon, _CLAIMED.delta, ADD_REMOVE)
-    plan = Plan.of(budget, width=1, longest=ONE, clip=ONE // 2, rows=10)
+    budget = ObjectiveBudget.of(_CLAIMED.epsilon, _CLAIMED.delta, ADD_REMOVE)
+    plan = ObjectivePlan.of(budget, width=1, longest=ONE, clip=ONE // 2, rows=10)
     sigma, ridge = float(plan.variance) ** 0.5, plan.ridge / 2**RIDGE_BITS
     edges = _EDGES * sigma / ridge
 
-    def law(side: Side) -> Law:
+    def law(side: Side) -> Probabilities:
         below = [NormalDist().cdf(float(each) / sigma) for each in _pull(edges, side, ridge)]
         return np.diff(np.array([0.0, *below, 1.0]))
 

@@ -17,7 +17,7 @@ from discreet.audit.statistics import epsilon_lower_bound
 from discreet.model.exact import Number, positive_epsilon, whole, within
 
 Input = TypeVar("Input")
-Counts = NDArray[np.int64]
+OutcomeCounts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ def _text(output: object) -> str:
 
 
 def _most_telling(
-    labels: list[str], one: Counts, other: Counts, delta: float, *, ordered: bool
+    labels: list[str], one: OutcomeCounts, other: OutcomeCounts, delta: float, *, ordered: bool
 ) -> tuple[str, NDArray[np.bool_]]:
     """The output, or the range of outputs, with about the largest bound on the runs for choosing."""
     positions = np.arange(len(labels))
@@ -115,7 +115,7 @@ def _most_telling(
     return f"output {sign} {labels[place]}", event
 
 
-def _rough_bound(first: Counts, second: Counts, runs: int, delta: float) -> NDArray[np.float64]:
+def _rough_bound(first: OutcomeCounts, second: OutcomeCounts, runs: int, delta: float) -> NDArray[np.float64]:
     """About what `epsilon_lower_bound` would give, for many events at once."""
     low = first - 5 * np.sqrt(first) - delta * runs
     high = second + 5 * np.sqrt(second) + 15

@@ -17,14 +17,14 @@ from discreet.audit.decisions import (
     registered_strata,
 )
 from discreet.audit.divergence import concentration, hockey_stick, max_divergence
-from discreet.audit.laws import Law
+from discreet.audit.laws import Probabilities
 from discreet.audit.learn_claims import FitCheck, fit_checks, release_claims
 from discreet.audit.local_claims import local_claims, local_decisions
 from discreet.audit.objective_claims import objective_claims
 from discreet.audit.sensitivities import SensitivityCheck, registered_sensitivities
 from discreet.audit.sparse_claims import sparse_claims
 from discreet.audit.statistics import FIT_ALARM, epsilon_lower_bound, fit_probability, telling_event
-from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss, amount_of
+from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss, Spend, amount_of
 
 Layer: TypeAlias = Literal["sensitivity", "sampler", "law", "fit", "black box"]
 
@@ -166,11 +166,11 @@ def _check_canary(canary: Canary, thorough: bool) -> list[Finding]:
     ]
 
 
-def _symbol(loss: PureLoss | ConcentratedLoss) -> str:
+def _symbol(loss: Spend) -> str:
     return "ε" if isinstance(loss, PureLoss) else "ρ"
 
 
-def _divergence_within(loss: Loss, p: Law, q: Law) -> tuple[str, bool]:
+def _divergence_within(loss: Loss, p: Probabilities, q: Probabilities) -> tuple[str, bool]:
     match loss:
         case PureLoss(epsilon=epsilon):
             exact = max_divergence(p, q)
@@ -184,7 +184,7 @@ def _divergence_within(loss: Loss, p: Law, q: Law) -> tuple[str, bool]:
             return shown, exact <= rho + _ROUNDING and missed <= delta + _ROUNDING**2
 
 
-def _approximate_concentration(p: Law, q: Law) -> tuple[float, float]:
+def _approximate_concentration(p: Probabilities, q: Probabilities) -> tuple[float, float]:
     """ρ on the outcomes that both can have, and the probability of those that only one can have."""
     shared = (p > 0) & (q > 0)
     missed = float(max(p[~shared].sum(), q[~shared].sum()))

@@ -18,9 +18,9 @@ from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.quantile import QuantileTree
 
-Person: TypeAlias = tuple[int, ...]
-Dataset: TypeAlias = list[Person]
-Query: TypeAlias = Callable[[Dataset], NDArray[np.int64]]
+SmallPerson: TypeAlias = tuple[int, ...]
+SmallDataset: TypeAlias = list[SmallPerson]
+SmallQuery: TypeAlias = Callable[[SmallDataset], NDArray[np.int64]]
 
 _CELLS = 3
 
@@ -31,8 +31,8 @@ class SensitivityCheck:
 
     name: str
     claimed: Sensitivity | ScoreSensitivity
-    people: list[Person]
-    query: Query
+    people: list[SmallPerson]
+    query: SmallQuery
 
     def moves(self) -> Iterator[NDArray[np.int64]]:
         """The change of the query between any two neighbours, other people being any two or fewer."""
@@ -127,31 +127,31 @@ def _score_checks(relation: Neighbours, word: str) -> Iterator[SensitivityCheck]
     )
 
 
-def _total(people: Dataset) -> NDArray[np.int64]:
+def _total(people: SmallDataset) -> NDArray[np.int64]:
     return np.array([sum(value for (value,) in people)])
 
 
-def _people_with(rows: int) -> list[Person]:
+def _people_with(rows: int) -> list[SmallPerson]:
     return [
         person for size in range(rows + 1) for person in combinations_with_replacement(range(_CELLS), size)
     ]
 
 
-def _subsets() -> list[Person]:
+def _subsets() -> list[SmallPerson]:
     """People who may count for any of the cells, each at most once."""
     return [tuple(cell for cell in range(_CELLS) if mask >> cell & 1) for mask in range(2**_CELLS)]
 
 
-def _histogram(people: Dataset) -> NDArray[np.int64]:
+def _histogram(people: SmallDataset) -> NDArray[np.int64]:
     return np.bincount([cell for person in people for cell in person], minlength=_CELLS)
 
 
-def _alternating(people: Dataset) -> NDArray[np.int64]:
+def _alternating(people: SmallDataset) -> NDArray[np.int64]:
     """Scores that one person raises or lowers by 2."""
     counts = _histogram(people)
     return 2 * (2 * counts - len(people))
 
 
-def _replaced_scores(people: Dataset) -> NDArray[np.int64]:
+def _replaced_scores(people: SmallDataset) -> NDArray[np.int64]:
     """The same, halved, so that replacing a person moves a score by at most 2."""
     return _alternating(people) // 2

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from discreet.audit.claims import Claim, Outcomes, Side
-from discreet.audit.laws import Law, product_law
+from discreet.audit.laws import Probabilities, product_law
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import PureLoss
 from discreet.model.sensitivity import Sensitivity
@@ -50,7 +50,7 @@ def _sparse(
     mechanism = AboveThreshold.for_loss(epsilon / runs, sensitivity, monotone=monotone, aboves=aboves)
     each = mechanism.loss(sensitivity, monotone=monotone).epsilon
 
-    def law(side: Side) -> Law:
+    def law(side: Side) -> Probabilities:
         return product_law(*[transcript_law(mechanism, (first, second)[side])] * runs)
 
     def draw(side: Side, count: int) -> Outcomes:
@@ -76,7 +76,7 @@ def _transcripts(mechanism: AboveThreshold, answers: list[int], runs: int) -> in
     return outcome
 
 
-def transcript_law(mechanism: AboveThreshold, answers: list[int]) -> Law:
+def transcript_law(mechanism: AboveThreshold, answers: list[int]) -> Probabilities:
     """P(transcript) = Σ_r P(ρ = r)·∏ P(ν ≥ r − q) or P(ν < r − q), threshold 0."""
     b, reach = float(mechanism.threshold_scale), int(_FAR * float(mechanism.threshold_scale))
     r = np.arange(-reach, reach + 1)
@@ -93,7 +93,7 @@ def transcript_law(mechanism: AboveThreshold, answers: list[int]) -> Law:
     return np.array(law)
 
 
-def _at_least(scale: float, m: Outcomes) -> Law:
+def _at_least(scale: float, m: Outcomes) -> Probabilities:
     """P(ν ≥ m): q^m/(1 + q) for m ≥ 1, and 1 − q^(1−m)/(1 + q) for the others."""
     q = np.exp(-1 / scale)
     tail = q ** np.where(m >= 1, m, 1 - m) / (1 + q)

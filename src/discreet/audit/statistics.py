@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.laws import Law
+from discreet.audit.laws import Probabilities
 from discreet.noise.binomial import binomial_law, clopper_pearson, tail_at_least
 
 FIT_ALARM = 1e-9
@@ -19,7 +19,7 @@ EPSILON_ALARM = 1e-6
 """How often an audit of a right claim fails: its two directions have two bounds each."""
 
 
-def fit_probability(counts: NDArray[np.int64], law: Law) -> float:
+def fit_probability(counts: NDArray[np.int64], law: Probabilities) -> float:
     """The χ² probability of counts at least this far from the law, in fine or in coarse cells.
 
     Fine cells, each outcome by itself, see any difference; coarse ones, outcomes of similar probability
@@ -34,7 +34,7 @@ def fit_probability(counts: NDArray[np.int64], law: Law) -> float:
     return min(1.0, 2 * min(fine, coarse))
 
 
-def _chi_square(expected: Law, observed: Law, *, least: float) -> float:
+def _chi_square(expected: Probabilities, observed: Probabilities, *, least: float) -> float:
     """Cells are joined in order until each expects at least so many; to an odd number in the end.
 
     With an even number of degrees of freedom the χ² tail is a finite sum.
@@ -97,7 +97,7 @@ def gaussian_lower_bound(first: int, second: int, samples: int) -> float:
     return (normal.inv_cdf(low) - normal.inv_cdf(high)) ** 2 / 2
 
 
-def telling_event(p: Law, q: Law, samples: int, delta: float) -> NDArray[np.bool_]:
+def telling_event(p: Probabilities, q: Probabilities, samples: int, delta: float) -> NDArray[np.bool_]:
     """The outcomes whose frequencies should show the most loss of p against q in so many samples."""
     with np.errstate(divide="ignore"):
         order = np.argsort(-(np.log(p + 1e-300) - np.log(q + 1e-300)), kind="stable")

@@ -24,19 +24,18 @@ from discreet.errors import QueryRefused
 from discreet.model.interval import Interval
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Dataset
-from discreet.model.privacy import AMOUNT_UNITS, DELTA_UNITS, ConcentratedLoss, PureLoss, amount_of
+from discreet.model.privacy import AMOUNT_UNITS, DELTA_UNITS, ConcentratedLoss, PureLoss, Spend, amount_of
 from discreet.model.query import Aggregate
 from discreet.model.request import ByEpsilon, ByRho, Request, Within
 from discreet.model.sensitivity import Sensitivity
+from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.quantile import QuantileTree
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 from discreet.noise.threshold import StabilityThreshold
 
-Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
-Mechanism: TypeAlias = Noise | QuantileTree | PermuteAndFlip | ExponentialMechanism
-Charge: TypeAlias = PureLoss | ConcentratedLoss
+QuestionMechanism: TypeAlias = AdditiveNoise | QuantileTree | PermuteAndFlip | ExponentialMechanism
 
 _ROUNDING = Fraction(1, 10**6)
 THRESHOLD_SHARE = Fraction(1, 2)
@@ -48,13 +47,13 @@ class Plan:
     """What will be run: a bounded query and a mechanism for each of its parts."""
 
     bounded: Bounded
-    mechanisms: tuple[Mechanism, ...]
+    mechanisms: tuple[QuestionMechanism, ...]
     threshold: StabilityThreshold | None
     """With private keys: how large the noisy count of a key must be to be named."""
     request: Request
 
     @property
-    def loss(self) -> Charge:
+    def loss(self) -> Spend:
         """Derived from the very bounds that `emit_sql` writes into the SQL, so that the two cannot drift."""
         losses = [
             _loss(mechanism, part, self.bounded)
@@ -87,7 +86,7 @@ class Plan:
         noise = mechanism.interval(self.request.confidence, values=cells)
         return Interval(low=noise.low * part.scale, high=noise.high * part.scale, confidence=noise.confidence)
 
-    def _last(self, measure: BoundedMeasure) -> tuple[Part, Mechanism]:
+    def _last(self, measure: BoundedMeasure) -> tuple[Part, QuestionMechanism]:
         position = measure.parts[-1]
         return self.bounded.parts[position], self.mechanisms[position]
 
@@ -104,12 +103,12 @@ def unique_key_delta(part: WeightedSum, threshold: StabilityThreshold) -> Fracti
     return threshold.delta_of(part.sensitivity(Neighbours.ADD_REMOVE))
 
 
-def budget_of(dataset: Dataset) -> Charge:
+def budget_of(dataset: Dataset) -> Spend:
     """The whole budget in the currency that the dataset is charged in."""
     return charge_for(dataset, dataset.epsilon)
 
 
-def analyst_cap_of(dataset: Dataset) -> Charge:
+def analyst_cap_of(dataset: Dataset) -> Spend:
     return charge_for(dataset, dataset.analyst_epsilon)
 
 
@@ -131,7 +130,7 @@ def calibrate(bounded: Bounded, request: Request, dataset: Dataset, *, in_order_
     return plan
 
 
-def charge_for(dataset: Dataset, epsilon: Fraction) -> Charge:
+def charge_for(dataset: Dataset, epsilon: Fraction) -> Spend:
     """An ε in the dataset's own currency, in whole units: then the whole budget can be asked for at once."""
     if dataset.delta == 0:
         return PureLoss(epsilon=_whole_units(epsilon, AMOUNT_UNITS))
@@ -141,7 +140,7 @@ def charge_for(dataset: Dataset, epsilon: Fraction) -> Charge:
     )
 
 
-def charge_of(price: ByEpsilon | ByRho, dataset: Dataset) -> Charge:
+def charge_of(price: ByEpsilon | ByRho, dataset: Dataset) -> Spend:
     """What a question pays that is asked at a price."""
     if isinstance(price, ByEpsilon):
         return charge_for(dataset, price.epsilon)
@@ -157,7 +156,7 @@ def _whole_units(amount: Fraction, units: int) -> Fraction:
     return Fraction(floor(amount * units), units)
 
 
-def _loss(mechanism: Mechanism, part: Part, bounded: Bounded) -> PureLoss | ConcentratedLoss:
+def _loss(mechanism: QuestionMechanism, part: Part, bounded: Bounded) -> Spend:
     match mechanism, part:
         case ((PermuteAndFlip() | ExponentialMechanism()), Scores()):
             picks = _picks(bounded)
@@ -185,7 +184,7 @@ def _picks(bounded: Bounded) -> int:
     return min(groups, query.picks.count) if query.picks is not None else 1
 
 
-def _for_charge(bounded: Bounded, charge: Charge, shares: Sequence[Fraction]) -> tuple[Mechanism, ...]:
+def _for_charge(bounded: Bounded, charge: Spend, shares: Sequence[Fraction]) -> tuple[QuestionMechanism, ...]:
     amount = charge.epsilon if isinstance(charge, PureLoss) else charge.rho
     return tuple(
         _mechanism(part, amount * share, bounded, concentrated=isinstance(charge, ConcentratedLoss))
@@ -193,7 +192,7 @@ def _for_charge(bounded: Bounded, charge: Charge, shares: Sequence[Fraction]) ->
     )
 
 
-def _mechanism(part: Part, amount: Fraction, bounded: Bounded, *, concentrated: bool) -> Mechanism:
+def _mechanism(part: Part, amount: Fraction, bounded: Bounded, *, concentrated: bool) -> QuestionMechanism:
     neighbours = bounded.neighbours
     if isinstance(part, Scores):
         scores, picks = part.sensitivity(neighbours), _picks(bounded)
@@ -216,7 +215,7 @@ def _mechanism(part: Part, amount: Fraction, bounded: Bounded, *, concentrated: 
 
 def _for_error(
     bounded: Bounded, error: Fraction, request: Request, dataset: Dataset
-) -> tuple[Mechanism, ...]:
+) -> tuple[QuestionMechanism, ...]:
     derived = (Aggregate.AVERAGE, Aggregate.VARIANCE, Aggregate.QUANTILE)
     if any(m.measure.aggregate in derived for m in bounded.measures):
         raise QueryRefused(
@@ -232,7 +231,7 @@ def _for_error(
     return tuple(law.for_error(floor(error / part.scale), request.confidence) for part in bounded.parts)
 
 
-def _at_least(plan: Plan, least: Fraction) -> tuple[Mechanism, ...]:
+def _at_least(plan: Plan, least: Fraction) -> tuple[QuestionMechanism, ...]:
     """Less noise where the least price buys more accuracy than was asked for."""
     paid = amount_of(plan.loss)
     if paid >= least:
@@ -240,14 +239,14 @@ def _at_least(plan: Plan, least: Fraction) -> tuple[Mechanism, ...]:
     return tuple(_less_noise(_added(each), paid / least) for each in plan.mechanisms)
 
 
-def _less_noise(noise: Noise, times: Fraction) -> Noise:
+def _less_noise(noise: AdditiveNoise, times: Fraction) -> AdditiveNoise:
     """The noise whose loss is 1/times as large, in the currency of its law."""
     if isinstance(noise, DiscreteGaussian):
         return DiscreteGaussian(sigma_squared=noise.sigma_squared * times)
     return DiscreteLaplace(scale=noise.scale * times)
 
 
-def _added(mechanism: Mechanism) -> Noise:
+def _added(mechanism: QuestionMechanism) -> AdditiveNoise:
     if not isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
         raise TypeError("Only added noise is made for an error.")
     return mechanism
@@ -261,7 +260,7 @@ def _threshold(plan: Plan, selector: int, dataset: Dataset) -> StabilityThreshol
     return StabilityThreshold.least(noise, lambda threshold: unique_key_delta(part, threshold) <= delta)
 
 
-def check_cap(loss: Charge, dataset: Dataset) -> None:
+def check_cap(loss: Spend, dataset: Dataset) -> None:
     """Refuse what is more than one question may cost, and what is less."""
     cap = charge_for(dataset, dataset.question_epsilon)
     if amount_of(loss) > amount_of(cap):

@@ -1,6 +1,6 @@
 """What a question is known by: see `model.identity`."""
 
-from discreet.bounds.calibrate import Mechanism, Plan
+from discreet.bounds.calibrate import Plan, QuestionMechanism
 from discreet.bounds.facts import bounded_facts, parts_in_order
 from discreet.model.identity import Facts, identity_of, loss_facts
 from discreet.noise.gaussian import DiscreteGaussian
@@ -26,7 +26,7 @@ def question_identity(plan: Plan) -> str:
     )
 
 
-def mechanism_facts(mechanism: Mechanism) -> Facts:
+def mechanism_facts(mechanism: QuestionMechanism) -> Facts:
     """The noise, which with the rest says the price."""
     match mechanism:
         case DiscreteLaplace():

@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from discreet.bounds.calibrate import Charge
 from discreet.dialects import DIALECTS
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch, failed
@@ -23,6 +22,7 @@ from discreet.ledger.interface import Answered, Ledger
 from discreet.ledger.patient_storing import patiently, store_patiently
 from discreet.model.deadline import Deadline
 from discreet.model.policy import Dataset
+from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
 from discreet.release.exact_vectors import Results
 from discreet.sql.emit import emit_sql
@@ -49,7 +49,7 @@ class ChargedData:
         self,
         question: str,
         key: str,
-        loss: Charge,
+        loss: Spend,
         emitted: Callable[[], tuple[Statement, ...]],
         draw: Draw,
         older: Callable[[], Sequence[str]] = tuple,

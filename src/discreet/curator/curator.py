@@ -18,15 +18,7 @@ import numpy as np
 
 from discreet.answers.answer import Answer
 from discreet.bounds.bound import bound
-from discreet.bounds.calibrate import (
-    Charge,
-    Plan,
-    analyst_cap_of,
-    budget_of,
-    calibrate,
-    charge_of,
-    check_cap,
-)
+from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate, charge_of, check_cap
 from discreet.bounds.identity import question_identity
 from discreet.curator.cached_answers import CachedAnswers
 from discreet.curator.charging import ChargedData
@@ -41,7 +33,7 @@ from discreet.ledger.interface import Account, Balance, Ledger
 from discreet.model.exact import Number, positive_epsilon, positive_rho
 from discreet.model.identity import has_version, identity_of, loss_facts
 from discreet.model.policy import Dataset, KeyValue, ValueType
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
 from discreet.model.query import Query
 from discreet.model.request import ByEpsilon, ByRho, request_of
 from discreet.question.frame import Frame
@@ -247,7 +239,7 @@ class Curator:
         self, model: object, sql: str, *, epsilon: Number | None = None, rho: Number | None = None
     ) -> "FitPlan":
         """What a model would be learnt from, and its price. Reads no data and costs nothing."""
-        plan_fit = _learning("plan").plan_fit
+        plan_fit = _learning("fit_plan").plan_fit
         rows = self._resolved_rows(sql)
         plan: FitPlan = plan_fit(model, rows, self._price_of_rows(epsilon, rho), self.dataset.neighbours)
         return plan
@@ -280,7 +272,7 @@ class Curator:
             older=lambda: older_keys(plan),
             repeatable=plan.repeatable,
         )
-        fitted: FittedModel = _learning("model").FittedModel.of(
+        fitted: FittedModel = _learning("fitted_model").FittedModel.of(
             plan.columns, plan.fitted(stored), receipt=receipt, left=self._left(), repeated=repeated
         )
         return fitted
@@ -314,7 +306,7 @@ class Curator:
         """What is spent and left, in all and by each analyst."""
         return self._ledger.balance(self.dataset.name)
 
-    def _left(self) -> Charge:
+    def _left(self) -> Spend:
         return self._ledger.balance(self.dataset.name, analyst=self.analyst).left
 
     def _older(self, plan: Plan) -> Plan:
@@ -327,7 +319,7 @@ class Curator:
     def _resolved_rows(self, sql: str) -> RowQuery:
         return resolve_rows(parse_sql(sql), self.dataset, self._keys_of_public_table, self._fan_outs.of)
 
-    def _price_of_rows(self, epsilon: Number | None, rho: Number | None) -> Charge:
+    def _price_of_rows(self, epsilon: Number | None, rho: Number | None) -> Spend:
         """What is paid for something that is learnt from rows, all of it in noise and nothing in δ."""
         if (epsilon is None) == (rho is None):
             raise InvalidInput("This needs one price.", remedy="Give either epsilon or rho.")
@@ -354,7 +346,7 @@ class Curator:
         return self._public_keys[table, column]
 
 
-def _check_identity(table: SyntheticTable, loss: Charge) -> str:
+def _check_identity(table: SyntheticTable, loss: Spend) -> str:
     """What a check of a synthetic table is known by."""
     made = hashlib.sha256(table.encoded).hexdigest()
     return identity_of("check", {"table": table.plan.identity(), "made": made, "price": loss_facts(loss)})

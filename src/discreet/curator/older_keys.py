@@ -13,7 +13,14 @@ from typing import Any
 
 from discreet.model.query import FewRows
 
-_RENAMED: Mapping[str, str] = {}
+_RENAMED: Mapping[str, str] = {
+    "ListedValues": "Listed",
+    "BinnedValues": "Binned",
+    "QuestionKind": "Kind",
+    "CountedCells": "Cells",
+    "NumberColumn": "Number",
+    "ChoiceColumn": "Choice",
+}
 """Classes by their names today; fields as Class.field."""
 _SINCE = frozenset({"PrivateTable.well_formed", "PublicTable.max_matches", "Lookup.matches"})
 """What the first version had not."""

@@ -14,7 +14,7 @@ from typing import ClassVar
 from discreet.dialects.parameters import Parameters
 from discreet.dialects.quoting import as_double, check_literal, quote_identifier, text_sql
 from discreet.model.expression import Expression, Literal
-from discreet.model.interval_arithmetic import LARGEST_INTEGER, SMALLEST_INTEGER, UNKNOWN, Interval
+from discreet.model.interval_arithmetic import LARGEST_INTEGER, SMALLEST_INTEGER, UNKNOWN, ValueInterval
 from discreet.model.policy import ValueType
 
 _LONGEST_COPY = 400
@@ -30,7 +30,7 @@ class Operand:
     """An argument that was emitted already: its SQL, where its values lie, and the tree it came from."""
 
     sql: str
-    interval: Interval
+    interval: ValueInterval
     expression: Expression
 
     @property
@@ -39,7 +39,7 @@ class Operand:
 
 
 @dataclass(slots=True)
-class Scope:
+class EmitScope:
     """What an expression is written in: the dialect, and names for values that are needed twice.
 
     Repeating their text would double the SQL with every level of nesting.
@@ -57,7 +57,7 @@ class Scope:
         name = f"{self.prefix}{self.used}"
         return self.dialect.let(name, sql, body(name))
 
-    def finite(self, sql: str, interval: Interval = UNKNOWN) -> str:
+    def finite(self, sql: str, interval: ValueInterval = UNKNOWN) -> str:
         """NaN and ±∞ are NULL; nothing to do where the interval rules them out."""
         if interval.known:
             return sql
@@ -162,28 +162,28 @@ class Dialect(ABC):
         largest = self.double(LARGEST_DOUBLE)
         return f"{value} BETWEEN -{largest} AND {largest}"
 
-    def arithmetic(self, symbol: str, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:
+    def arithmetic(self, symbol: str, x: Operand, y: Operand, result: ValueInterval, scope: EmitScope) -> str:
         """x + y, x - y or x * y of doubles; NULL where the result is not finite."""
         return scope.finite(f"({x.sql} {symbol} {y.sql})", result)
 
-    def quotient(self, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:
+    def quotient(self, x: Operand, y: Operand, result: ValueInterval, scope: EmitScope) -> str:
         return scope.finite(f"({x.sql} / {scope.not_zero(y)})", result)
 
-    def remainder(self, x: Operand, y: Operand, scope: Scope) -> str:
+    def remainder(self, x: Operand, y: Operand, scope: EmitScope) -> str:
         """Of doubles: exact, and with the sign of x."""
         return f"({x.sql} % {scope.not_zero(y)})"
 
-    def exponential(self, x: Operand, result: Interval, scope: Scope) -> str:
+    def exponential(self, x: Operand, result: ValueInterval, scope: EmitScope) -> str:
         return scope.finite(f"exp({x.sql})", result)
 
     @abstractmethod
-    def checked_integers(self, symbol: str, left: str, right: str, scope: Scope) -> str:
+    def checked_integers(self, symbol: str, left: str, right: str, scope: EmitScope) -> str:
         """left + right, - or * of 64-bit integers; NULL where the result does not fit them."""
 
     def integer_remainder(self, left: str, divisor: str) -> str:
         return f"({left} % {divisor})"
 
-    def to_integer(self, function: str, sql: str, scope: Scope) -> str:
+    def to_integer(self, function: str, sql: str, scope: EmitScope) -> str:
         """floor, ceil or round of a double as a 64-bit integer; NULL where it does not fit."""
         whole = self.rounded(sql, scope) if function == "round" else f"{function}({sql})"
         return scope.let(
@@ -195,19 +195,19 @@ class Dialect(ABC):
         low, beyond = self.double(float(SMALLEST_INTEGER)), self.double(float(LARGEST_INTEGER))
         return f"{value} >= {low} AND {value} < {beyond}"
 
-    def rounded(self, sql: str, scope: Scope) -> str:
+    def rounded(self, sql: str, scope: EmitScope) -> str:
         """To a whole double, half away from zero."""
         return f"round({sql})"
 
     @abstractmethod
-    def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
+    def rounded_to(self, x: Operand, digits: int, result: ValueInterval, scope: EmitScope) -> str:
         """To so many decimals: x·10^digits, a double, is rounded, and divided again."""
 
     def grid(self, value: float) -> str:
         """The step of a grid, which sums are multiplied with and values divided by."""
         return self.double(value)
 
-    def steps(self, sql: str, offset: float, grid: float, half: float, scope: Scope) -> str:
+    def steps(self, sql: str, offset: float, grid: float, half: float, scope: EmitScope) -> str:
         """⌊(x − offset)/grid + half⌋, where x is a number with a range."""
         number = f"CAST({sql} AS {self.types[ValueType.NUMBER]})"
         less = f"({number} - {self.double(offset)})" if offset else number
@@ -227,7 +227,7 @@ class Dialect(ABC):
         return f"length({value}) <= {_LONGEST_NUMBER} AND {self.matches(value, pattern)}"
 
     @abstractmethod
-    def parsed(self, sql: str, kind: ValueType, shape: str, scope: Scope) -> str:
+    def parsed(self, sql: str, kind: ValueType, shape: str, scope: EmitScope) -> str:
         """A text of this shape as a number, date or timestamp; NULL if it is not of the shape, or is none."""
 
     # Texts

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from discreet.dialects.dialect import Dialect, Operand, Scope
+from discreet.dialects.dialect import Dialect, EmitScope, Operand
 from discreet.dialects.quoting import check_literal
 from discreet.model.expression import Literal
-from discreet.model.interval_arithmetic import Interval
+from discreet.model.interval_arithmetic import ValueInterval
 from discreet.model.policy import ValueType
 
 _LONG_LIST = 100
@@ -54,7 +54,7 @@ class _DuckDB(Dialect):
     def is_finite(self, value: str) -> str:
         return f"isfinite({value})"
 
-    def checked_integers(self, symbol: str, left: str, right: str, scope: Scope) -> str:
+    def checked_integers(self, symbol: str, left: str, right: str, scope: EmitScope) -> str:
         """In 128 bits, where two 64-bit factors always fit, and back."""
         return f"TRY_CAST(CAST({left} AS HUGEINT) {symbol} CAST({right} AS HUGEINT) AS BIGINT)"
 
@@ -62,16 +62,16 @@ class _DuckDB(Dialect):
         """In 128 bits, because -2⁶³ % -1 raises in 64."""
         return f"TRY_CAST(CAST({left} AS HUGEINT) % CAST({divisor} AS HUGEINT) AS BIGINT)"
 
-    def to_integer(self, function: str, sql: str, scope: Scope) -> str:
+    def to_integer(self, function: str, sql: str, scope: EmitScope) -> str:
         return f"TRY_CAST({function}({sql}) AS BIGINT)"
 
-    def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
+    def rounded_to(self, x: Operand, digits: int, result: ValueInterval, scope: EmitScope) -> str:
         return scope.finite(f"round({x.sql}, {digits})", result)
 
     def convert(self, sql: str, source: ValueType, target: ValueType) -> str:
         return f"TRY_CAST({sql} AS {self.types[target]})"
 
-    def parsed(self, sql: str, kind: ValueType, shape: str, scope: Scope) -> str:
+    def parsed(self, sql: str, kind: ValueType, shape: str, scope: EmitScope) -> str:
         def plain(value: str) -> str:
             shaped = f"(CASE WHEN {self.has_shape(value, shape)} THEN {value} END)"
             return f"TRY_CAST({shaped} AS {self.types[kind]})"

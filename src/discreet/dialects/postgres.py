@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from datetime import date
 from typing import ClassVar
 
-from discreet.dialects.dialect import Dialect, Operand, Scope
+from discreet.dialects.dialect import Dialect, EmitScope, Operand
 from discreet.dialects.parameters import Parameters
 from discreet.dialects.quoting import check_literal, check_text, number_of, text_sql
 from discreet.errors import QueryRefused
 from discreet.model.expression import Call, Literal, Parameter
-from discreet.model.interval_arithmetic import LARGEST_INTEGER, SMALLEST_INTEGER, Interval
+from discreet.model.interval_arithmetic import LARGEST_INTEGER, SMALLEST_INTEGER, ValueInterval
 from discreet.model.policy import ValueType
 
 _SMALL, _LARGE = 1e-150, 1e150
@@ -100,12 +100,12 @@ class _Postgres(Dialect):
     def id_as_integer(self, column: str) -> str:
         return _narrowed(column)
 
-    def arithmetic(self, symbol: str, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:
+    def arithmetic(self, symbol: str, x: Operand, y: Operand, result: ValueInterval, scope: EmitScope) -> str:
         if symbol != "*" and result.known and x.interval.known and y.interval.known:
             return f"({x.sql} {symbol} {y.sql})"
         return f"({_moderate(x, scope)} {symbol} {_moderate(y, scope)})"
 
-    def quotient(self, x: Operand, y: Operand, result: Interval, scope: Scope) -> str:
+    def quotient(self, x: Operand, y: Operand, result: ValueInterval, scope: EmitScope) -> str:
         if _whole_number(y) and y.interval.excludes_zero() and y.interval.within(_LARGE):
             divisor = y.sql
         else:
@@ -116,13 +116,13 @@ class _Postgres(Dialect):
             divisor = scope.let(divisor, lambda value: _not_larger(value, y.interval))
         return f"({_moderate(x, scope)} / {divisor})"
 
-    def remainder(self, x: Operand, y: Operand, scope: Scope) -> str:
+    def remainder(self, x: Operand, y: Operand, scope: EmitScope) -> str:
         raise QueryRefused(
             "PostgreSQL has no remainder of numbers with fractions.",
             remedy="Cast both to integer, such as CAST(x AS INTEGER) % 10.",
         )
 
-    def exponential(self, x: Operand, result: Interval, scope: Scope) -> str:
+    def exponential(self, x: Operand, result: ValueInterval, scope: EmitScope) -> str:
         most = self.double(float(_LARGEST_EXPONENT))
         return scope.let(
             x.sql,
@@ -132,10 +132,10 @@ class _Postgres(Dialect):
             ),
         )
 
-    def checked_integers(self, symbol: str, left: str, right: str, scope: Scope) -> str:
+    def checked_integers(self, symbol: str, left: str, right: str, scope: EmitScope) -> str:
         return scope.let(f"(CAST({left} AS numeric) {symbol} CAST({right} AS numeric))", _narrowed)
 
-    def rounded(self, sql: str, scope: Scope) -> str:
+    def rounded(self, sql: str, scope: EmitScope) -> str:
         """Its own round() of a double goes to the even neighbour."""
         half = self.double(0.5)
         return scope.let(
@@ -146,7 +146,7 @@ class _Postgres(Dialect):
             ),
         )
 
-    def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
+    def rounded_to(self, x: Operand, digits: int, result: ValueInterval, scope: EmitScope) -> str:
         power = self.double(10.0**digits)
         return f"({self.rounded(f'({_moderate(x, scope)} * {power})', scope)} / {power})"
 
@@ -163,7 +163,7 @@ class _Postgres(Dialect):
             )
         return self.double(value)
 
-    def steps(self, sql: str, offset: float, grid: float, half: float, scope: Scope) -> str:
+    def steps(self, sql: str, offset: float, grid: float, half: float, scope: EmitScope) -> str:
         less = f"({sql} - {self.double(offset)})"
         small = self.double(_SMALL)
         numerator = scope.let(
@@ -179,7 +179,7 @@ class _Postgres(Dialect):
     def matches(self, value: str, pattern: str) -> str:
         return f"{value} ~ {text_sql(f'^({pattern})$')}"
 
-    def parsed(self, sql: str, kind: ValueType, shape: str, scope: Scope) -> str:
+    def parsed(self, sql: str, kind: ValueType, shape: str, scope: EmitScope) -> str:
         """A CASE inside of a CASE: the conditions of an AND may be computed in any order."""
 
         def plain(value: str) -> str:
@@ -243,7 +243,7 @@ def _whole_number(operand: Operand) -> bool:
     return False
 
 
-def _moderate(operand: Operand, scope: Scope) -> str:
+def _moderate(operand: Operand, scope: EmitScope) -> str:
     """0, or from 10⁻¹⁵⁰ to 10¹⁵⁰ in size; NULL if it is larger."""
     if _whole_number(operand) and (
         operand.interval.within(_LARGE) or not isinstance(operand.expression, Literal)
@@ -256,7 +256,7 @@ def _moderate(operand: Operand, scope: Scope) -> str:
     return scope.let(flushed, lambda value: _not_larger(value, operand.interval))
 
 
-def _not_larger(sql: str, interval: Interval) -> str:
+def _not_larger(sql: str, interval: ValueInterval) -> str:
     if interval.within(_LARGE):
         return sql
     return f"(CASE WHEN abs({sql}) <= {POSTGRES.double(_LARGE)} THEN {sql} END)"

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from discreet.dialects.dialect import Dialect, Operand, Scope
+from discreet.dialects.dialect import Dialect, EmitScope, Operand
 from discreet.dialects.quoting import check_text
 from discreet.errors import QueryRefused
-from discreet.model.interval_arithmetic import Interval
+from discreet.model.interval_arithmetic import ValueInterval
 from discreet.model.policy import ValueType
 
 _CHECKED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
@@ -62,16 +62,16 @@ class _Spark(Dialect):
     def id_as_integer(self, column: str) -> str:
         return f"try_cast({column} AS BIGINT)"
 
-    def checked_integers(self, symbol: str, left: str, right: str, scope: Scope) -> str:
+    def checked_integers(self, symbol: str, left: str, right: str, scope: EmitScope) -> str:
         return f"{_CHECKED[symbol]}({left}, {right})"
 
-    def to_integer(self, function: str, sql: str, scope: Scope) -> str:
+    def to_integer(self, function: str, sql: str, scope: EmitScope) -> str:
         """floor and ceil give 64 bits already, cut off at their ends: hence the check comes first."""
         if function == "round":
             return super().to_integer(function, sql, scope)
         return scope.let(sql, lambda value: f"(CASE WHEN {self._fits(value)} THEN {function}({value}) END)")
 
-    def rounded_to(self, x: Operand, digits: int, result: Interval, scope: Scope) -> str:
+    def rounded_to(self, x: Operand, digits: int, result: ValueInterval, scope: EmitScope) -> str:
         """Its own rounds decimals, not doubles. What is too large to be shifted has no decimals."""
         power = self.double(10.0**digits)
 
@@ -83,7 +83,7 @@ class _Spark(Dialect):
 
         return scope.finite(scope.let(x.sql, shifted), result)
 
-    def parsed(self, sql: str, kind: ValueType, shape: str, scope: Scope) -> str:
+    def parsed(self, sql: str, kind: ValueType, shape: str, scope: EmitScope) -> str:
         def plain(value: str) -> str:
             shaped = f"(CASE WHEN {self.has_shape(value, shape)} THEN {value} END)"
             return f"try_cast({shaped} AS {self.types[kind]})"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from discreet.engines.base.engine import Engine
 from discreet.engines.duckdb.engine import DuckDBEngine, guess_types
 from discreet.errors import PolicyError
-from discreet.model.declaration import USUAL_TIME_LIMIT, Source
+from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
 from discreet.model.policy import ValueType
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _ENGINES = {"postgresql": "PostgreSQL", "postgres": "PostgreSQL", "spark": "Spar
 
 
 def open_engine(
-    sources: Mapping[str, Source],
+    sources: Mapping[str, TableSource],
     base_dir: Path,
     *,
     spark: "SparkSession | None" = None,

@@ -7,10 +7,10 @@ Where the ranges of the columns show that nothing can go wrong, the plain operat
 import math
 from collections.abc import Callable, Sequence
 
-from discreet.dialects.dialect import Operand, Scope
+from discreet.dialects.dialect import EmitScope, Operand
 from discreet.functions.definition import (
+    ArgumentCheck,
     Arguments,
-    Check,
     Emit,
     Function,
     RangeRule,
@@ -22,7 +22,7 @@ from discreet.functions.definition import (
 )
 from discreet.model import interval_arithmetic as intervals
 from discreet.model.expression import Expression, Literal
-from discreet.model.interval_arithmetic import Interval, or_zero, outward
+from discreet.model.interval_arithmetic import ValueInterval, or_zero, outward
 from discreet.model.policy import ValueType
 
 LARGEST_EXPONENT = 6
@@ -32,7 +32,7 @@ _ZERO = "CAST(0 AS BIGINT)"
 _NUMBERS_ONLY = "It takes numbers; convert with CAST(x AS DOUBLE)."
 
 
-def _numeric(usage: str) -> Check:
+def _numeric(usage: str) -> ArgumentCheck:
     """Numbers, all INTEGER or all NUMBER, and a result of the same type."""
 
     def check(arguments: Arguments) -> tuple[Arguments, ValueType]:
@@ -46,7 +46,7 @@ def _numeric(usage: str) -> Check:
     return check
 
 
-def _to_integer(usage: str) -> Check:
+def _to_integer(usage: str) -> ArgumentCheck:
     numeric = _numeric(usage)
     return lambda arguments: (numeric(arguments)[0], ValueType.INTEGER)
 
@@ -54,7 +54,7 @@ def _to_integer(usage: str) -> Check:
 def _exact_integers(operator: str, range_rule: RangeRule) -> Emit:
     """Plainly where the result is known to fit 64 bits, else checked."""
 
-    def emit(operands: Sequence[Operand], scope: Scope) -> str:
+    def emit(operands: Sequence[Operand], scope: EmitScope) -> str:
         narrowed = [
             Operand(sql=each.sql, interval=each.interval.within_integers(), expression=each.expression)
             for each in operands
@@ -67,17 +67,19 @@ def _exact_integers(operator: str, range_rule: RangeRule) -> Emit:
     return emit
 
 
-def _operator(symbol: str, name: str, rule: Callable[[Interval, Interval], Interval]) -> Function:
+def _operator(
+    symbol: str, name: str, rule: Callable[[ValueInterval, ValueInterval], ValueInterval]
+) -> Function:
     """+, - or *: one rule for exact integers, the same rounded outward for doubles."""
     usage = f"x {symbol} y"
 
-    def range_rule(operands: Sequence[Operand]) -> Interval:
+    def range_rule(operands: Sequence[Operand]) -> ValueInterval:
         exact = rule(*(or_zero(each.interval) for each in operands))
         return exact if operands[0].integer else outward(exact)
 
     integers = _exact_integers(symbol, range_rule)
 
-    def emit(operands: Sequence[Operand], scope: Scope) -> str:
+    def emit(operands: Sequence[Operand], scope: EmitScope) -> str:
         if operands[0].integer:
             return integers(operands, scope)
         return scope.dialect.arithmetic(symbol, operands[0], operands[1], range_rule(operands), scope)
@@ -87,17 +89,17 @@ def _operator(symbol: str, name: str, rule: Callable[[Interval, Interval], Inter
     )
 
 
-def _negate_range(operands: Sequence[Operand]) -> Interval:
+def _negate_range(operands: Sequence[Operand]) -> ValueInterval:
     return intervals.negate(operands[0].interval)
 
 
-def _negate(operands: Sequence[Operand], scope: Scope) -> str:
+def _negate(operands: Sequence[Operand], scope: EmitScope) -> str:
     if operands[0].integer:
         return _exact_integers("-", _negate_range)(operands, scope)
     return f"(- {operands[0].sql})"
 
 
-def _absolute(operands: Sequence[Operand], scope: Scope) -> str:
+def _absolute(operands: Sequence[Operand], scope: EmitScope) -> str:
     (x,) = operands
     if not x.integer or intervals.absolute(x.interval.within_integers()).fits_integer():
         return f"abs({x.sql})"
@@ -110,19 +112,19 @@ def _absolute(operands: Sequence[Operand], scope: Scope) -> str:
     )
 
 
-def _divide_range(operands: Sequence[Operand]) -> Interval:
+def _divide_range(operands: Sequence[Operand]) -> ValueInterval:
     return outward(intervals.divide(*(or_zero(each.interval) for each in operands)))
 
 
-def _divide(operands: Sequence[Operand], scope: Scope) -> str:
+def _divide(operands: Sequence[Operand], scope: EmitScope) -> str:
     return scope.dialect.quotient(operands[0], operands[1], _divide_range(operands), scope)
 
 
-def _modulo_range(operands: Sequence[Operand]) -> Interval:
+def _modulo_range(operands: Sequence[Operand]) -> ValueInterval:
     return intervals.modulo(operands[0].interval, operands[1].interval, 1 if operands[0].integer else 0)
 
 
-def _modulo(operands: Sequence[Operand], scope: Scope) -> str:
+def _modulo(operands: Sequence[Operand], scope: EmitScope) -> str:
     left, right = operands
     if left.integer:
         return scope.dialect.integer_remainder(left.sql, scope.not_zero(right))
@@ -130,7 +132,7 @@ def _modulo(operands: Sequence[Operand], scope: Scope) -> str:
 
 
 def _to_whole(function: str) -> Emit:
-    def emit(operands: Sequence[Operand], scope: Scope) -> str:
+    def emit(operands: Sequence[Operand], scope: EmitScope) -> str:
         if operands[0].integer:
             return operands[0].sql
         return scope.dialect.to_integer(function, operands[0].sql, scope)
@@ -138,7 +140,7 @@ def _to_whole(function: str) -> Emit:
     return emit
 
 
-def _whole(name: str, rule: Callable[[Interval], Interval]) -> Function:
+def _whole(name: str, rule: Callable[[ValueInterval], ValueInterval]) -> Function:
     """floor and ceil give INTEGER, so that floor(age / 10) is a key whose values are known."""
     usage = f"{name}(x)"
     return Function(
@@ -169,7 +171,7 @@ def _check_round(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return (value, *arguments[1:]), ValueType.INTEGER if digits == 0 else kind
 
 
-def _round_range(operands: Sequence[Operand]) -> Interval:
+def _round_range(operands: Sequence[Operand]) -> ValueInterval:
     digits = _round_digits(operands)
     if operands[0].integer:
         return operands[0].interval
@@ -178,7 +180,7 @@ def _round_range(operands: Sequence[Operand]) -> Interval:
     return intervals.rounded(operands[0].interval, digits)
 
 
-def _round(operands: Sequence[Operand], scope: Scope) -> str:
+def _round(operands: Sequence[Operand], scope: EmitScope) -> str:
     """Half away from zero."""
     digits = _round_digits(operands)
     if operands[0].integer or digits == 0:
@@ -199,11 +201,11 @@ def _check_power(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return (*base, arguments[1]), ValueType.NUMBER
 
 
-def _power_range(operands: Sequence[Operand]) -> Interval:
+def _power_range(operands: Sequence[Operand]) -> ValueInterval:
     return or_zero(intervals.power(operands[0].interval, _exponent(operands[1].expression)))
 
 
-def _power(operands: Sequence[Operand], scope: Scope) -> str:
+def _power(operands: Sequence[Operand], scope: EmitScope) -> str:
     """Products, which IEEE rounds correctly; pow() is rounded as each C library likes."""
     base, exponent = operands[0], _exponent(operands[1].expression)
 
@@ -219,14 +221,14 @@ def _power(operands: Sequence[Operand], scope: Scope) -> str:
     return scope.let(base.sql, product)
 
 
-def _guarded(name: str, rule: Callable[[Interval], Interval], condition: str) -> Function:
+def _guarded(name: str, rule: Callable[[ValueInterval], ValueInterval], condition: str) -> Function:
     """A function of one NUMBER that is NULL where the condition does not hold."""
     usage = f"{name}(x)"
 
-    def range_rule(operands: Sequence[Operand]) -> Interval:
+    def range_rule(operands: Sequence[Operand]) -> ValueInterval:
         return rule(operands[0].interval)
 
-    def emit(operands: Sequence[Operand], scope: Scope) -> str:
+    def emit(operands: Sequence[Operand], scope: EmitScope) -> str:
         (x,) = operands
         inside = x.sql
         if not x.interval.ends[0] > 0:
@@ -244,15 +246,17 @@ def _guarded(name: str, rule: Callable[[Interval], Interval], condition: str) ->
     )
 
 
-def _exp_range(operands: Sequence[Operand]) -> Interval:
+def _exp_range(operands: Sequence[Operand]) -> ValueInterval:
     return or_zero(intervals.exponential(operands[0].interval))
 
 
-def _exp(operands: Sequence[Operand], scope: Scope) -> str:
+def _exp(operands: Sequence[Operand], scope: EmitScope) -> str:
     return scope.dialect.exponential(operands[0], _exp_range(operands), scope)
 
 
-def _one(name: str, check: Check, emit: Emit, rule: Callable[[Interval], Interval], usage: str) -> Function:
+def _one(
+    name: str, check: ArgumentCheck, emit: Emit, rule: Callable[[ValueInterval], ValueInterval], usage: str
+) -> Function:
     return Function(
         name=name,
         usage=usage,
@@ -264,7 +268,7 @@ def _one(name: str, check: Check, emit: Emit, rule: Callable[[Interval], Interva
     )
 
 
-def _sign(operands: Sequence[Operand], _: Scope) -> str:
+def _sign(operands: Sequence[Operand], _: EmitScope) -> str:
     return f"CAST(sign({operands[0].sql}) AS BIGINT)"
 
 

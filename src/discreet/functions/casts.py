@@ -6,11 +6,11 @@ A text is a number, date or timestamp only in its plain ISO form. DuckDB alone w
 
 from collections.abc import Sequence
 
-from discreet.dialects.dialect import Operand, Scope
+from discreet.dialects.dialect import EmitScope, Operand
 from discreet.functions.dates import in_calendar
 from discreet.functions.definition import (
+    ArgumentCheck,
     Arguments,
-    Check,
     Emit,
     Function,
     RangeRule,
@@ -19,7 +19,7 @@ from discreet.functions.definition import (
 )
 from discreet.model.interval_arithmetic import (
     UNKNOWN,
-    Interval,
+    ValueInterval,
     each_end,
     half_away_from_zero,
     interval,
@@ -55,13 +55,13 @@ _OTHERWISE = {
 }
 
 
-def _from_text(sql: str, kind: ValueType, scope: Scope) -> str:
+def _from_text(sql: str, kind: ValueType, scope: EmitScope) -> str:
     """The text in its plain form, or NULL."""
     converted = scope.dialect.parsed(sql, kind, _SHAPES[kind], scope)
     return converted if kind.numeric else in_calendar(converted, kind, scope)
 
 
-def _truth(sql: str, scope: Scope) -> str:
+def _truth(sql: str, scope: EmitScope) -> str:
     return scope.let(
         scope.dialect.text_call("lower", [sql]),
         lambda value: (
@@ -72,7 +72,7 @@ def _truth(sql: str, scope: Scope) -> str:
 
 
 def _emit(target: ValueType) -> Emit:
-    def emit(operands: Sequence[Operand], scope: Scope) -> str:
+    def emit(operands: Sequence[Operand], scope: EmitScope) -> str:
         (operand,) = operands
         match operand.expression.type, target:
             case source, _ if source is target:
@@ -91,7 +91,7 @@ def _emit(target: ValueType) -> Emit:
 
 
 def _range(target: ValueType) -> RangeRule:
-    def range_rule(operands: Sequence[Operand]) -> Interval:
+    def range_rule(operands: Sequence[Operand]) -> ValueInterval:
         (operand,) = operands
         match operand.expression.type, target:
             case ValueType.BOOLEAN, ValueType.INTEGER | ValueType.NUMBER:
@@ -107,7 +107,7 @@ def _range(target: ValueType) -> RangeRule:
     return range_rule
 
 
-def _check(target: ValueType, usage: str) -> Check:
+def _check(target: ValueType, usage: str) -> ArgumentCheck:
     def check(arguments: Arguments) -> tuple[Arguments, ValueType]:
         (argument,) = arguments
         if argument.type is target or argument.type in _SOURCES[target]:

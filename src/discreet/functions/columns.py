@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from discreet.dialects.dialect import Scope
+from discreet.dialects.dialect import EmitScope
 from discreet.errors import QueryRefused
 from discreet.functions.dates import in_calendar
 from discreet.model.expression import Field, Range
@@ -11,7 +11,7 @@ from discreet.model.interval_arithmetic import (
     LARGEST_INTEGER,
     SMALLEST_INTEGER,
     UNKNOWN,
-    Interval,
+    ValueInterval,
     double_above,
     double_below,
     interval,
@@ -19,7 +19,7 @@ from discreet.model.interval_arithmetic import (
 from discreet.model.policy import ValueType
 
 
-def field_sql(field: Field, column: str, scope: Scope) -> str:
+def field_sql(field: Field, column: str, scope: EmitScope) -> str:
     """NaN and ±∞ are NULL before clamping, so that they are not counted as the largest value."""
     dialect = scope.dialect
     value = dialect.read(column, field.type)
@@ -42,7 +42,7 @@ def field_sql(field: Field, column: str, scope: Scope) -> str:
     return value
 
 
-def field_interval(field: Field) -> Interval:
+def field_interval(field: Field) -> ValueInterval:
     if field.range is None:
         return UNKNOWN
     if field.type is ValueType.INTEGER:

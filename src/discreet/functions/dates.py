@@ -7,7 +7,7 @@ truncation and no difference of them can leave the engine's range. There are no 
 from collections.abc import Sequence
 from datetime import date, datetime
 
-from discreet.dialects.dialect import Operand, Scope
+from discreet.dialects.dialect import EmitScope, Operand
 from discreet.errors import QueryRefused
 from discreet.functions.definition import (
     Arguments,
@@ -18,7 +18,7 @@ from discreet.functions.definition import (
     refuse_types,
 )
 from discreet.model.expression import Expression, Literal
-from discreet.model.interval_arithmetic import Interval, interval
+from discreet.model.interval_arithmetic import ValueInterval, interval
 from discreet.model.policy import ValueType
 
 LONGEST_DAYS = (date.max - date.min).days
@@ -26,7 +26,7 @@ LONGEST_DAYS = (date.max - date.min).days
 _UNITS = ("year", "quarter", "month", "week", "day")
 
 
-def in_calendar(sql: str, kind: ValueType, scope: Scope) -> str:
+def in_calendar(sql: str, kind: ValueType, scope: EmitScope) -> str:
     """A DATE or TIMESTAMP of the years 1 to 9999, else NULL; ±infinity is outside too."""
     ends = (date.min, date.max) if kind is ValueType.DATE else (datetime.min, datetime.max)
     low, high = (scope.dialect.moment(end) for end in ends)
@@ -58,7 +58,7 @@ def _part(name: str, low: int, high: int, part: str | None = None) -> Function:
     )
 
 
-def _hour(operands: Sequence[Operand], scope: Scope) -> str:
+def _hour(operands: Sequence[Operand], scope: EmitScope) -> str:
     return scope.dialect.date_part("hour", operands[0].sql)
 
 
@@ -77,7 +77,7 @@ def _check_trunc(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return (arguments[0], _moment(_TRUNC, arguments[1])), ValueType.DATE
 
 
-def _trunc(operands: Sequence[Operand], scope: Scope) -> str:
+def _trunc(operands: Sequence[Operand], scope: EmitScope) -> str:
     """Weeks begin on Monday, as did the year 1, so that no week begins before the calendar does."""
     return scope.dialect.date_trunc(_unit(operands[0].expression), operands[1].sql)
 
@@ -92,7 +92,7 @@ def _check_diff(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return (arguments[0], start, end), ValueType.INTEGER
 
 
-def _diff(operands: Sequence[Operand], scope: Scope) -> str:
+def _diff(operands: Sequence[Operand], scope: EmitScope) -> str:
     """The midnights between the two."""
     return scope.dialect.days_between(operands[1].sql, operands[2].sql)
 
@@ -100,7 +100,7 @@ def _diff(operands: Sequence[Operand], scope: Scope) -> str:
 _ADD = "add_days(date, days)"
 
 
-def _add_days(operands: Sequence[Operand], scope: Scope) -> str:
+def _add_days(operands: Sequence[Operand], scope: EmitScope) -> str:
     """Days that could leave the calendar from either end are NULL first, so that the sum cannot overflow."""
     day, count = operands
     few = scope.let(
@@ -110,7 +110,7 @@ def _add_days(operands: Sequence[Operand], scope: Scope) -> str:
     return in_calendar(scope.dialect.days_after(day.sql, few), ValueType.DATE, scope)
 
 
-def _days_range(_: Sequence[Operand]) -> Interval:
+def _days_range(_: Sequence[Operand]) -> ValueInterval:
     return interval(-LONGEST_DAYS, LONGEST_DAYS)
 
 

@@ -6,10 +6,10 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import TypeAlias
 
-from discreet.dialects.dialect import Operand, Scope
+from discreet.dialects.dialect import EmitScope, Operand
 from discreet.errors import QueryRefused
 from discreet.model.expression import Call, Expression, Literal
-from discreet.model.interval_arithmetic import UNKNOWN, Interval
+from discreet.model.interval_arithmetic import UNKNOWN, ValueInterval
 from discreet.model.policy import ValueType
 
 Arguments: TypeAlias = tuple[Expression, ...]
@@ -24,13 +24,13 @@ _WIDEST_FIRST = (
 )
 
 
-Check: TypeAlias = Callable[[Arguments], tuple[Arguments, ValueType]]
+ArgumentCheck: TypeAlias = Callable[[Arguments], tuple[Arguments, ValueType]]
 """Checks the types of the arguments; gives the arguments, converted where they mix, and the result's type."""
-RangeRule: TypeAlias = Callable[[Sequence[Operand]], Interval]
-Emit: TypeAlias = Callable[[Sequence[Operand], Scope], str]
+RangeRule: TypeAlias = Callable[[Sequence[Operand]], ValueInterval]
+Emit: TypeAlias = Callable[[Sequence[Operand], EmitScope], str]
 
 
-def no_range(_: Sequence[Operand]) -> Interval:
+def no_range(_: Sequence[Operand]) -> ValueInterval:
     return UNKNOWN
 
 
@@ -47,7 +47,7 @@ class Function:
     """How it is written, for refusals and for the reference."""
     fewest: int
     most: int
-    check: Check
+    check: ArgumentCheck
     emit: Emit
     range: RangeRule = no_range
     constants: frozenset[int] = frozenset()
@@ -109,7 +109,7 @@ def taking(usage: str, *types: ValueType) -> Callable[[Arguments], Arguments]:
     return convert
 
 
-def fixed(usage: str, types: Sequence[ValueType], result: ValueType) -> Check:
+def fixed(usage: str, types: Sequence[ValueType], result: ValueType) -> ArgumentCheck:
     convert = taking(usage, *types)
     return lambda arguments: (convert(arguments), result)
 

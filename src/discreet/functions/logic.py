@@ -5,11 +5,11 @@ Texts compare by their bytes: a collation, of the engine or of a column, could h
 
 from collections.abc import Callable, Sequence
 
-from discreet.dialects.dialect import Operand, Scope
+from discreet.dialects.dialect import EmitScope, Operand
 from discreet.errors import QueryRefused
 from discreet.functions.definition import (
+    ArgumentCheck,
     Arguments,
-    Check,
     Function,
     fixed,
     is_null_literal,
@@ -18,19 +18,19 @@ from discreet.functions.definition import (
 )
 from discreet.model import interval_arithmetic as intervals
 from discreet.model.expression import Literal
-from discreet.model.interval_arithmetic import Interval
+from discreet.model.interval_arithmetic import ValueInterval
 from discreet.model.policy import ValueType
 
 MOST_ARGUMENTS = 1000
 MOST_CHOICES = 8
 
 
-def binary(operand: Operand, scope: Scope) -> str:
+def binary(operand: Operand, scope: EmitScope) -> str:
     """The operand's SQL, compared by bytes if it is a text."""
     return scope.dialect.binary(operand.sql) if operand.expression.type is ValueType.TEXT else operand.sql
 
 
-def _comparable(usage: str, ordered: bool) -> Check:
+def _comparable(usage: str, ordered: bool) -> ArgumentCheck:
     def check(arguments: Arguments) -> tuple[Arguments, ValueType]:
         converted, common = unified(usage, arguments)
         if ordered and common is ValueType.BOOLEAN and not all(map(is_null_literal, arguments)):
@@ -44,7 +44,7 @@ def _comparison(name: str, ordered: bool, symbol: str | None = None) -> Function
     sql_symbol = symbol or name
     usage = f"x {sql_symbol} y"
 
-    def compared(operands: Sequence[Operand], scope: Scope) -> str:
+    def compared(operands: Sequence[Operand], scope: EmitScope) -> str:
         left, right = (binary(operand, scope) for operand in operands)
         return f"({left} {sql_symbol} {right})"
 
@@ -71,7 +71,7 @@ def _null_test(name: str, symbol: str) -> Function:
     )
 
 
-def _between(operands: Sequence[Operand], scope: Scope) -> str:
+def _between(operands: Sequence[Operand], scope: EmitScope) -> str:
     value, low, high = (binary(operand, scope) for operand in operands)
     return f"({value} BETWEEN {low} AND {high})"
 
@@ -84,7 +84,7 @@ def _check_in(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return unified("x IN (…)", arguments)[0], ValueType.BOOLEAN
 
 
-def _in(operands: Sequence[Operand], scope: Scope) -> str:
+def _in(operands: Sequence[Operand], scope: EmitScope) -> str:
     value, *members = operands
     listed = [each.expression for each in members if isinstance(each.expression, Literal)]
     return f"({scope.dialect.is_in(binary(value, scope), listed)})"
@@ -96,7 +96,7 @@ def _connective(name: str) -> Function:
     def check(arguments: Arguments) -> tuple[Arguments, ValueType]:
         return fixed(usage, [ValueType.BOOLEAN] * len(arguments), ValueType.BOOLEAN)(arguments)
 
-    def emit(operands: Sequence[Operand], _: Scope) -> str:
+    def emit(operands: Sequence[Operand], _: EmitScope) -> str:
         return "(" + f" {name.upper()} ".join(operand.sql for operand in operands) + ")"
 
     return Function(name=name, usage=usage, fewest=2, most=MOST_ARGUMENTS, check=check, emit=emit)
@@ -119,22 +119,22 @@ def _case_values(operands: Sequence[Operand]) -> list[Operand]:
     return [*operands[1:pairs:2], *operands[pairs:]]
 
 
-def _case(operands: Sequence[Operand], _: Scope) -> str:
+def _case(operands: Sequence[Operand], _: EmitScope) -> str:
     pairs = len(operands) // 2 * 2
     whens = [f"WHEN {operands[index].sql} THEN {operands[index + 1].sql}" for index in range(0, pairs, 2)]
     otherwise = [f"ELSE {operand.sql}" for operand in operands[pairs:]]
     return f"(CASE {' '.join([*whens, *otherwise])} END)"
 
 
-def _hull(operands: Sequence[Operand]) -> Interval:
+def _hull(operands: Sequence[Operand]) -> ValueInterval:
     return intervals.hull(each.interval for each in operands if not is_null_literal(each.expression))
 
 
-def _same_type(usage: str) -> Check:
+def _same_type(usage: str) -> ArgumentCheck:
     return lambda arguments: unified(usage, arguments)
 
 
-def _extreme(name: str, rule: Callable[[Sequence[Interval]], Interval]) -> Function:
+def _extreme(name: str, rule: Callable[[Sequence[ValueInterval]], ValueInterval]) -> Function:
     """least or greatest. NULL if any argument is NULL, as in standard SQL, so that a person without an income
     does not get the other argument for one; DuckDB and PostgreSQL would skip the NULL."""
     usage = f"{name}(x, y, …)"
@@ -142,10 +142,10 @@ def _extreme(name: str, rule: Callable[[Sequence[Interval]], Interval]) -> Funct
     def check(arguments: Arguments) -> tuple[Arguments, ValueType]:
         return unified(usage, _comparable(usage, ordered=True)(arguments)[0])
 
-    def emit(operands: Sequence[Operand], scope: Scope) -> str:
+    def emit(operands: Sequence[Operand], scope: EmitScope) -> str:
         return _bound(operands, [], scope)
 
-    def _bound(waiting: Sequence[Operand], names: list[str], scope: Scope) -> str:
+    def _bound(waiting: Sequence[Operand], names: list[str], scope: EmitScope) -> str:
         if waiting:
             return scope.let(waiting[0].sql, lambda value: _bound(waiting[1:], [*names, value], scope))
         known = " AND ".join(f"{value} IS NOT NULL" for value in names)
@@ -162,7 +162,7 @@ def _extreme(name: str, rule: Callable[[Sequence[Interval]], Interval]) -> Funct
     )
 
 
-def _nullif(operands: Sequence[Operand], scope: Scope) -> str:
+def _nullif(operands: Sequence[Operand], scope: EmitScope) -> str:
     x, y = operands
 
     def body(value: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from discreet.dialects.dialect import Dialect, Operand, Scope
+from discreet.dialects.dialect import Dialect, EmitScope, Operand
 from discreet.dialects.duckdb import DUCKDB
 from discreet.dialects.quoting import build_literal, check_literal, number_of
 from discreet.errors import QueryRefused
@@ -27,7 +27,7 @@ from discreet.functions.logic import LOGIC
 from discreet.functions.row_cost import steps_of
 from discreet.functions.texts import TEXTS
 from discreet.model.expression import Call, Expression, Field, Literal, Range, fields_of
-from discreet.model.interval_arithmetic import UNKNOWN, Interval, point
+from discreet.model.interval_arithmetic import UNKNOWN, ValueInterval, point
 from discreet.model.policy import ValueType
 
 __all__ = ["FUNCTIONS", "build_call", "build_literal", "check_size", "emit", "emit_duckdb", "range_of"]
@@ -157,13 +157,13 @@ def emit_steps(
 
 def _reading(
     expression: Expression, dialect: Dialect, fields: FieldSql | None
-) -> tuple[Callable[[str], str], Scope]:
+) -> tuple[Callable[[str], str], EmitScope]:
     check_size(expression)
     read = dialect.identifier if fields is None else fields if callable(fields) else fields.__getitem__
-    return read, Scope(dialect=dialect, prefix=_fresh_prefix(expression, read))
+    return read, EmitScope(dialect=dialect, prefix=_fresh_prefix(expression, read))
 
 
-def _emitted(expression: Expression, read: Callable[[str], str], scope: Scope) -> Operand:
+def _emitted(expression: Expression, read: Callable[[str], str], scope: EmitScope) -> Operand:
     match expression:
         case Field():
             sql = field_sql(expression, read(expression.name), scope)
@@ -184,7 +184,7 @@ def _emitted(expression: Expression, read: Callable[[str], str], scope: Scope) -
     return Operand(sql=sql, interval=_leaf_interval(expression), expression=expression)
 
 
-def _interval(expression: Expression) -> Interval:
+def _interval(expression: Expression) -> ValueInterval:
     if not isinstance(expression, Call):
         return _leaf_interval(expression)
     operands = [_unwritten(argument) for argument in expression.arguments]
@@ -195,7 +195,7 @@ def _unwritten(expression: Expression) -> Operand:
     return Operand(sql="", interval=_interval(expression), expression=expression)
 
 
-def _leaf_interval(leaf: Field | Literal) -> Interval:
+def _leaf_interval(leaf: Field | Literal) -> ValueInterval:
     if not leaf.type.numeric:
         return UNKNOWN
     if isinstance(leaf, Field):

@@ -6,7 +6,7 @@ any memory. Positions, patterns and replacements are constants, so that no row c
 
 from collections.abc import Sequence
 
-from discreet.dialects.dialect import Operand, Scope
+from discreet.dialects.dialect import EmitScope, Operand
 from discreet.errors import QueryRefused
 from discreet.functions.definition import (
     Arguments,
@@ -16,7 +16,7 @@ from discreet.functions.definition import (
     literal_text,
     taking,
 )
-from discreet.model.interval_arithmetic import Interval, interval
+from discreet.model.interval_arithmetic import ValueInterval, interval
 from discreet.model.policy import ValueType
 
 LONGEST_GROWN_TEXT = 4096
@@ -30,7 +30,7 @@ _TEXT = ValueType.TEXT
 
 def _simple(name: str, result: ValueType, texts: int, low: int | None = None) -> Function:
     usage = f"{name}({', '.join(['text', 'part'][:texts])})"
-    known = Interval() if low is None else Interval(low=interval(low, low).low)
+    known = ValueInterval() if low is None else ValueInterval(low=interval(low, low).low)
     return Function(
         name=name,
         usage=usage,
@@ -42,7 +42,7 @@ def _simple(name: str, result: ValueType, texts: int, low: int | None = None) ->
     )
 
 
-def _concat(operands: Sequence[Operand], _: Scope) -> str:
+def _concat(operands: Sequence[Operand], _: EmitScope) -> str:
     """NULL if any part is NULL, as || is. Parts are cut first: PostgreSQL fails on a gigabyte of text."""
     result, *others = (f"left({operand.sql}, {LONGEST_GROWN_TEXT})" for operand in operands)
     for other in others:
@@ -60,7 +60,7 @@ def _check_substring(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return (*taking(_SUBSTRING, _TEXT)(arguments[:1]), *arguments[1:]), _TEXT
 
 
-def _substring(operands: Sequence[Operand], _: Scope) -> str:
+def _substring(operands: Sequence[Operand], _: EmitScope) -> str:
     """The characters at positions start … start + length - 1 that exist, as in standard SQL."""
     start = literal_integer(_SUBSTRING, operands[1].expression, -LAST_POSITION, LAST_POSITION)
     first = max(start, 1)
@@ -78,7 +78,7 @@ def _end(name: str) -> Function:
         literal_integer(usage, arguments[1], 0, LAST_POSITION)
         return (*taking(usage, _TEXT)(arguments[:1]), arguments[1]), _TEXT
 
-    def emit(operands: Sequence[Operand], _: Scope) -> str:
+    def emit(operands: Sequence[Operand], _: EmitScope) -> str:
         count = literal_integer(usage, operands[1].expression, 0, LAST_POSITION)
         return f"{name}({operands[0].sql}, {count})"
 
@@ -93,7 +93,7 @@ def _check_like(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return (*taking(_LIKE, _TEXT)(arguments[:1]), arguments[1]), ValueType.BOOLEAN
 
 
-def _like(operands: Sequence[Operand], scope: Scope) -> str:
+def _like(operands: Sequence[Operand], scope: EmitScope) -> str:
     return scope.dialect.like(operands[0].sql, literal_text(_LIKE, operands[1].expression, LONGEST_PATTERN))
 
 
@@ -107,7 +107,7 @@ def _check_replace(arguments: Arguments) -> tuple[Arguments, ValueType]:
     return (*taking(_REPLACE, _TEXT)(arguments[:1]), *arguments[1:]), _TEXT
 
 
-def _replace(operands: Sequence[Operand], _: Scope) -> str:
+def _replace(operands: Sequence[Operand], _: EmitScope) -> str:
     """Cut before, so that no text on the way is longer than `_TIMES_GROWN` times the limit, and after."""
     text, old, new = (operand.sql for operand in operands)
     lengths = [len(literal_text(_REPLACE, operand.expression, LONGEST_PATTERN)) for operand in operands[1:]]

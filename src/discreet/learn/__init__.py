@@ -24,20 +24,20 @@ from typing import Any
 from discreet.errors import MissingExtra
 
 _WHERE = {
-    "Curve": "expected",
-    "Expected": "expected",
-    "LinearRegression": "regressors",
-    "LinearSVC": "classifiers",
-    "LogisticRegression": "classifiers",
-    "Outlook": "outlooks",
-    "PoissonRegression": "regressors",
-    "PrivateDescent": "own",
-    "PrivateNetwork": "networks",
-    "PrivateSearch": "search",
-    "Ridge": "regressors",
-    "curve": "expected",
-    "outlook": "outlooks",
-    "privatize": "networks",
+    "Curve": "outlook.learning_curve",
+    "Expected": "outlook.learning_curve",
+    "LinearRegression": "estimators.regressors",
+    "LinearSVC": "estimators.classifiers",
+    "LogisticRegression": "estimators.classifiers",
+    "Outlook": "outlook.outlook",
+    "PoissonRegression": "estimators.regressors",
+    "PrivateDescent": "descent.own_loss",
+    "PrivateNetwork": "networks.network",
+    "PrivateSearch": "estimators.search",
+    "Ridge": "estimators.regressors",
+    "curve": "outlook.learning_curve",
+    "outlook": "outlook.outlook",
+    "privatize": "networks.network",
 }
 __all__ = sorted(_WHERE)
 
@@ -49,7 +49,7 @@ def __getattr__(name: str) -> Any:
     try:
         module = import_module(f"discreet.learn.{_WHERE[name]}")
     except ImportError as missing:
-        needs, extra = ("torch", "torch") if _WHERE[name] == "networks" else ("scikit-learn", "learn")
+        needs, extra = ("torch", "torch") if _WHERE[name] == "networks.network" else ("scikit-learn", "learn")
         raise MissingExtra(
             f"This needs {needs}, which is not installed.", remedy=f"pip install 'discreet[{extra}]'"
         ) from missing

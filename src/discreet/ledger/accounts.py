@@ -10,12 +10,11 @@ from dataclasses import replace
 
 from discreet.errors import LedgerClosed
 from discreet.ledger.chain import added, declaration
-from discreet.ledger.interface import Account, Balance, Kind
+from discreet.ledger.interface import Account, Balance, EntryKind
 from discreet.ledger.people import MOST_IN_ONE_ENTRY, pages
 from discreet.ledger.tables import Books
-from discreet.ledger.units import KeptLoss
 from discreet.model.exact import short
-from discreet.model.privacy import PureLoss
+from discreet.model.privacy import PureLoss, Spend
 
 
 def is_open(books: Books, account: Account) -> bool:
@@ -41,7 +40,7 @@ def open_or_find(books: Books, account: Account) -> Balance:
 
 
 def _opened(books: Books, account: Account) -> Balance:
-    if books.last(account.dataset, Kind.LOST):
+    if books.last(account.dataset, EntryKind.LOST):
         raise LedgerClosed(
             "This account was lost with a restored backup, and with it what it had spent.",
             remedy="Declare another dataset, with a budget that leaves out what was spent before.",
@@ -51,7 +50,7 @@ def _opened(books: Books, account: Account) -> Balance:
     first, *rest = pages(account.people, MOST_IN_ONE_ENTRY)
     books.people.add(first, account.dataset)
     books.append(
-        Kind.OPENED,
+        EntryKind.OPENED,
         dataset=account.dataset,
         version=balance.version,
         spent=account.budget_units.none,
@@ -66,7 +65,7 @@ def _add(books: Books, account: Account, balance: Balance, people: Iterable[Sequ
     for some in people:
         books.people.add(some, account.dataset)
         books.append(
-            Kind.SOURCES_ADDED,
+            EntryKind.SOURCES_ADDED,
             dataset=account.dataset,
             version=balance.version,
             spent=balance.spent_units,
@@ -113,7 +112,7 @@ def _budget_text(account: Account) -> str:
     return f"a budget of {budget}" + ("" if cap == budget else f" with {cap} for an analyst")
 
 
-def _loss_text(loss: KeptLoss) -> str:
+def _loss_text(loss: Spend) -> str:
     if isinstance(loss, PureLoss):
         return f"ε = {short(loss.epsilon)}"
     return f"ρ = {short(loss.rho)}, δ = {short(loss.delta)}"

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from discreet.errors import LedgerClosed
-from discreet.ledger.interface import Account, Balance, Entry, Kind
+from discreet.ledger.interface import Account, Balance, Entry, EntryKind
 from discreet.ledger.units import Units
 
 _LENGTH_OF_A_DIGEST = 64
@@ -81,7 +81,7 @@ def added(account: Account, people: Sequence[str]) -> str:
 
 def charge_number(entry: Entry) -> int | None:
     """The charge that an entry with a key is about; None in answers from when a key had one charge only."""
-    if entry.kind is Kind.CHARGED:
+    if entry.kind is EntryKind.CHARGED:
         return entry.number
     number = entry.note.split(" ")[-1]
     return int(number) if number.isdecimal() and len(number) < _LENGTH_OF_A_DIGEST else None
@@ -93,7 +93,7 @@ def answer_digest(entry: Entry) -> str:
 
 
 @dataclass(slots=True)
-class _Standing:
+class _ReplayedAccount:
     """An account while its entries are replayed."""
 
     account: Account
@@ -114,11 +114,11 @@ class Replay:
     """The digest of the answer to each charge that was answered, by the charge's number."""
     people: dict[str, str] = field(default_factory=dict)
     """The dataset of each."""
-    _last: dict[tuple[str, int, str], tuple[Kind, int]] = field(default_factory=dict)
+    _last: dict[tuple[str, int, str], tuple[EntryKind, int]] = field(default_factory=dict)
     """What happened last to a key, and the charge that it was about."""
     _charges: dict[int, tuple[str, int, str]] = field(default_factory=dict)
     """The key of each charge that has no answer, by its number."""
-    _standings: dict[str, _Standing] = field(default_factory=dict)
+    _standings: dict[str, _ReplayedAccount] = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
         if entry.number != self.number + 1:
@@ -126,7 +126,7 @@ class Replay:
         if entry.digest != digest_of(entry, self.digest):
             raise LedgerClosed(f"Entry {entry.number} is not what it was when it was made.", remedy=RESTORE)
         try:
-            if entry.kind is not Kind.LOST:
+            if entry.kind is not EntryKind.LOST:
                 self._apply(entry)
         except (LookupError, ValueError, TypeError):
             raise LedgerClosed(
@@ -151,33 +151,38 @@ class Replay:
         }
 
     def _apply(self, entry: Entry) -> None:
-        if entry.kind in (Kind.OPENED, Kind.BUDGET_CHANGED):
+        if entry.kind in (EntryKind.OPENED, EntryKind.BUDGET_CHANGED):
             self._declare(entry)
         now = self._standings[entry.dataset]
-        if entry.kind is Kind.SOURCES_ADDED:
+        if entry.kind is EntryKind.SOURCES_ADDED:
             note = json.loads(entry.note)
             now.account = replace(now.account, fingerprint=note["fingerprint"])
             self._join(note["people"], entry.dataset)
-        if entry.kind in (Kind.REFRESHED, Kind.WRITTEN_OFF):
+        if entry.kind in (EntryKind.REFRESHED, EntryKind.WRITTEN_OFF):
             now.version += 1
-        if entry.kind is Kind.CHARGED:
+        if entry.kind is EntryKind.CHARGED:
             self._charge(entry, now)
-        if entry.kind in (Kind.UNUSED, Kind.RESUMED, Kind.ANSWERED):
+        if entry.kind in (EntryKind.UNUSED, EntryKind.RESUMED, EntryKind.ANSWERED):
             self._follow_up(entry)
-        if entry.kind not in (Kind.UNUSED, Kind.ANSWERED):  # which belong to the version of their charge
+        if entry.kind not in (
+            EntryKind.UNUSED,
+            EntryKind.ANSWERED,
+        ):  # which belong to the version of their charge
             _require(entry.version == now.version)
         _require(entry.taken.currency is now.budget.currency)
         now.spent = now.spent.plus(entry.taken)
         _require(entry.spent == now.spent and now.spent.within(now.budget) and min(entry.taken[1:]) >= 0)
-        _require(entry.kind in (Kind.CHARGED, Kind.WRITTEN_OFF) or entry.taken == entry.taken.none)
+        _require(entry.kind in (EntryKind.CHARGED, EntryKind.WRITTEN_OFF) or entry.taken == entry.taken.none)
 
-    def _charge(self, entry: Entry, now: _Standing) -> None:
+    def _charge(self, entry: Entry, now: _ReplayedAccount) -> None:
         place = (entry.dataset, entry.version, entry.key)
         spent = now.analysts.get(entry.analyst, entry.taken.none).plus(entry.taken)
         last = self._last.get(place)
-        _require((last is None or last[0] not in (Kind.ANSWERED, Kind.UNUSED)) and spent.within(now.cap))
+        _require(
+            (last is None or last[0] not in (EntryKind.ANSWERED, EntryKind.UNUSED)) and spent.within(now.cap)
+        )
         self._charges[entry.number] = place
-        self._last[place] = (Kind.CHARGED, entry.number)
+        self._last[place] = (EntryKind.CHARGED, entry.number)
         now.analysts[entry.analyst] = spent
 
     def _follow_up(self, entry: Entry) -> None:
@@ -187,11 +192,11 @@ class Replay:
         number = charge_number(entry)
         number = latest if number is None else number
         _require(self._charges[number] == place)
-        if entry.kind is Kind.ANSWERED:
-            _require(last is not Kind.ANSWERED)
+        if entry.kind is EntryKind.ANSWERED:
+            _require(last is not EntryKind.ANSWERED)
             self.answers[number] = answer_digest(entry)
         else:
-            before = Kind.UNUSED if entry.kind is Kind.RESUMED else Kind.CHARGED
+            before = EntryKind.UNUSED if entry.kind is EntryKind.RESUMED else EntryKind.CHARGED
             _require(last is before and number == latest)
         self._last[place] = (entry.kind, number)
 
@@ -204,9 +209,9 @@ class Replay:
             analyst_cap=cap.loss,
             fingerprint=note["fingerprint"],
         )
-        if entry.kind is Kind.OPENED:
+        if entry.kind is EntryKind.OPENED:
             _require(entry.dataset not in self._standings)
-            self._standings[entry.dataset] = _Standing(account, budget, cap, 1, budget.none)
+            self._standings[entry.dataset] = _ReplayedAccount(account, budget, cap, 1, budget.none)
             # entries of earlier versions name no people: the fingerprint stood for them
             self._join(note.get("people", [account.fingerprint]), entry.dataset)
         now = self._standings[entry.dataset]

@@ -6,7 +6,7 @@ See `discreet.ledger.interface` for why.
 import hashlib
 
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed
-from discreet.ledger.interface import Answered, Balance, Entry, Kind
+from discreet.ledger.interface import Answered, Balance, Entry, EntryKind
 from discreet.ledger.tables import Books
 from discreet.ledger.units import Units, charge_units, filter_of
 from discreet.model.privacy import Loss
@@ -23,15 +23,15 @@ def charge_or_find(
     earlier = None if last is None else books.charge_behind(last)
     if earlier is not None and earlier.taken != cost:
         raise InvalidInput("This key was charged at another price.", remedy="The price is part of the key.")
-    if last is not None and last.kind is Kind.ANSWERED:
+    if last is not None and last.kind is EntryKind.ANSWERED:
         return books.answered(last)
-    if earlier is not None and last is not None and last.kind is Kind.UNUSED:
-        _follow_up(books, Kind.RESUMED, earlier, balance.spent_units)
+    if earlier is not None and last is not None and last.kind is EntryKind.UNUSED:
+        _follow_up(books, EntryKind.RESUMED, earlier, balance.spent_units)
         return earlier.receipt()
     spent = admitted(balance, analyst, cost)
     books.spend_as(analyst, dataset, cost)
     return books.append(
-        Kind.CHARGED,
+        EntryKind.CHARGED,
         dataset=dataset,
         version=balance.version,
         spent=spent,
@@ -51,23 +51,23 @@ def mark_unused(books: Books, receipt: Receipt) -> bool:
     charge, last = _charge_of(books, receipt)
     if last != charge:
         return False
-    _follow_up(books, Kind.UNUSED, charge, books.balance(charge.dataset, analysts=()).spent_units)
+    _follow_up(books, EntryKind.UNUSED, charge, books.balance(charge.dataset, analysts=()).spent_units)
     return True
 
 
 def store(books: Books, receipt: Receipt, answer: bytes) -> bytes:
     """What is stored for the key of a receipt: this answer, or one that was there before."""
     charge, last = _charge_of(books, receipt)
-    if last.kind is Kind.ANSWERED:
+    if last.kind is EntryKind.ANSWERED:
         return books.answered(last).answer
-    if receipt.number < books.last(receipt.dataset, Kind.WRITTEN_OFF):
+    if receipt.number < books.last(receipt.dataset, EntryKind.WRITTEN_OFF):
         raise LedgerClosed(
             "This receipt is from before the ledger was re-based; its answer may have been given.",
             remedy="Ask again, at the price of a new question.",
         )
     books.keep_answer(charge.number, answer)
     spent = books.balance(charge.dataset, analysts=()).spent_units
-    _follow_up(books, Kind.ANSWERED, charge, spent, hashlib.sha256(answer).hexdigest())
+    _follow_up(books, EntryKind.ANSWERED, charge, spent, hashlib.sha256(answer).hexdigest())
     return answer
 
 
@@ -89,12 +89,12 @@ def _charge_of(books: Books, receipt: Receipt) -> tuple[Entry, Entry]:
     if not isinstance(receipt, Receipt):
         raise InvalidInput("A receipt is expected.", remedy="Give the one that charge returned.")
     charge = books.entry(receipt.number)
-    if charge is None or charge.kind is not Kind.CHARGED or charge.receipt() != receipt:
+    if charge is None or charge.kind is not EntryKind.CHARGED or charge.receipt() != receipt:
         raise InvalidInput("This ledger gave no such receipt.", remedy="Charge the question first.")
     return charge, books.last_of(charge.dataset, charge.version, charge.key) or charge
 
 
-def _follow_up(books: Books, kind: Kind, charge: Entry, spent: Units, *words: str) -> None:
+def _follow_up(books: Books, kind: EntryKind, charge: Entry, spent: Units, *words: str) -> None:
     """An entry about a charge."""
     books.append(
         kind,

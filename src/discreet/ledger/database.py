@@ -23,7 +23,7 @@ from discreet.ledger.file_lock import FileLock
 from discreet.ledger.files import ADDED_NOTHING, LOOK
 
 
-class Row(Protocol):
+class DatabaseRow(Protocol):
     """A row, by the names of its columns."""
 
     def __getitem__(self, column: str, /) -> Any: ...
@@ -32,7 +32,7 @@ class Row(Protocol):
 class Transaction(Protocol):
     """SQL that every database of a ledger understands, with values by name: `:dataset`."""
 
-    def rows(self, sql: str, **values: object) -> Sequence[Row]:
+    def rows(self, sql: str, **values: object) -> Sequence[DatabaseRow]:
         """What a SELECT finds."""
 
     def change(self, sql: str, **values: object) -> int:

@@ -28,13 +28,13 @@ from discreet.ledger.interface import (
     Answered,
     Balance,
     Entry,
-    Kind,
+    EntryKind,
     checked_text,
 )
 from discreet.ledger.question_lock import held
 from discreet.ledger.tables import Books
-from discreet.ledger.units import Currency, KeptLoss, Units, budget_units, charge_units
-from discreet.model.privacy import Loss
+from discreet.ledger.units import Currency, Units, budget_units, charge_units
+from discreet.model.privacy import Loss, Spend
 from discreet.model.receipt import LARGEST_ANSWER, Receipt
 
 _REBASE = (
@@ -103,7 +103,7 @@ class DatabaseLedger:
         checked_text(key, "key", LONGEST_NAME)
         with self._look() as books:
             last = books.last_of(dataset, books.balance(dataset, analysts=()).version, key)
-            return books.answered(last) if last is not None and last.kind is Kind.ANSWERED else None
+            return books.answered(last) if last is not None and last.kind is EntryKind.ANSWERED else None
 
     def stored_or_payable(
         self,
@@ -119,14 +119,14 @@ class DatabaseLedger:
         with self._look() as books:
             balance = books.balance(dataset, analysts=[analyst])
             last = books.last_of(dataset, balance.version, key)
-            if last is not None and last.kind is Kind.ANSWERED:
+            if last is not None and last.kind is EntryKind.ANSWERED:
                 return books.answered(last)
             if last is None and books.has_older_keys(dataset):
                 for each in older():
                     found = books.last_of(dataset, balance.version, each)
-                    if found is not None and found.kind is Kind.ANSWERED:
+                    if found is not None and found.kind is EntryKind.ANSWERED:
                         return books.answered(found)
-            if last is None or last.kind is not Kind.UNUSED:
+            if last is None or last.kind is not EntryKind.UNUSED:
                 admitted(balance, analyst, charge_units(loss, balance.account.budget_units.currency))
             return None
 
@@ -163,7 +163,7 @@ class DatabaseLedger:
                 if seen is None:
                     balance = books.balance(dataset, analysts=())
                     seen = books.append(
-                        Kind.DATA_SEEN,
+                        EntryKind.DATA_SEEN,
                         dataset=dataset,
                         version=balance.version,
                         spent=balance.spent_units,
@@ -181,10 +181,10 @@ class DatabaseLedger:
             balance = books.balance(dataset)
             version = balance.version + 1
             books.set_version(dataset, version)
-            books.append(Kind.REFRESHED, dataset=dataset, version=version, spent=balance.spent_units)
+            books.append(EntryKind.REFRESHED, dataset=dataset, version=version, spent=balance.spent_units)
             return version
 
-    def change_budget(self, dataset: str, *, budget: KeptLoss, analyst_cap: KeptLoss, reason: str) -> Balance:
+    def change_budget(self, dataset: str, *, budget: Spend, analyst_cap: Spend, reason: str) -> Balance:
         checked_text(reason, "reason", LONGEST_TEXT)
         with self._turn() as books:
             balance = books.balance(dataset)
@@ -198,7 +198,7 @@ class DatabaseLedger:
                 )
             books.set_budget(account)
             books.append(
-                Kind.BUDGET_CHANGED,
+                EntryKind.BUDGET_CHANGED,
                 dataset=dataset,
                 version=balance.version,
                 spent=balance.spent_units,
@@ -225,9 +225,9 @@ class DatabaseLedger:
             for dataset in datasets:
                 _write_off(books, books.balance(dataset), named.get(dataset), reason)
             for dataset in self._datasets_anchored():
-                if dataset not in datasets and not books.last(dataset, Kind.LOST):
+                if dataset not in datasets and not books.last(dataset, EntryKind.LOST):
                     books.append(
-                        Kind.LOST,
+                        EntryKind.LOST,
                         dataset=dataset,
                         version=0,
                         spent=Units(Currency.PURE, 0, 0),
@@ -351,4 +351,6 @@ def _write_off(books: Books, balance: Balance, loss: Loss | None, reason: str) -
     books.spend(dataset, taken)
     books.set_version(dataset, version)
     spent = balance.spent_units.plus(taken)
-    books.append(Kind.WRITTEN_OFF, dataset=dataset, version=version, spent=spent, taken=taken, note=reason)
+    books.append(
+        EntryKind.WRITTEN_OFF, dataset=dataset, version=version, spent=spent, taken=taken, note=reason
+    )

@@ -25,14 +25,14 @@ class FileLock:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._left_behind: _Claim | None = None
+        self._left_behind: _LockClaim | None = None
 
     @contextmanager
     def held(self, ledger: str, patience: float) -> Iterator[None]:
         """Wait for the lock, as many seconds as told. It ends with this process, however that ends."""
         claim, self._left_behind = self._left_behind, None
         if claim is None or not claim.is_wanted_again():
-            claim = _Claim(self.path)
+            claim = _LockClaim(self.path)
         try:
             if not (claim.at_once() or claim.wait(patience)):
                 self._left_behind = claim
@@ -44,7 +44,7 @@ class FileLock:
     @contextmanager
     def held_if_free(self) -> Iterator[bool]:
         """Whether nobody else has it: then it is held, and nobody was waited for."""
-        claim = _Claim(self.path)
+        claim = _LockClaim(self.path)
         try:
             yield claim.at_once()
         finally:
@@ -74,7 +74,7 @@ class FileLock:
         )
 
 
-class _Claim:
+class _LockClaim:
     """A handle on the lock's file, and perhaps a thread that waits for its lock."""
 
     def __init__(self, path: Path) -> None:

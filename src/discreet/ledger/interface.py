@@ -34,8 +34,8 @@ from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol
 
 from discreet.errors import InvalidInput
-from discreet.ledger.units import KeptLoss, Units, budget_units, filter_of
-from discreet.model.privacy import Loss
+from discreet.ledger.units import Units, budget_units, filter_of
+from discreet.model.privacy import Loss, Spend
 from discreet.model.receipt import Receipt
 
 LONGEST_NAME = 1_000
@@ -48,9 +48,9 @@ class Account:
     """A dataset's budget as the ledger holds it: declared once, by its owner."""
 
     dataset: str
-    budget: KeptLoss
+    budget: Spend
     """The most that all charges may come to, in the one currency that the dataset is charged in."""
-    analyst_cap: KeptLoss
+    analyst_cap: Spend
     """The most for any one analyst; equal to the budget if there is no cap."""
     fingerprint: str
     """A digest of what stays when a policy changes: the dataset, and what it calls neighbours."""
@@ -92,13 +92,13 @@ class Balance:
 
     account: Account
     version: int
-    spent: KeptLoss
+    spent: Spend
     """By all analysts, and written off."""
-    analysts: dict[str, KeptLoss]
+    analysts: dict[str, Spend]
     """Of those that were asked for."""
 
     @property
-    def left(self) -> KeptLoss:
+    def left(self) -> Spend:
         return filter_of(self.account.budget, self.spent).left
 
     @property
@@ -106,7 +106,7 @@ class Balance:
         return budget_units(self.spent, "spent")
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry records."""
 
     OPENED = "opened"
@@ -131,7 +131,7 @@ class Entry:
     """One thing that happened. All the rest of a ledger follows from its entries."""
 
     number: int
-    kind: Kind
+    kind: EntryKind
     dataset: str
     version: int
     analyst: str
@@ -236,7 +236,7 @@ class Ledger(Protocol):
     def refresh(self, dataset: str) -> int:
         """Start a new version of the data; the budget goes on. Returns the version."""
 
-    def change_budget(self, dataset: str, *, budget: KeptLoss, analyst_cap: KeptLoss, reason: str) -> Balance:
+    def change_budget(self, dataset: str, *, budget: Spend, analyst_cap: Spend, reason: str) -> Balance:
         """Declare another budget, in the same currency, and no less than is spent."""
 
     def rebase(self, *, write_off: Mapping[str, Loss] | Literal["everything"], reason: str) -> None:

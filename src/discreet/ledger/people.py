@@ -12,7 +12,7 @@ MOST_IN_ONE_ENTRY = 1000
 _MOST_IN_ONE_STATEMENT = 500
 
 
-class People:
+class PeopleTable:
     """The table of people, inside one transaction."""
 
     def __init__(self, transaction: Transaction) -> None:

@@ -18,9 +18,9 @@ from discreet.ledger.chain import (
     sealed,
     time_text,
 )
-from discreet.ledger.database import Row, Transaction
-from discreet.ledger.interface import LONGEST_NAME, Account, Answered, Balance, Entry, Kind, checked_text
-from discreet.ledger.people import People
+from discreet.ledger.database import DatabaseRow, Transaction
+from discreet.ledger.interface import LONGEST_NAME, Account, Answered, Balance, Entry, EntryKind, checked_text
+from discreet.ledger.people import PeopleTable
 from discreet.ledger.units import Currency, Units
 from discreet.model.identity import has_version
 
@@ -34,7 +34,7 @@ class Books:
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
-        self.people = People(transaction)
+        self.people = PeopleTable(transaction)
         self.opened_an_account = False
         self._ends = transaction.rows("SELECT * FROM entries ORDER BY number DESC LIMIT 2")
         """The last entry and the one before, as they were when this began."""
@@ -63,7 +63,7 @@ class Books:
 
     def append(
         self,
-        kind: Kind,
+        kind: EntryKind,
         *,
         dataset: str,
         version: int,
@@ -148,11 +148,11 @@ class Books:
             charge = None if row is None else _entry_of(row)
         else:
             charge = self.entry(number)
-        if charge is None or charge.kind is not Kind.CHARGED or charge.key != entry.key:
+        if charge is None or charge.kind is not EntryKind.CHARGED or charge.key != entry.key:
             raise LedgerClosed("An entry of this ledger has no charge.", remedy=RESTORE)
         return charge
 
-    def last(self, dataset: str, kind: Kind) -> int:
+    def last(self, dataset: str, kind: EntryKind) -> int:
         """The number of the last entry of a kind, or 0."""
         row = self._row(
             f"SELECT max(number) AS number FROM entries WHERE kind = '{kind}' AND dataset = :dataset",  # noqa: S608
@@ -195,7 +195,7 @@ class Books:
             )
         return found
 
-    def _last_entry_of(self, dataset: str) -> Row | None:
+    def _last_entry_of(self, dataset: str) -> DatabaseRow | None:
         if self.number == self.number_before and self._ends and self._ends[0]["dataset"] == dataset:
             return self._ends[0]
         return self._row(
@@ -225,7 +225,7 @@ class Books:
         except (LookupError, ValueError, TypeError):
             raise LedgerClosed("An account of this ledger is unreadable.", remedy=RESTORE) from None
 
-    def _spent_by(self, dataset: str, analysts: Sequence[str] | None) -> Iterator[Row]:
+    def _spent_by(self, dataset: str, analysts: Sequence[str] | None) -> Iterator[DatabaseRow]:
         if analysts is None:
             sql = "SELECT * FROM analysts WHERE dataset = :dataset ORDER BY analyst"
             yield from self._transaction.rows(sql, dataset=dataset)
@@ -324,7 +324,7 @@ class Books:
         """The filter has admitted this before; should the tables think otherwise, they do not add up."""
         _require_changed(self._transaction.change(sql, **values))
 
-    def _row(self, sql: str, **values: object) -> Row | None:
+    def _row(self, sql: str, **values: object) -> DatabaseRow | None:
         rows = self._transaction.rows(sql, **values)
         return rows[0] if rows else None
 
@@ -366,12 +366,12 @@ def _values_of(entry: Entry) -> dict[str, object]:
     }
 
 
-def _entry_of(row: Row) -> Entry:
+def _entry_of(row: DatabaseRow) -> Entry:
     try:
         currency = Currency(row["currency"])
         return Entry(
             number=row["number"],
-            kind=Kind(row["kind"]),
+            kind=EntryKind(row["kind"]),
             dataset=row["dataset"],
             version=row["version"],
             analyst=row["analyst"],

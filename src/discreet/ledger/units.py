@@ -7,14 +7,18 @@ A tenth is a whole number of units: ten charges of 0.1 fill a budget of 1.
 import math
 from enum import StrEnum
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from discreet.accounting.filters import ConcentratedFilter, PureFilter
 from discreet.errors import InvalidInput, NotComposable
-from discreet.model.privacy import AMOUNT_UNITS, DELTA_UNITS, ApproximateLoss, ConcentratedLoss, PureLoss
-
-KeptLoss: TypeAlias = PureLoss | ConcentratedLoss
-"""A loss in a currency that accounts are kept in."""
+from discreet.model.privacy import (
+    AMOUNT_UNITS,
+    DELTA_UNITS,
+    ApproximateLoss,
+    ConcentratedLoss,
+    PureLoss,
+    Spend,
+)
 
 LARGEST = 10**18
 """The most units in a budget. Twice that is below 2⁶³, so that no sum of spent and asked overflows."""
@@ -33,7 +37,7 @@ class Units(NamedTuple):
     delta: int
 
     @property
-    def loss(self) -> KeptLoss:
+    def loss(self) -> Spend:
         if self.currency is Currency.PURE:
             return PureLoss(epsilon=Fraction(self.amount, AMOUNT_UNITS))
         return ConcentratedLoss(
@@ -90,7 +94,7 @@ def charge_units(loss: object, currency: Currency) -> Units:
     return Units(currency, math.ceil(amount), math.ceil(delta))
 
 
-def filter_of(budget: KeptLoss, spent: KeptLoss) -> PureFilter | ConcentratedFilter:
+def filter_of(budget: Spend, spent: Spend) -> PureFilter | ConcentratedFilter:
     """The privacy filter that an account is: what admits a charge, or refuses it."""
     if isinstance(budget, PureLoss) and isinstance(spent, PureLoss):
         return PureFilter(epsilon=budget.epsilon, spent=spent)
@@ -102,7 +106,7 @@ def filter_of(budget: KeptLoss, spent: KeptLoss) -> PureFilter | ConcentratedFil
     )
 
 
-def _scaled(loss: KeptLoss) -> tuple[Currency, Fraction, Fraction]:
+def _scaled(loss: Spend) -> tuple[Currency, Fraction, Fraction]:
     if isinstance(loss, PureLoss):
         return Currency.PURE, loss.epsilon * AMOUNT_UNITS, Fraction(0)
     return Currency.CONCENTRATED, loss.rho * AMOUNT_UNITS, loss.delta * DELTA_UNITS

@@ -36,18 +36,18 @@ def write_batch(survey: Survey, reports: Iterable[tuple[int, bytes]], *, nonce: 
 
 def read_batch(data: bytes, survey: Survey) -> Batch:
     """Refused as a whole if it is cut short, of another survey, or names a question that there is not."""
-    return Layout.of(survey).read(data)
+    return BatchLayout.of(survey).read(data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class BatchLayout:
     """What batches of a survey look like: for whoever reads many."""
 
     digest: bytes
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, survey: Survey) -> "Layout":
+    def of(cls, survey: Survey) -> "BatchLayout":
         return cls(digest=survey.digest, sizes=tuple(q.mechanism.size for q in survey.questions))
 
     def read(self, data: bytes) -> Batch:

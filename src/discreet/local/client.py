@@ -18,7 +18,7 @@ from typing import Protocol, TypedDict
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.local.batch import write_batch
 from discreet.local.mechanisms.randomness import Draws
-from discreet.local.survey import MILLION, Question, Survey, definition
+from discreet.local.survey import MILLION, Survey, SurveyQuestion, definition
 from discreet.model.exact import Number, short, within
 
 
@@ -86,7 +86,7 @@ class Client:
             if new == old or self._store.replace(old, new):
                 return write_batch(survey, reports, nonce=bytes.fromhex(nonce))
 
-    def _remembered(self, memory: Memory, survey: Survey, question: Question, level: int) -> bytes:
+    def _remembered(self, memory: Memory, survey: Survey, question: SurveyQuestion, level: int) -> bytes:
         key = memory_key(survey, question)
         if key not in memory["reports"]:
             cost = int(question.epsilon * MILLION)
@@ -102,7 +102,7 @@ class Client:
         return bytes.fromhex(memory["reports"][key])
 
 
-def memory_key(survey: Survey, question: Question) -> str:
+def memory_key(survey: Survey, question: SurveyQuestion) -> str:
     """The same question is one with the same words and thresholds; and epoch, where it is asked anew."""
     words = json.dumps(definition(question), ensure_ascii=False, separators=(",", ":"))
     epoch = survey.epoch if question.refresh == "epoch" else 0

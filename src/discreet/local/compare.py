@@ -69,7 +69,7 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class TrustComparison:
     people: int
     options: int
     epsilon: Fraction
@@ -89,7 +89,7 @@ class Comparison:
         return self.people * (self.error_of("local") / central) ** 2 if central else inf
 
 
-def compare(*, people: int, options: int, epsilon: Number, delta: Number | None = None) -> Comparison:
+def compare(*, people: int, options: int, epsilon: Number, delta: Number | None = None) -> TrustComparison:
     """δ is a tenth of one in so many people, unless given."""
     count, exact = positive_count(people, "people"), epsilon_in_range(epsilon)
     tolerated = positive_delta(Fraction(1, 10 * count) if delta is None else delta)
@@ -102,7 +102,7 @@ def compare(*, people: int, options: int, epsilon: Number, delta: Number | None 
         ),
         ShareError(trust="central", epsilon=exact, error=_central_error(exact, options, count)),
     )
-    return Comparison(
+    return TrustComparison(
         people=count,
         options=options,
         epsilon=exact,

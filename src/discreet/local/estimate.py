@@ -10,14 +10,12 @@ from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.local.mechanisms.mechanism import Tally
-from discreet.local.survey import NumberBetween, OneOf, Question
+from discreet.local.survey import NumberBetween, OneOf, SurveyQuestion
 from discreet.model.exact import Number, confidence_level
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +45,10 @@ class Mean:
     error: float
 
 
-Estimate: TypeAlias = Shares | Mean
+SurveyEstimate: TypeAlias = Shares | Mean
 
 
-def estimate(question: Question, tally: Tally, *, confidence: Number = 0.95) -> Estimate:
+def estimate(question: SurveyQuestion, tally: Tally, *, confidence: Number = 0.95) -> SurveyEstimate:
     level = confidence_level(confidence)
     reports = question.mechanism.reports_in(tally)
     if reports < 1:

@@ -149,7 +149,7 @@ class NumberBetween:
         return self.lower + level / self.mechanism.steps * (self.upper - self.lower)
 
 
-Question: TypeAlias = OneOf | NumberBetween
+SurveyQuestion: TypeAlias = OneOf | NumberBetween
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +159,7 @@ class Survey:
     name: str
     epoch: int
     expires: date
-    questions: tuple[Question, ...]
+    questions: tuple[SurveyQuestion, ...]
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -175,7 +175,7 @@ class Survey:
         """ε of one who answers everything once: losses add up."""
         return sum((question.epsilon for question in self.questions), Fraction(0))
 
-    def question(self, name: str) -> Question:
+    def question(self, name: str) -> SurveyQuestion:
         for question in self.questions:
             if question.name == name:
                 return question
@@ -201,7 +201,7 @@ class Survey:
         return hashlib.sha256(self.text().encode()).digest()[:16]
 
 
-def definition(question: Question) -> dict[str, Any]:
+def definition(question: SurveyQuestion) -> dict[str, Any]:
     """All that makes the question what it is, for JSON."""
     common = {"name": question.name, "text": question.text, "epsilon": _decimal(question.epsilon)}
     answers: dict[str, Any]
@@ -237,7 +237,7 @@ def read_survey(text: str) -> Survey:
     return survey
 
 
-def _read_question(fields: Mapping[str, Any]) -> Question:
+def _read_question(fields: Mapping[str, Any]) -> SurveyQuestion:
     name, text, refresh = fields["name"], fields["text"], fields["refresh"]
     epsilon = epsilon_in_range(Fraction(fields["epsilon"]))
     common = {"name", "text", "epsilon", "refresh", "mechanism", "options", "lower", "upper"}
@@ -258,7 +258,7 @@ def _read_question(fields: Mapping[str, Any]) -> Question:
     )
 
 
-def _check(question: Question) -> None:
+def _check(question: SurveyQuestion) -> None:
     if not isinstance(question.name, str) or not _NAME.fullmatch(question.name):
         raise _wrong("A question's name has lower-case letters, digits, _ and -, 40 at most.")
     if not isinstance(question.text, str) or not 1 <= len(question.text.strip()) <= 1000:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import cast, get_args
 
 from discreet.errors import InvalidInput
-from discreet.local.survey import DEFAULT_STEPS, NumberBetween, OneOf, Question, Refresh, Survey
+from discreet.local.survey import DEFAULT_STEPS, NumberBetween, OneOf, Refresh, Survey, SurveyQuestion
 from discreet.model.declaration import nearest
-from discreet.policy.toml_file import Kind, Section, read_toml
+from discreet.policy.toml_file import FileKind, Section, read_toml
 
 SURVEY_SETTINGS = {
     "": ("name", "epoch", "expires", "questions"),
@@ -18,7 +18,7 @@ SURVEY_SETTINGS = {
 }
 """Every setting there is, by kind of section."""
 
-_KIND = Kind(
+_KIND = FileKind(
     name="survey",
     error=InvalidInput,
     if_missing="Begin with a template: discreet local new FILE --template",
@@ -52,7 +52,7 @@ def _day(root: Section) -> date:
     return value
 
 
-def _question(name: str, section: Section) -> Question:
+def _question(name: str, section: Section) -> SurveyQuestion:
     section.allow_only(SURVEY_SETTINGS["question"])
     text = section.text("text", 'text = "Do you smoke?"')
     if "options" in section.values:

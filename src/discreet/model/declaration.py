@@ -61,7 +61,7 @@ class ColumnDeclaration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class TableSource:
     """Where a table is, and how its columns are to be read."""
 
     location: str
@@ -92,12 +92,12 @@ class Policy:
     """After so many seconds the database is stopped, for each statement of a question."""
 
     @property
-    def sources(self) -> dict[str, Source]:
+    def sources(self) -> dict[str, TableSource]:
         return {name: self._source(name) for name in self.dataset.tables}
 
-    def _source(self, name: str) -> Source:
+    def _source(self, name: str) -> TableSource:
         table, declared = self.dataset.tables[name], self.columns[name].values()
-        return Source(
+        return TableSource(
             location=table.source,
             public=isinstance(table, PublicTable),
             person=_person_column(table),

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from discreet.model.expression import Call, Constant, Expression, Field, Literal
 from discreet.model.policy import EachRow, KeyValue, PrivateTable
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import PureLoss, Spend
 from discreet.model.query import (
     FewRows,
     Filter,
@@ -46,7 +46,7 @@ def has_version(key: str) -> bool:
     return "-" in key.partition(":")[0]
 
 
-def loss_facts(loss: PureLoss | ConcentratedLoss) -> Facts:
+def loss_facts(loss: Spend) -> Facts:
     if isinstance(loss, PureLoss):
         return {"epsilon": str(loss.epsilon)}
     return {"rho": str(loss.rho), "delta": str(loss.delta)}

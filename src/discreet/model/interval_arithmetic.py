@@ -26,7 +26,7 @@ End: TypeAlias = Fraction | float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class ValueInterval:
     """All values that an expression can take, NULL aside; None where there is no bound."""
 
     low: Fraction | None = None
@@ -57,24 +57,24 @@ class Interval:
         low, high = self.ends
         return low >= SMALLEST_INTEGER and high <= LARGEST_INTEGER
 
-    def within_integers(self) -> "Interval":
+    def within_integers(self) -> "ValueInterval":
         """Of a value that is known to be a 64-bit integer, so that both ends are known."""
         low, high = self.ends
         return interval(max(low, Fraction(SMALLEST_INTEGER)), min(high, Fraction(LARGEST_INTEGER)))
 
 
-UNKNOWN = Interval()
+UNKNOWN = ValueInterval()
 
 
-def interval(low: End | int, high: End | int) -> Interval:
-    return Interval(
+def interval(low: End | int, high: End | int) -> ValueInterval:
+    return ValueInterval(
         low=None if low == -math.inf else Fraction(low),
         high=None if high == math.inf else Fraction(high),
     )
 
 
-def point(value: Fraction | int) -> Interval:
-    return Interval(low=Fraction(value), high=Fraction(value))
+def point(value: Fraction | int) -> ValueInterval:
+    return ValueInterval(low=Fraction(value), high=Fraction(value))
 
 
 def double_below(value: Fraction) -> Fraction | None:
@@ -96,15 +96,15 @@ def double_above(value: Fraction) -> Fraction | None:
     return None if mirrored is None else -mirrored
 
 
-def outward(exact: Interval) -> Interval:
+def outward(exact: ValueInterval) -> ValueInterval:
     """Where a correctly rounded double lies whose exact value lies in the interval."""
-    return Interval(
+    return ValueInterval(
         low=None if exact.low is None else double_below(exact.low),
         high=None if exact.high is None else double_above(exact.high),
     )
 
 
-def hull(intervals: Iterable[Interval]) -> Interval:
+def hull(intervals: Iterable[ValueInterval]) -> ValueInterval:
     """Of a value that comes from any one of them; nothing at all is as good as zero."""
     ends = [each.ends for each in intervals]
     if not ends:
@@ -112,7 +112,7 @@ def hull(intervals: Iterable[Interval]) -> Interval:
     return interval(min(low for low, _ in ends), max(high for _, high in ends))
 
 
-def or_zero(value: Interval) -> Interval:
+def or_zero(value: ValueInterval) -> ValueInterval:
     """With 0, if a value in it is so small that a dialect may compute with 0 instead."""
     low, high = value.ends
     return interval(
@@ -121,26 +121,26 @@ def or_zero(value: Interval) -> Interval:
     )
 
 
-def add(left: Interval, right: Interval) -> Interval:
+def add(left: ValueInterval, right: ValueInterval) -> ValueInterval:
     (a, b), (c, d) = left.ends, right.ends
     return interval(_sum(a, c), _sum(b, d))
 
 
-def subtract(left: Interval, right: Interval) -> Interval:
+def subtract(left: ValueInterval, right: ValueInterval) -> ValueInterval:
     return add(left, negate(right))
 
 
-def negate(value: Interval) -> Interval:
+def negate(value: ValueInterval) -> ValueInterval:
     low, high = value.ends
     return interval(-high, -low)
 
 
-def multiply(left: Interval, right: Interval) -> Interval:
+def multiply(left: ValueInterval, right: ValueInterval) -> ValueInterval:
     products = [_product(a, b) for a in left.ends for b in right.ends]
     return interval(min(products), max(products))
 
 
-def divide(left: Interval, right: Interval) -> Interval:
+def divide(left: ValueInterval, right: ValueInterval) -> ValueInterval:
     """A divisor that can be near zero leaves no bound."""
     if not right.excludes_zero():
         return UNKNOWN
@@ -148,34 +148,34 @@ def divide(left: Interval, right: Interval) -> Interval:
     return multiply(left, interval(min(inverses), max(inverses)))
 
 
-def modulo(left: Interval, right: Interval, gap: int) -> Interval:
+def modulo(left: ValueInterval, right: ValueInterval, gap: int) -> ValueInterval:
     """The remainder has the sign of the dividend and is smaller than the divisor, by gap at least."""
     size = min(absolute(left).ends[1], max(absolute(right).ends[1] - gap, Fraction(0)))
     low, high = left.ends
     return interval(Fraction(0) if low >= 0 else -size, Fraction(0) if high <= 0 else size)
 
 
-def absolute(value: Interval) -> Interval:
+def absolute(value: ValueInterval) -> ValueInterval:
     low, high = value.ends
     return interval(max(low, -high, Fraction(0)), max(-low, high))
 
 
-def sign(value: Interval) -> Interval:
+def sign(value: ValueInterval) -> ValueInterval:
     low, high = value.ends
     return interval((low > 0) - (low < 0), (high > 0) - (high < 0))
 
 
-def least(intervals: Iterable[Interval]) -> Interval:
+def least(intervals: Iterable[ValueInterval]) -> ValueInterval:
     ends = [each.ends for each in intervals]
     return interval(min(low for low, _ in ends), min(high for _, high in ends))
 
 
-def greatest(intervals: Iterable[Interval]) -> Interval:
+def greatest(intervals: Iterable[ValueInterval]) -> ValueInterval:
     ends = [each.ends for each in intervals]
     return interval(max(low for low, _ in ends), max(high for _, high in ends))
 
 
-def power(value: Interval, exponent: int) -> Interval:
+def power(value: ValueInterval, exponent: int) -> ValueInterval:
     """Of doubles multiplied one after the other, each product rounded: the same steps on the two ends."""
     low, high = (absolute(value) if exponent % 2 == 0 else value).ends
     return interval(
@@ -183,9 +183,9 @@ def power(value: Interval, exponent: int) -> Interval:
     )
 
 
-def each_end(value: Interval, function: Callable[[Fraction], int]) -> Interval:
+def each_end(value: ValueInterval, function: Callable[[Fraction], int]) -> ValueInterval:
     """Of a function into the integers that never falls."""
-    return Interval(
+    return ValueInterval(
         low=None if value.low is None else Fraction(function(value.low)),
         high=None if value.high is None else Fraction(function(value.high)),
     )
@@ -195,7 +195,7 @@ def half_away_from_zero(value: Fraction) -> int:
     return math.floor(value + Fraction(1, 2)) if value >= 0 else math.ceil(value - Fraction(1, 2))
 
 
-def rounded(value: Interval, digits: int) -> Interval:
+def rounded(value: ValueInterval, digits: int) -> ValueInterval:
     """Of round(x · 10^digits) / 10^digits in doubles: the same steps, which never fall, on the two ends."""
     doubles = outward(value)
     if doubles.low is None or doubles.high is None or absolute(doubles).ends[1] > 2**900:
@@ -203,7 +203,7 @@ def rounded(value: Interval, digits: int) -> Interval:
     return interval(_rounded_end(doubles.low, digits), _rounded_end(doubles.high, digits))
 
 
-def square_root(value: Interval) -> Interval:
+def square_root(value: ValueInterval) -> ValueInterval:
     """IEEE rounds square roots correctly, so that the ends are those of the doubles at the ends."""
     low, high = value.ends
     return interval(
@@ -212,7 +212,7 @@ def square_root(value: Interval) -> Interval:
     )
 
 
-def logarithm(value: Interval, function: Callable[[float], float]) -> Interval:
+def logarithm(value: ValueInterval, function: Callable[[float], float]) -> ValueInterval:
     low, high = value.ends
     return interval(
         _steps(function(float(low)), -math.inf) if low > 0 else -math.inf,
@@ -220,7 +220,7 @@ def logarithm(value: Interval, function: Callable[[float], float]) -> Interval:
     )
 
 
-def exponential(value: Interval) -> Interval:
+def exponential(value: ValueInterval) -> ValueInterval:
     low, high = value.ends
     return interval(
         max(_steps(math.exp(min(low, 709)), -math.inf), Fraction(0)),

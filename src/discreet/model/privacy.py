@@ -161,6 +161,8 @@ class ConcentratedLoss:
 
 
 Loss: TypeAlias = PureLoss | ApproximateLoss | ConcentratedLoss
+Spend: TypeAlias = PureLoss | ConcentratedLoss
+"""What is charged: losses that add up, in one of two currencies, ε or ρ."""
 
 
 def amount_of(loss: PureLoss | ConcentratedLoss) -> Fraction:

@@ -244,6 +244,10 @@ class UnionAll:
 Relation: TypeAlias = Scan | Filter | Lookup | FewRows | PersonJoin | PerPerson | UnionAll
 
 
+GroupingSets: TypeAlias = tuple[tuple[int, ...], ...]
+"""The positions of the keys of each set."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupKey:
     """What rows are grouped by."""

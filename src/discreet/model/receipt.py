@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import Spend
 
 LARGEST_ANSWER = 2**28
 """In bytes: the most that a ledger stores for one charge."""
@@ -23,7 +23,7 @@ class Receipt:
     """As it was asked."""
     key: str
     """What makes two questions the same: a digest of the resolved question and its price."""
-    charged: PureLoss | ConcentratedLoss
+    charged: Spend
     at: datetime
     digest: str
     """The hash that chains this entry to all before it."""

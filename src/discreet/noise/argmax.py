@@ -10,27 +10,25 @@ from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats, Integers
 from discreet.model.exact import ln_bounds
 from discreet.noise.entropy import Entropy, Words
-from discreet.noise.sampling import Integers
 from discreet.noise.uniform import LOG_ERROR, LazyUniform, exponentials
 
-Floats: TypeAlias = NDArray[np.float64]
-Bounds: TypeAlias = tuple[Fraction | None, Fraction | None]
+Enclosure: TypeAlias = tuple[Fraction | None, Fraction | None]
 """Below and above; None where the bits known so far give no bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noise:
+class NoiseLaw:
     """A law as a decreasing function of U: in floats with a bound on the error, and enclosed."""
 
     floats: Callable[[Words], tuple[Floats, Floats]]
-    enclose: Callable[[LazyUniform], Bounds]
+    enclose: Callable[[LazyUniform], Enclosure]
 
 
-def noisy_argmax(scores: Integers, temperature: Fraction, noise: Noise, entropy: Entropy) -> int:
+def noisy_argmax(scores: Integers, temperature: Fraction, noise: NoiseLaw, entropy: Entropy) -> int:
     """The position of the largest score/temperature + noise."""
     gaps = _gaps_below_best(scores)
     words = entropy.words(len(gaps))
@@ -49,7 +47,7 @@ def noisy_argmax(scores: Integers, temperature: Fraction, noise: Noise, entropy:
     return int(rivals[_resolve(uniforms, exact_gaps, noise)])
 
 
-def _resolve(uniforms: list[LazyUniform], gaps: list[Fraction], noise: Noise) -> int:
+def _resolve(uniforms: list[LazyUniform], gaps: list[Fraction], noise: NoiseLaw) -> int:
     rivals = list(range(len(gaps)))
     while True:
         bounds = {i: noise.enclose(uniforms[i]) for i in rivals}
@@ -81,7 +79,7 @@ def _gumbel_floats(words: Words) -> tuple[Floats, Floats]:
     return value, error
 
 
-def _gumbel_bounds(uniform: LazyUniform) -> Bounds:
+def _gumbel_bounds(uniform: LazyUniform) -> Enclosure:
     low, high = uniform.exponential()
     return (
         None if high is None else -ln_bounds(high, 40 + uniform.bits // 2)[1],
@@ -89,8 +87,8 @@ def _gumbel_bounds(uniform: LazyUniform) -> Bounds:
     )
 
 
-EXPONENTIAL = Noise(floats=exponentials, enclose=LazyUniform.exponential)
+EXPONENTIAL = NoiseLaw(floats=exponentials, enclose=LazyUniform.exponential)
 """Noise −ln U: P(noise > t) = e^−t."""
 
-GUMBEL = Noise(floats=_gumbel_floats, enclose=_gumbel_bounds)
+GUMBEL = NoiseLaw(floats=_gumbel_floats, enclose=_gumbel_bounds)
 """Noise −ln(−ln U): its arg max picks i with probability in proportion to e^(score_i)."""

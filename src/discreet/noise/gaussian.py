@@ -29,7 +29,7 @@ from discreet.model.interval import Interval
 from discreet.model.privacy import ConcentratedLoss
 from discreet.model.sensitivity import Sensitivity, vector_sensitivity
 from discreet.noise.entropy import SYSTEM, Entropy
-from discreet.noise.integers import Exact, add_noise, as_integers, like_input
+from discreet.noise.integers import ExactIntegers, add_noise, as_integers, like_input
 from discreet.noise.sampling import discrete_gaussian
 from discreet.noise.tails import gaussian_magnitude, gaussian_tail, largest, miss_probability
 
@@ -76,7 +76,7 @@ class DiscreteGaussian:
         reach = gaussian_magnitude(self.sigma, miss_probability(level, values)) - 1
         return Interval(low=Fraction(-reach), high=Fraction(reach), confidence=level)
 
-    def release(self, exact: Exact, *, entropy: Entropy = SYSTEM) -> Exact:
+    def release(self, exact: ExactIntegers, *, entropy: Entropy = SYSTEM) -> ExactIntegers:
         """The values plus noise, as integers on the same grid."""
         values = as_integers(exact)
         noise = discrete_gaussian(self.sigma_squared, values.size, entropy)

@@ -5,8 +5,8 @@ from typing import TypeVar, overload
 
 import numpy as np
 
+from discreet.arrays import Integers
 from discreet.errors import InvalidInput
-from discreet.noise.sampling import Integers
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _SHIFT = 2**62
@@ -15,7 +15,7 @@ has 64 bits, of which it needs 62 and its sign: the Python integers that follow 
 does not tell them apart.
 """
 
-Exact = TypeVar("Exact", int, Integers)
+ExactIntegers = TypeVar("ExactIntegers", int, Integers)
 
 
 def as_integers(exact: object) -> Integers:

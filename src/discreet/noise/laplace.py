@@ -30,7 +30,7 @@ from discreet.model.interval import Interval
 from discreet.model.privacy import PureLoss
 from discreet.model.sensitivity import Sensitivity, vector_sensitivity
 from discreet.noise.entropy import SYSTEM, Entropy
-from discreet.noise.integers import Exact, add_noise, as_integers, like_input
+from discreet.noise.integers import ExactIntegers, add_noise, as_integers, like_input
 from discreet.noise.sampling import discrete_laplace
 from discreet.noise.tails import laplace_magnitude, laplace_tail, largest, miss_probability
 
@@ -68,7 +68,7 @@ class DiscreteLaplace:
         reach = laplace_magnitude(float(self.scale), miss_probability(level, values)) - 1
         return Interval(low=Fraction(-reach), high=Fraction(reach), confidence=level)
 
-    def release(self, exact: Exact, *, entropy: Entropy = SYSTEM) -> Exact:
+    def release(self, exact: ExactIntegers, *, entropy: Entropy = SYSTEM) -> ExactIntegers:
         """The values plus noise, as integers on the same grid."""
         values = as_integers(exact)
         noise = discrete_laplace(self.scale, values.size, entropy)

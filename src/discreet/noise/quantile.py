@@ -27,19 +27,19 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.arrays import Floats, Integers
 from discreet.errors import InvalidInput
 from discreet.model.exact import LARGEST_SENSITIVITY, Number, confidence_level, round_down, whole, within
 from discreet.model.interval import Interval
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.integers import as_integers
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.noise.sampling import Integers
 from discreet.noise.sum_tails import one_sided_reach
-from discreet.noise.tree import Floats, TreeShape, middle_variance, prefix_errors
+from discreet.noise.tree import TreeShape, middle_variance, prefix_errors
 
 LARGEST_LEAVES = 2**20
 _SAFE_SUM = 2**62
@@ -66,7 +66,7 @@ class QuantileTree:
     @classmethod
     def for_loss(
         cls,
-        loss: PureLoss | ConcentratedLoss,
+        loss: Spend,
         *,
         leaves: int,
         neighbours: Neighbours,
@@ -131,7 +131,7 @@ class QuantileTree:
         """What one person with at most max_rows rows (or weight) in all changes in the vector of nodes."""
         return _sensitivity(self.shape, neighbours, max_rows)
 
-    def loss(self, neighbours: Neighbours, *, max_rows: int = 1) -> PureLoss | ConcentratedLoss:
+    def loss(self, neighbours: Neighbours, *, max_rows: int = 1) -> Spend:
         """That of the noise on all levels; the sensitivity is derived here, as a histogram's is too small."""
         return self.noise.loss(self.sensitivity(neighbours, max_rows))
 

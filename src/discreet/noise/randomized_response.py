@@ -37,7 +37,7 @@ from discreet.model.interval import Interval
 from discreet.model.privacy import PureLoss
 from discreet.noise.binomial import least_ones
 from discreet.noise.entropy import SYSTEM, Entropy
-from discreet.noise.integers import Exact, as_integers, like_input
+from discreet.noise.integers import ExactIntegers, as_integers, like_input
 from discreet.noise.sampling import bernoulli, uniform_integers
 
 _LARGEST_CATEGORIES = 2**31
@@ -78,7 +78,7 @@ class RandomizedResponse:
         """ln(keep/flip), rounded up."""
         return PureLoss(epsilon=ln_bounds(self.keep / self.flip, 40)[1])
 
-    def release(self, exact: Exact, *, entropy: Entropy = SYSTEM) -> Exact:
+    def release(self, exact: ExactIntegers, *, entropy: Entropy = SYSTEM) -> ExactIntegers:
         """One report a person, for categories 0, 1, …, categories − 1."""
         truth = as_integers(exact)
         if truth.min() < 0 or truth.max() >= self.categories:

@@ -17,17 +17,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial
 from math import floor, isqrt
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Integers
 from discreet.model.exact import exp_bounds
 from discreet.noise.entropy import Entropy
 from discreet.noise.uniform import LazyUniform, exponentials
-
-Integers: TypeAlias = NDArray[Any]
-"""int64, or Python integers in an object array."""
 
 CHUNK = 2**14
 """Draws at a time: the work arrays stay in the processor's cache."""

@@ -29,6 +29,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from discreet.arrays import Integers
 from discreet.errors import InvalidInput
 from discreet.model.exact import (
     LARGEST_SENSITIVITY,
@@ -45,10 +46,9 @@ from discreet.model.exact import (
 from discreet.model.interval import Interval
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import ScoreSensitivity, score_sensitivity
-from discreet.noise.argmax import EXPONENTIAL, GUMBEL, Noise, noisy_argmax
+from discreet.noise.argmax import EXPONENTIAL, GUMBEL, NoiseLaw, noisy_argmax
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.integers import as_integers
-from discreet.noise.sampling import Integers
 from discreet.noise.tails import largest
 
 
@@ -57,7 +57,7 @@ class Selection(ABC):
     """What the two mechanisms share; only the noise and its tail differ."""
 
     temperature: Fraction
-    _noise: ClassVar[Noise]
+    _noise: ClassVar[NoiseLaw]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "temperature", positive_scale(self.temperature, "temperature"))
@@ -128,7 +128,7 @@ class Selection(ABC):
 class PermuteAndFlip(Selection):
     """The better of the two at the same ε: report-noisy-max with exponential noise."""
 
-    _noise: ClassVar[Noise] = EXPONENTIAL
+    _noise: ClassVar[NoiseLaw] = EXPONENTIAL
 
     @staticmethod
     def _miss(x: float, candidates: int) -> float:
@@ -144,7 +144,7 @@ class PermuteAndFlip(Selection):
 class ExponentialMechanism(Selection):
     """P(i) ∝ e^(score_i/temperature); the cheaper of the two where losses are concentrated."""
 
-    _noise: ClassVar[Noise] = GUMBEL
+    _noise: ClassVar[NoiseLaw] = GUMBEL
 
     @staticmethod
     def _miss(x: float, candidates: int) -> float:

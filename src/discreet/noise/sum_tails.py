@@ -27,9 +27,9 @@ from statistics import NormalDist
 
 import numpy as np
 
+from discreet.arrays import Floats
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.noise.tree import Floats
 
 _LATTICE = 0.5
 _SMOOTH_SIGMA = 1.0

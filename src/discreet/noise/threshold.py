@@ -24,6 +24,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Integers
 from discreet.errors import InvalidInput
 from discreet.model.exact import (
     LARGEST_SENSITIVITY,
@@ -40,7 +41,6 @@ from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.integers import as_integers
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.noise.sampling import Integers
 from discreet.noise.tails import gaussian_tail, laplace_tail
 
 

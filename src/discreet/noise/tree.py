@@ -16,14 +16,11 @@ what is missing to the parent is handed out among the children in proportion to 
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.sampling import Integers
-
-Floats: TypeAlias = NDArray[np.float64]
+from discreet.arrays import Floats, Integers
 
 _ABSENT = -1e300  # a child that does not exist, where the largest children are looked for
 

@@ -27,7 +27,7 @@ from discreet.model.policy import (
     least_price,
     type_of_key,
 )
-from discreet.policy.toml_file import LONGEST_NAME, Kind, Section, read_toml
+from discreet.policy.toml_file import LONGEST_NAME, FileKind, Section, read_toml
 
 SETTINGS = {
     "": ("dataset", "tables"),
@@ -63,7 +63,7 @@ SETTINGS = {
 
 _LONGEST_TIME_LIMIT = 24 * 3600
 _PRIVATE_ONLY = ("person", "unique", "max_rows", "max_groups", "answers", "cached_columns", "well_formed")
-_POLICY = Kind(
+_POLICY = FileKind(
     name="policy",
     error=PolicyError,
     if_missing="Write one with “discreet init”, or point to it with --policy.",

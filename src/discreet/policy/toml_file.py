@@ -19,7 +19,7 @@ _LARGEST_FILE = 4 * 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class FileKind:
     """What a file is, in the words of whoever wrote it."""
 
     name: str
@@ -28,7 +28,7 @@ class Kind:
     if_too_large: str
 
 
-def read_toml(file: Path, kind: Kind) -> "Section":
+def read_toml(file: Path, kind: FileKind) -> "Section":
     text = _text_of(file, kind)
     values = _parse(file.name, text, kind)
     return Section(kind=kind, file=file.name, lines=_lines(text), path=(), values=values)
@@ -38,7 +38,7 @@ def read_toml(file: Path, kind: Kind) -> "Section":
 class Section:
     """A table of TOML that knows where it stands, so that every error can say so."""
 
-    kind: Kind
+    kind: FileKind
     file: str
     lines: Mapping[tuple[str, ...], int]
     path: tuple[str, ...]
@@ -105,7 +105,7 @@ class Section:
         return self.checked("epsilon", lambda: positive_epsilon(value))
 
 
-def _text_of(file: Path, kind: Kind) -> str:
+def _text_of(file: Path, kind: FileKind) -> str:
     try:
         with file.open("rb") as stream:
             raw = stream.read(_LARGEST_FILE + 1)
@@ -126,7 +126,7 @@ def _text_of(file: Path, kind: Kind) -> str:
         ) from None
 
 
-def _parse(file: str, text: str, kind: Kind) -> dict[str, object]:
+def _parse(file: str, text: str, kind: FileKind) -> dict[str, object]:
     try:
         return tomllib.loads(text, parse_float=_number)
     except tomllib.TOMLDecodeError as error:

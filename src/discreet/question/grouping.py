@@ -10,7 +10,7 @@ from discreet.errors import QueryRefused
 from discreet.functions.public_values import integer_values, possible_values
 from discreet.model.expression import Call, Expression, Literal
 from discreet.model.policy import KeyValue, ValueType
-from discreet.model.query import GroupKey
+from discreet.model.query import GroupingSets, GroupKey
 from discreet.question.scope import Scope, conjuncts, position_of, row_expression
 
 MOST_GROUPS = 1_000_000
@@ -19,10 +19,8 @@ MOST_INTEGER_KEYS = 100_000
 _MOST_SETS = 64
 _SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 
-Sets = tuple[tuple[int, ...], ...]
 
-
-def group_by(select: exp.Select, scope: Scope) -> tuple[tuple[GroupKey, ...], Sets]:
+def group_by(select: exp.Select, scope: Scope) -> tuple[tuple[GroupKey, ...], GroupingSets]:
     """The keys of a question, and the positions of those in each grouping set."""
     group = select.args.get("group")
     if group is None:
@@ -149,7 +147,7 @@ def public_values(
     return None if numbers is None else tuple(numbers)
 
 
-def _check(keys: list[GroupKey], sets: Sets) -> None:
+def _check(keys: list[GroupKey], sets: GroupingSets) -> None:
     if any(key.values is None for key in keys):
         if len(sets) > 1:
             name = next(key.name for key in keys if key.values is None)

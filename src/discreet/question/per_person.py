@@ -32,11 +32,11 @@ def per_person(
     select: exp.Select, source: Relation, scope: Scope, alias: str
 ) -> tuple[Relation, dict[str, Expression], Scope]:
     """The relation of a subquery that is grouped by person, its columns, and what is known of them."""
-    return _Reader(select, source, scope, alias).read()
+    return _PerPersonReader(select, source, scope, alias).read()
 
 
 @dataclass(slots=True)
-class _Reader:
+class _PerPersonReader:
     select: exp.Select
     source: Relation
     scope: Scope

@@ -15,6 +15,7 @@ from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Dataset, ValueType
 from discreet.model.query import (
     Aggregate,
+    GroupingSets,
     GroupKey,
     Measure,
     Order,
@@ -26,7 +27,7 @@ from discreet.model.query import (
 )
 from discreet.question.answer_size import check_answer_size
 from discreet.question.convert import convert
-from discreet.question.grouping import MOST_GROUPS, Sets, group_by, is_name
+from discreet.question.grouping import MOST_GROUPS, group_by, is_name
 from discreet.question.relations import Relations
 from discreet.question.scope import (
     FanOut,
@@ -80,7 +81,7 @@ class _Resolver:
     source: Relation
     scope: Scope
     keys: tuple[GroupKey, ...]
-    sets: Sets
+    sets: GroupingSets
     measures: list[Measure] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
 

@@ -26,7 +26,7 @@ def as_declared(table: PublicTable, _: tuple[Expression, ...]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class NamedSource:
     """A table or subquery under the name that the question gives it."""
 
     name: str
@@ -39,7 +39,7 @@ class Source:
 class Scope:
     """All that can be named, and what is known of it."""
 
-    sources: list[Source] = field(default_factory=list)
+    sources: list[NamedSource] = field(default_factory=list)
     persons: set[str] = field(default_factory=set)
     """Fields that hold the id of the person whom the row belongs to."""
     limits: dict[str, Range] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Scope:
     def joined(self, other: "Scope", merged: Iterable[str] = ()) -> "Scope":
         """Both, side by side."""
         hidden = frozenset(merged)
-        right = [Source(source.name, source.columns, source.merged | hidden) for source in other.sources]
+        right = [NamedSource(source.name, source.columns, source.merged | hidden) for source in other.sources]
         names = [source.name.casefold() for source in (*self.sources, *right)]
         if len(set(names)) != len(names):
             raise QueryRefused(
@@ -100,7 +100,7 @@ class Scope:
     def named(self, name: str, columns: Mapping[str, Expression]) -> "Scope":
         """These columns as one table, such as a subquery is to the question around it."""
         return Scope(
-            sources=[Source(name, columns)], persons=self.persons, limits=self.limits, keys=self.keys
+            sources=[NamedSource(name, columns)], persons=self.persons, limits=self.limits, keys=self.keys
         )
 
 
@@ -171,7 +171,7 @@ def nearest(name: str, known: Mapping[str, Named], what: str, place: str | None 
     raise QueryRefused(f"There is no {what} “{name[:60]}”{where}.", remedy=hint)
 
 
-def _has(source: Source, name: str) -> bool:
+def _has(source: NamedSource, name: str) -> bool:
     folded = name.casefold()
     if folded in {merged.casefold() for merged in source.merged}:
         return False

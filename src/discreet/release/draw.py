@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answers.released import Released
+from discreet.arrays import ColumnValues, Integers
 from discreet.bounds.calibrate import Plan
 from discreet.bounds.facts import parts_in_order
 from discreet.bounds.vectors import Histogram, Scores, known
@@ -18,11 +19,10 @@ from discreet.model.query import Picks
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.quantile import NoisyTree, QuantileTree
-from discreet.noise.sampling import Integers
 from discreet.noise.selection import Selection
 from discreet.release.drawn import Drawn
 from discreet.release.estimate import Noisy
-from discreet.release.exact_vectors import Column, Exact, Results, exact_vectors
+from discreet.release.exact_vectors import ExactVectors, Results, exact_vectors
 from discreet.release.notes import notes_of
 from discreet.release.outputs import compute_outputs
 
@@ -68,7 +68,7 @@ def _trees(plan: Plan, part: int, nodes: Integers, groups: int) -> list[NoisyTre
     ]
 
 
-def _shown(plan: Plan, exact: Exact) -> tuple[NDArray[np.intp], Column | None]:
+def _shown(plan: Plan, exact: ExactVectors) -> tuple[NDArray[np.intp], ColumnValues | None]:
     """The groups of the answer: all public ones, the picked ones, or those whose noisy count passes."""
     if plan.bounded.query.picks is not None:
         return _picked(plan, exact), None
@@ -77,7 +77,7 @@ def _shown(plan: Plan, exact: Exact) -> tuple[NDArray[np.intp], Column | None]:
     return plan.threshold.release(exact.sums[plan.bounded.selector])
 
 
-def _picked(plan: Plan, exact: Exact) -> NDArray[np.intp]:
+def _picked(plan: Plan, exact: ExactVectors) -> NDArray[np.intp]:
     picks = known(Picks, plan.bounded.query.picks)
     mechanism = plan.mechanisms[0]
     if not isinstance(mechanism, Selection):
@@ -87,7 +87,7 @@ def _picked(plan: Plan, exact: Exact) -> NDArray[np.intp]:
 
 
 def _noisy(
-    plan: Plan, exact: Exact, shown: NDArray[np.intp], counts: Column | None
+    plan: Plan, exact: ExactVectors, shown: NDArray[np.intp], counts: ColumnValues | None
 ) -> tuple[dict[int, Integers], dict[int, Integers]]:
     """Noise on every vector; on one that selected the groups it has been added already."""
     sums: dict[int, Integers] = {}
@@ -107,7 +107,7 @@ def _noisy(
 
 
 def _nodes(
-    mechanism: QuantileTree, part: Histogram, exact: Exact, index: int, shown: NDArray[np.intp]
+    mechanism: QuantileTree, part: Histogram, exact: ExactVectors, index: int, shown: NDArray[np.intp]
 ) -> Integers:
     """The noisy trees of all groups, one after the other."""
     trees = [mechanism.release_nodes(exact.histogram(index, int(group), part.leaves)) for group in shown]

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answers.columns import Column, as_column
+from discreet.answers.columns import as_column
 from discreet.answers.encoding import decode_columns, encode_columns
+from discreet.arrays import ColumnValues, Integers
 from discreet.bounds.calibrate import Plan
 from discreet.bounds.vectors import Histogram, known
 from discreet.errors import InvalidInput, QueryRefused
 from discreet.model.query import group_count
 from discreet.model.receipt import LARGEST_ANSWER
 from discreet.noise.quantile import QuantileTree
-from discreet.noise.sampling import Integers
 from discreet.release.exact_vectors import public_keys
 
 _WORD, _MOST_OF_HEADER = 8, 2**20
@@ -30,7 +30,7 @@ class Drawn:
     """Noisy integers of the groups that are shown."""
 
     groups: int
-    keys: tuple[Column, ...]
+    keys: tuple[ColumnValues, ...]
     """Of the groups, if keys are private; those of public ones follow from the question."""
     places: NDArray[np.int64] | None
     """Which of the public groups were picked; None where all are shown, or keys are private."""
@@ -81,7 +81,7 @@ class Drawn:
                 remedy="Restore the ledger from a backup, or use the version of discreet that wrote it.",
             ) from error
 
-    def keys_of(self, plan: Plan) -> tuple[Column, ...]:
+    def keys_of(self, plan: Plan) -> tuple[ColumnValues, ...]:
         """Of the groups that are shown."""
         if plan.bounded.query.private_keys:
             return self.keys
@@ -107,7 +107,7 @@ def check_size(plan: Plan) -> None:
         )
 
 
-def _stored(vector: Integers) -> Column:
+def _stored(vector: Integers) -> ColumnValues:
     """A word for each, so that the size is known before: integers that are wider become the nearest floats,
     as which they are used in any case.
     """
@@ -116,7 +116,7 @@ def _stored(vector: Integers) -> Column:
     return np.clip(vector, -_FAR, _FAR).astype(np.float64)
 
 
-def _integers(column: Column) -> Integers:
+def _integers(column: ColumnValues) -> Integers:
     if column.dtype == np.int64:
         return column
     integers = np.empty(len(column), dtype=object)

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.bounds.bound import BoundedMeasure
 from discreet.bounds.calibrate import Plan
 from discreet.bounds.vectors import Histogram, WeightedSum, known
@@ -23,8 +23,6 @@ from discreet.model.query import Aggregate
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.quantile import NoisyTree
-
-Floats: TypeAlias = NDArray[np.float64]
 
 COUNTS = (Aggregate.COUNT, Aggregate.PEOPLE, Aggregate.DISTINCT)
 _LINEAR = (*COUNTS, Aggregate.SUM)

@@ -7,18 +7,18 @@ every group that occurs, and `release` decides which of them anybody hears of.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import ColumnValues
 from discreet.bounds.calibrate import Plan
 from discreet.model.policy import KeyValue, ValueType
 from discreet.model.query import GroupKey, Query
 from discreet.sql.statement import Statement
 
-Column: TypeAlias = NDArray[Any]
-Results: TypeAlias = Sequence[tuple[Statement, Mapping[str, Column]]]
+Results: TypeAlias = Sequence[tuple[Statement, Mapping[str, ColumnValues]]]
 
 _DTYPES: dict[ValueType, str] = {
     ValueType.INTEGER: "int64",
@@ -30,21 +30,21 @@ _DTYPES: dict[ValueType, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Exact:
+class ExactVectors:
     """The groups, by column, and the exact integers of each part."""
 
-    keys: tuple[Column, ...]
+    keys: tuple[ColumnValues, ...]
     """One for each key of the question; masked where it is NULL, or not in the grouping set."""
-    sums: Mapping[int, Column]
+    sums: Mapping[int, ColumnValues]
     """By part: one integer for each group."""
-    bins: Mapping[int, tuple[Column, Column, Column]]
+    bins: Mapping[int, tuple[ColumnValues, ColumnValues, ColumnValues]]
     """By part that is a histogram: group, bin and integer of those that are not 0, sorted by group. A bin may
     occur for several slices of the people."""
 
     def __len__(self) -> int:
         return len(self.keys[0]) if self.keys else 1
 
-    def histogram(self, part: int, group: int, leaves: int) -> Column:
+    def histogram(self, part: int, group: int, leaves: int) -> ColumnValues:
         """All bins of one group."""
         groups, bins, integers = self.bins[part]
         here = slice(*np.searchsorted(groups, [group, group + 1]))
@@ -53,18 +53,18 @@ class Exact:
         return counts
 
 
-def exact_vectors(plan: Plan, results: Results) -> Exact:
+def exact_vectors(plan: Plan, results: Results) -> ExactVectors:
     """The results of all statements of a plan, in the order of its groups."""
     query = plan.bounded.query
     return _occurring(plan, results) if query.private_keys else _enumerated(plan, results)
 
 
-def _enumerated(plan: Plan, results: Results) -> Exact:
+def _enumerated(plan: Plan, results: Results) -> ExactVectors:
     query = plan.bounded.query
     sizes = [prod(len(query.keys[i].values or ()) for i in chosen) for chosen in query.sets]
     starts = np.cumsum([0, *sizes])
-    sums: dict[int, Column] = {}
-    bins: dict[int, list[tuple[Column, Column, Column]]] = {}
+    sums: dict[int, ColumnValues] = {}
+    bins: dict[int, list[tuple[ColumnValues, ColumnValues, ColumnValues]]] = {}
     for statement, table in results:
         places = places_of(query, statement, table)
         # A group that is not public is not in the answer, and an error about it would name it.
@@ -80,14 +80,14 @@ def _enumerated(plan: Plan, results: Results) -> Exact:
             if integers.dtype == object:
                 sums[part] = sums[part].astype(object)
             sums[part][at] += integers  # slices of people add up
-    return Exact(
+    return ExactVectors(
         keys=public_keys(query),
         sums=sums,
         bins={part: _sorted(pieces) for part, pieces in bins.items()},
     )
 
 
-def _occurring(plan: Plan, results: Results) -> Exact:
+def _occurring(plan: Plan, results: Results) -> ExactVectors:
     query = plan.bounded.query
     _, table = next((s, t) for s, t in results if not s.by_leaf)
     keys = tuple(np.ma.asarray(table[f"k{i}"]) for i in range(len(query.keys)))
@@ -95,16 +95,16 @@ def _occurring(plan: Plan, results: Results) -> Exact:
     binned = [(statement, found) for statement, found in results if statement.by_leaf]
     groups = zip(*(key.tolist() for key in keys), strict=True) if binned else ()
     known = {group: i for i, group in enumerate(groups)}
-    bins: dict[int, tuple[Column, Column, Column]] = {}
+    bins: dict[int, tuple[ColumnValues, ColumnValues, ColumnValues]] = {}
     for statement, found in binned:
         columns = [np.ma.asarray(found[f"k{i}"]).tolist() for i in range(len(keys))]
         places = np.array([known.get(group, -1) for group in zip(*columns, strict=True)], dtype=np.int64)
         for part in statement.parts:
             bins[part] = _sorted([(places, integers_of(found["leaf"]), integers_of(found[f"s{part}"]))])
-    return Exact(keys=keys, sums=sums, bins=bins)
+    return ExactVectors(keys=keys, sums=sums, bins=bins)
 
 
-def places_of(query: Query, statement: Statement, table: Mapping[str, Column]) -> NDArray[np.int64]:
+def places_of(query: Query, statement: Statement, table: Mapping[str, ColumnValues]) -> NDArray[np.int64]:
     """The number of each row's group within its grouping set; −1 where a key is not public."""
     rows = len(next(iter(table.values())))
     places = np.zeros(rows, dtype=np.int64)
@@ -117,12 +117,12 @@ def places_of(query: Query, statement: Statement, table: Mapping[str, Column]) -
     return places
 
 
-def public_keys(query: Query) -> tuple[Column, ...]:
+def public_keys(query: Query) -> tuple[ColumnValues, ...]:
     """Every key over all groups, set by set, where all of them are public."""
     return tuple(_key_column(query, i) for i in range(len(query.keys)))
 
 
-def _key_column(query: Query, position: int) -> Column:
+def _key_column(query: Query, position: int) -> ColumnValues:
     """The values of a key over all groups, set by set."""
     key = query.keys[position]
     values = _typed(key)
@@ -141,7 +141,7 @@ def _key_column(query: Query, position: int) -> Column:
     return np.ma.MaskedArray(data, mask=mask)
 
 
-def _typed(key: GroupKey) -> Column:
+def _typed(key: GroupKey) -> ColumnValues:
     values: list[KeyValue | None] = list(key.values or ())
     dtype = _DTYPES[key.expression.type]
     if dtype == "object":
@@ -151,7 +151,7 @@ def _typed(key: GroupKey) -> Column:
     return np.array(values, dtype=dtype)
 
 
-def integers_of(column: Column) -> Column:
+def integers_of(column: ColumnValues) -> ColumnValues:
     """64-bit where all fit, else Python's own; an aggregate over no rows is 0."""
     filled = column.filled(0) if isinstance(column, np.ma.MaskedArray) else column
     if filled.dtype != object:
@@ -160,7 +160,9 @@ def integers_of(column: Column) -> Column:
     return filled.astype(np.int64) if small else filled
 
 
-def _sorted(pieces: list[tuple[Column, Column, Column]]) -> tuple[Column, Column, Column]:
+def _sorted(
+    pieces: list[tuple[ColumnValues, ColumnValues, ColumnValues]],
+) -> tuple[ColumnValues, ColumnValues, ColumnValues]:
     groups, leaves, integers = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
     order = np.argsort(groups, kind="stable")
     return groups[order], leaves[order], integers[order]

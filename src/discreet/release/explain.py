@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.bounds.bound import bound
-from discreet.bounds.calibrate import THRESHOLD_SHARE, Charge, Plan, calibrate
+from discreet.bounds.calibrate import THRESHOLD_SHARE, Plan, calibrate
 from discreet.bounds.vectors import WeightedSum, known
 from discreet.bounds.weights import Norm
 from discreet.errors import DiscreetError
 from discreet.model.policy import Dataset
-from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
 from discreet.model.query import Aggregate, Query, group_count
 from discreet.model.request import ByEpsilon, ByRho, Price, Request
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
@@ -46,7 +46,7 @@ class PrivateGroups:
 class Explanation:
     """Everything that can be said before anything is spent."""
 
-    loss: Charge
+    loss: Spend
     epsilon: float
     """The loss as ε: pure, or at the dataset's δ."""
     share: float
@@ -72,7 +72,7 @@ class Explanation:
     """How it will be answered, where the policy caches answers; empty if it is paid by itself as always."""
 
 
-def explain(plan: Plan, dataset: Dataset, *, budget: Charge, left: Charge) -> Explanation:
+def explain(plan: Plan, dataset: Dataset, *, budget: Spend, left: Spend) -> Explanation:
     """Describe a plan."""
     groups = _groups(plan)
     loss = plan.loss
@@ -97,11 +97,11 @@ def explain(plan: Plan, dataset: Dataset, *, budget: Charge, left: Charge) -> Ex
 
 def priced(
     found: Explanation,
-    loss: Charge,
+    loss: Spend,
     dataset: Dataset,
     *,
-    budget: Charge,
-    left: Charge,
+    budget: Spend,
+    left: Spend,
     way: str,
     reach: float,
 ) -> Explanation:
@@ -120,7 +120,7 @@ def priced(
     )
 
 
-def epsilon_of(loss: Charge, dataset: Dataset) -> float:
+def epsilon_of(loss: Spend, dataset: Dataset) -> float:
     """What a loss is worth as ε, at that part of the dataset's δ which turns ε into ρ."""
     if isinstance(loss, ConcentratedLoss):
         plain = ConcentratedLoss(rho=loss.rho, delta=Fraction(0))
@@ -133,7 +133,7 @@ def _groups(plan: Plan) -> int | None:
     return None if query.private_keys else group_count(query)
 
 
-def _questions_left(loss: Charge, left: Charge) -> int:
+def _questions_left(loss: Spend, left: Spend) -> int:
     fits = int(amount_of(left) / amount_of(loss))
     if isinstance(loss, ConcentratedLoss) and isinstance(left, ConcentratedLoss) and loss.delta:
         fits = min(fits, int(left.delta / loss.delta))

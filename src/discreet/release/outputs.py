@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answers.released import Released
+from discreet.arrays import ColumnValues, Floats
 from discreet.bounds.calibrate import Plan
 from discreet.dialects.quoting import quote_identifier
 from discreet.errors import EngineFailed, TookTooLong
@@ -23,8 +24,7 @@ from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import ValueType
 from discreet.model.query import Aggregate, key_field
 from discreet.question.grouping import MOST_GROUPS
-from discreet.release.estimate import COUNTS, Floats, Noisy, draw, draw_sums, estimate, reach
-from discreet.release.exact_vectors import Column
+from discreet.release.estimate import COUNTS, Noisy, draw, draw_sums, estimate, reach
 
 _MEMORY = "2GB"
 _SECONDS_BETWEEN_INTERRUPTS = 0.2
@@ -33,7 +33,7 @@ _MOST_DRAWS, _LEAST_DRAWS, _DRAWS_AT_ONCE = 2_000, 200, 2_000_000
 
 def compute_outputs(
     plan: Plan,
-    keys: tuple[Column, ...],
+    keys: tuple[ColumnValues, ...],
     noisy: Noisy,
     groups: int,
     notes: tuple[str, ...],
@@ -48,7 +48,7 @@ def compute_outputs(
 
 class _NoisyTable:
     def __init__(
-        self, plan: Plan, keys: tuple[Column, ...], noisy: Noisy, groups: int, deadline: Deadline
+        self, plan: Plan, keys: tuple[ColumnValues, ...], noisy: Noisy, groups: int, deadline: Deadline
     ) -> None:
         self._deadline = deadline
         self._plan = plan
@@ -62,7 +62,7 @@ class _NoisyTable:
 
     def answer(self, notes: tuple[str, ...]) -> Released:
         kept, computed = self._computed()
-        values: dict[str, Column] = {}
+        values: dict[str, ColumnValues] = {}
         raw: dict[str, Floats] = {}
         low: dict[str, Floats] = {}
         high: dict[str, Floats] = {}
@@ -97,7 +97,7 @@ class _NoisyTable:
 
     # Values
 
-    def _computed(self) -> tuple[NDArray[np.int64], dict[str, Column]]:
+    def _computed(self) -> tuple[NDArray[np.int64], dict[str, ColumnValues]]:
         """Which groups are left, in order, and the outputs that are more than a key or a measure."""
         derived = [o for o in self._query.outputs if not isinstance(o.expression, Field)]
         if not derived and self._query.having is None and not self._ordered and self._cut is None:
@@ -122,7 +122,7 @@ class _NoisyTable:
         """How many groups are left at most; of those that were picked, all are."""
         return None if self._query.picks is not None else self._query.limit
 
-    def _used_keys(self) -> dict[str, Column]:
+    def _used_keys(self) -> dict[str, ColumnValues]:
         return {name: _objects(column) for name, column in self._keys.items()}
 
     def _having(self) -> str:
@@ -141,7 +141,7 @@ class _NoisyTable:
     def _limit(self) -> str:
         return f" LIMIT {MOST_GROUPS if self._cut is None else self._cut}"
 
-    def _presented(self, expression: Expression, raw: Floats) -> Column:
+    def _presented(self, expression: Expression, raw: Floats) -> ColumnValues:
         """Counts are whole and not negative, sums of whole numbers are whole; the raw number stays beside."""
         measure = self._measures.get(expression.name) if isinstance(expression, Field) else None
         if measure is None or np.isnan(raw).any():
@@ -192,7 +192,7 @@ class _NoisyTable:
         miss = (1 - float(self._plan.request.confidence)) / 2
         return _quantile_pair(values.reshape(len(kept), draws), miss)
 
-    def _evaluated(self, expression: Expression, columns: Mapping[str, Column]) -> Floats:
+    def _evaluated(self, expression: Expression, columns: Mapping[str, ColumnValues]) -> Floats:
         value = f"CAST({_sql(expression)} AS DOUBLE) AS x"
         sql = f"SELECT {value} FROM noisy ORDER BY row_number"
         found = _queried(columns, sql, self._deadline)["x"]
@@ -218,7 +218,7 @@ def _quantile(ordered: Floats, there: NDArray[np.int64], share: float) -> Floats
     return found
 
 
-def _queried(columns: Mapping[str, Column], sql: str, deadline: Deadline) -> dict[str, Column]:
+def _queried(columns: Mapping[str, ColumnValues], sql: str, deadline: Deadline) -> dict[str, ColumnValues]:
     """The result of a query over these columns as the table noisy.
 
     No function in it can fail, so that only memory and time are left to run out.
@@ -245,12 +245,12 @@ def _check(deadline: Deadline) -> None:
         )
 
 
-def _run(columns: Mapping[str, Column], sql: str, deadline: Deadline) -> dict[str, Column] | None:
+def _run(columns: Mapping[str, ColumnValues], sql: str, deadline: Deadline) -> dict[str, ColumnValues] | None:
     """None if the database fails: its own error, which holds what it worked on, ends here."""
     with _cursor() as cursor, _stopped_at(deadline, cursor):
         try:
             cursor.register("noisy", dict(columns))
-            found: dict[str, Column] = cursor.execute(sql).fetchnumpy()
+            found: dict[str, ColumnValues] = cursor.execute(sql).fetchnumpy()
         except (duckdb.Error, MemoryError):
             return None
         return found
@@ -305,7 +305,7 @@ def _sql(expression: Expression) -> str:
     return emit_duckdb(expression)
 
 
-def _objects(column: Column) -> Column:
+def _objects(column: ColumnValues) -> ColumnValues:
     """As DuckDB reads it from Python: None for NULL."""
     if not isinstance(column, np.ma.MaskedArray):
         return column.astype(object)
@@ -314,9 +314,9 @@ def _objects(column: Column) -> Column:
     return objects
 
 
-def _plain(column: Column) -> Column:
+def _plain(column: ColumnValues) -> ColumnValues:
     """Masked only where something is missing."""
     if isinstance(column, np.ma.MaskedArray) and not np.ma.getmaskarray(column).any():
-        plain: Column = column.data
+        plain: ColumnValues = column.data
         return plain
     return column

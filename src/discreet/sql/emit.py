@@ -33,10 +33,10 @@ def emit_sql(plan: Planned, tables: Mapping[str, str], dialect: Dialect) -> tupl
     """
     parameters = Parameters()
     binding = dialect.binding(parameters)
-    statements = _Writer(plan, tables, binding).statements()
+    statements = _StatementWriter(plan, tables, binding).statements()
     several = dialect.slices > 1 and _adds_up_over_people(plan)
     slices = range(dialect.slices) if several else ()
-    cut = [_Writer(plan, tables, binding, slice_=i).statements() for i in slices]
+    cut = [_StatementWriter(plan, tables, binding, slice_=i).statements() for i in slices]
     return tuple(
         replace(whole, slices=tuple(each.sql for each in same), parameters=parameters.values)
         for whole, *same in zip(statements, *cut, strict=True)
@@ -59,7 +59,7 @@ def emit_public_keys(relation: str, column: str, kind: ValueType, most: int, dia
     )
 
 
-class _Writer:
+class _StatementWriter:
     def __init__(
         self, plan: Planned, tables: Mapping[str, str], dialect: Dialect, *, slice_: int | None = None
     ) -> None:
@@ -194,7 +194,7 @@ class _Writer:
     def _keyed_rows(
         self,
         keys: Sequence[int],
-        columns: Sequence["_Column"],
+        columns: Sequence["_EmittedColumn"],
         used: Sequence[Expression],
         condition: Expression | None = None,
     ) -> str:
@@ -283,7 +283,7 @@ class _Writer:
         return self._dialect.is_key(name, listed) if listed else "FALSE"
 
 
-_Column = tuple[str, str, str]
+_EmittedColumn = tuple[str, str, str]
 """A column of the rows: its name, its SQL in the first step, and in the second, where it has that name."""
 _Piece = tuple[str, tuple[int, ...]]
 """A SELECT, and the parts whose sums it has."""

@@ -46,7 +46,7 @@ def relation_sql(
     """
     names = {field.name for expression in used for field in fields_of(expression)}
     _collect(relation, names)
-    return _Writer(tables, names, dialect, persons=persons).sql(relation)
+    return _RelationWriter(tables, names, dialect, persons=persons).sql(relation)
 
 
 def fan_out_sql(shared: Iterable[Expression], relation: str, dialect: Dialect) -> str:
@@ -102,7 +102,7 @@ def _collect(relation: Relation, names: set[str]) -> None:
                 _collect(branch.source, names)
 
 
-class _Writer:
+class _RelationWriter:
     def __init__(self, tables: Mapping[str, str], used: set[str], dialect: Dialect, *, persons: bool) -> None:
         self._tables = tables
         self._used = used

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput
 from discreet.local.collector.counts import (
-    Counts,
+    SurveyCounts,
     check_survey,
     counts_as_bytes,
     counts_from_bytes,
@@ -26,7 +26,7 @@ ASKED = survey()
 
 def counts(*cells, collectors=(b"a" * 16,), digest=b"d" * 16):
     tallies = tuple(np.array(each, dtype=np.int64) for each in cells)
-    return Counts(digest=digest, collectors=frozenset(collectors), tallies=tallies)
+    return SurveyCounts(digest=digest, collectors=frozenset(collectors), tallies=tallies)
 
 
 def test_collectors_merged_equal_one(tmp_path):
@@ -63,7 +63,7 @@ def test_counts_of_another_epoch_are_refused(tmp_path):
     check_survey(found, ASKED)
     with pytest.raises(InvalidInput, match="another survey"):
         check_survey(found, survey(epoch=2))
-    shorter = Counts(digest=found.digest, collectors=found.collectors, tallies=found.tallies[:-1])
+    shorter = SurveyCounts(digest=found.digest, collectors=found.collectors, tallies=found.tallies[:-1])
     with pytest.raises(InvalidInput, match="another survey"):
         check_survey(shorter, ASKED)
 

@@ -14,7 +14,7 @@ from discreet.local.batch import write_batch
 from discreet.local.collector import store
 from discreet.local.collector.acceptance import Reason
 from discreet.local.collector.database import FILE, CollectorFile
-from discreet.local.collector.store import LARGEST_BATCH, Collector, Receipt, counts_of_folder
+from discreet.local.collector.store import LARGEST_BATCH, BatchReceipt, Collector, counts_of_folder
 from tests.local.collector.surveys import TODAY, batches_of, people, reports_of, same, survey, tallies_of
 
 ASKED = survey()
@@ -39,7 +39,7 @@ def reopened(tmp_path, **named):
 def test_batches_are_added_up(collector):
     batches = batches_of(ASKED, 200)
     for batch in batches:
-        assert collector.add(batch) == Receipt(accepted=30, rejected=0, repeated=False)
+        assert collector.add(batch) == BatchReceipt(accepted=30, rejected=0, repeated=False)
     assert same(collector.counts().tallies, tallies_of(ASKED, batches))
     assert collector.reports() == {"smokes": 200, "town": 200, "hours": 200}
     assert not collector.rejected()
@@ -172,7 +172,7 @@ def test_reports_out_of_range_are_dropped_one_by_one(collector):
     good = people(ASKED, 5)
     bad = [(0, b"\x03"), (0, b"\x00"), (0, b"\x05"), (1, b"\xff\xff"), (2, b"\xff\xff\xff")]
     mixed = [report for person, wrong in zip(good, bad, strict=True) for report in (*person, wrong)]
-    assert collector.add(write_batch(ASKED, mixed)) == Receipt(accepted=15, rejected=5, repeated=False)
+    assert collector.add(write_batch(ASKED, mixed)) == BatchReceipt(accepted=15, rejected=5, repeated=False)
     expected = tallies_of(ASKED, [write_batch(ASKED, [report for person in good for report in person])])
     assert same(collector.counts().tallies, expected)
     assert collector.rejected() == {Reason.OUT_OF_RANGE: 5}
@@ -197,8 +197,8 @@ def test_a_flood_is_counted_up_to_the_cap(tmp_path):
 def test_a_batch_over_the_cap_that_is_repeated_is_acknowledged_as_it_was(tmp_path):
     with reopened(tmp_path, cap=5) as collector:
         (batch,) = batches_of(ASKED, 10)
-        assert collector.add(batch) == Receipt(accepted=15, rejected=15, repeated=False)
-        assert collector.add(batch) == Receipt(accepted=15, rejected=15, repeated=True)
+        assert collector.add(batch) == BatchReceipt(accepted=15, rejected=15, repeated=False)
+        assert collector.add(batch) == BatchReceipt(accepted=15, rejected=15, repeated=True)
 
 
 def test_two_collectors_cannot_have_one_folder(tmp_path, collector):

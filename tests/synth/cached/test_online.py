@@ -11,7 +11,7 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.synth.cached.counting_question import Question
+from discreet.synth.cached.counting_question import CountingQuestion
 from discreet.synth.cached.readings import Pricing, Reading
 from discreet.synth.cached.resolutions import coarser, radices
 from discreet.synth.cached.strategy import Buy, FromCache, Online, Pay
@@ -52,7 +52,9 @@ def some_ranges(count, seed=1):
     for _ in range(count):
         chosen = chance.choice(3, 2, replace=False)
         ends = {int(a): sorted(chance.integers(0, DOMAIN.sizes[a], 2)) for a in chosen}
-        questions.append(Question.where(DOMAIN, {a: range(low, high + 1) for a, (low, high) in ends.items()}))
+        questions.append(
+            CountingQuestion.where(DOMAIN, {a: range(low, high + 1) for a, (low, high) in ends.items()})
+        )
     return questions
 
 
@@ -71,7 +73,7 @@ def price(step, pricing):
 
 @BOTH
 def test_a_first_question_is_paid_as_if_alone(pricing):
-    step, _ = ask(Online(DOMAIN, pricing), Question.where(DOMAIN, {0: [1], 1: [2, 3]}))
+    step, _ = ask(Online(DOMAIN, pricing), CountingQuestion.where(DOMAIN, {0: [1], 1: [2, 3]}))
     alone = (DiscreteGaussian if pricing.concentrated else DiscreteLaplace).for_error(100, CONFIDENCE)
     assert isinstance(step, Pay)
     least = alone.loss(SINGLE)
@@ -80,7 +82,7 @@ def test_a_first_question_is_paid_as_if_alone(pricing):
 
 @BOTH
 def test_the_same_question_again_is_free(pricing):
-    online, question = Online(DOMAIN, pricing), Question.where(DOMAIN, {0: [1], 1: [2, 3]})
+    online, question = Online(DOMAIN, pricing), CountingQuestion.where(DOMAIN, {0: [1], 1: [2, 3]})
     _, first = ask(online, question)
     step, second = ask(online, question)
     assert isinstance(step, FromCache)
@@ -98,7 +100,7 @@ def test_rounding_asks_for_nothing_more(pricing):
 
 def test_a_smaller_error_pays_the_difference():
     """Gaussian noise: the precision that is missing, and no more."""
-    online, question = Online(DOMAIN, GAUSSIAN), Question.where(DOMAIN, {0: [1], 1: [2, 3]})
+    online, question = Online(DOMAIN, GAUSSIAN), CountingQuestion.where(DOMAIN, {0: [1], 1: [2, 3]})
     paid = sum(amount(ask(online, question, within=within)[0]) for within in (100, 50, 20))
     at_once = amount(Online(DOMAIN, GAUSSIAN).decide(question, within=20, confidence=CONFIDENCE))
     assert float(paid) == pytest.approx(float(at_once), rel=1e-6)
@@ -206,7 +208,7 @@ def read(online, attributes, noise, counts=None, levels=None):
 @pytest.mark.parametrize("others", [{}, {(1, 2): 5.0, (0,): 60.0}])
 def test_the_interval_of_bought_tables_holds(pricing, others):
     """1,000 times anew: 5 % miss, 50; that 100 do has a probability below 10⁻⁶ (7 deviations)."""
-    question = Question.where(DOMAIN, {0: [1, 2, 4], 1: range(1, 6)})
+    question = CountingQuestion.where(DOMAIN, {0: [1, 2, 4], 1: range(1, 6)})
     wanted, missed, errors = truth(question), 0, []
     for _ in range(1000):
         online = Online(DOMAIN, pricing)
@@ -242,7 +244,7 @@ def test_a_question_picked_by_looking_at_answers_holds_if_its_family_was_named(p
     At 95 % for all at once, 300 times anew: that more than 40 miss has a probability below 10⁻⁶.
     """
     ranges = [
-        Question.where(DOMAIN, {0: range(a, b), 1: range(c, d)})
+        CountingQuestion.where(DOMAIN, {0: range(a, b), 1: range(c, d)})
         for a in range(6)
         for b in range(a + 1, 7)
         for c in range(8)
@@ -276,7 +278,7 @@ def test_a_question_picked_by_looking_at_answers_holds_if_its_family_was_named(p
 @BOTH
 def test_drawn_noise_is_the_noise_that_was_paid_for(pricing):
     """The mean square of 6,000 draws is within 20 % of the variance: seven deviations of a Laplace draw's."""
-    question = Question.where(DOMAIN, {0: [1], 1: [2, 3]})
+    question = CountingQuestion.where(DOMAIN, {0: [1], 1: [2, 3]})
     step = Online(DOMAIN, pricing).decide(question, within=100, confidence=CONFIDENCE)
     variance = pricing.spread(step.noise).variance
     drawn = np.array([step.measure(0)[0].counts[0] for _ in range(6_000)], dtype=float)
@@ -303,16 +305,16 @@ def test_a_table_answers_what_its_marginals_hold(pricing):
     online = Online(DOMAIN, pricing)
     read(online, (0, 1), pricing.single_noise(1.0))
     for allowed in ({0: [2]}, {1: [0, 5]}, {}, {0: [0, 1], 1: [3]}):
-        question = Question.where(DOMAIN, allowed)
+        question = CountingQuestion.where(DOMAIN, allowed)
         assert isinstance(ask(online, question)[0], FromCache)
         assert abs(online.answer(question).value - truth(question)) <= 100
-    step = online.decide(Question.where(DOMAIN, {2: [1]}), within=100, confidence=CONFIDENCE)
+    step = online.decide(CountingQuestion.where(DOMAIN, {2: [1]}), within=100, confidence=CONFIDENCE)
     assert not isinstance(step, FromCache)
 
 
 @BOTH
 def test_nobody_is_in_no_cell(pricing):
-    online, nobody = Online(DOMAIN, pricing), Question.where(DOMAIN, {0: []})
+    online, nobody = Online(DOMAIN, pricing), CountingQuestion.where(DOMAIN, {0: []})
     step, found = ask(online, nobody)
     assert isinstance(step, FromCache)
     assert found.value == 0
@@ -321,7 +323,7 @@ def test_nobody_is_in_no_cell(pricing):
 
 @BOTH
 def test_everyone_is_one_count(pricing):
-    online, everyone = Online(DOMAIN, pricing), Question.where(DOMAIN, {})
+    online, everyone = Online(DOMAIN, pricing), CountingQuestion.where(DOMAIN, {})
     step, found = ask(online, everyone)
     assert isinstance(step, Pay)
     assert abs(found.value - COUNTS.sum()) <= 1000  # 20 times the error: e⁻³⁰ for Laplace
@@ -351,14 +353,16 @@ def test_units_change_the_grid_and_nothing_else(pricing):
 @pytest.mark.parametrize("within", [0, -1, 0.5, None, "1", float("nan"), float("inf")])
 def test_an_error_must_be_at_least_a_step_of_the_grid(pricing, within):
     with pytest.raises(InvalidInput):
-        Online(DOMAIN, pricing).decide(Question.where(DOMAIN, {0: [1]}), within=within, confidence=CONFIDENCE)
+        Online(DOMAIN, pricing).decide(
+            CountingQuestion.where(DOMAIN, {0: [1]}), within=within, confidence=CONFIDENCE
+        )
 
 
 @BOTH
 @pytest.mark.parametrize("within", [1, 2, 5])
 def test_small_errors_hold_too(pricing, within):
     """Nearly no noise: 200 answers, of which 5 % may miss; that 35 do has a probability below 10⁻⁶."""
-    question, missed = Question.where(DOMAIN, {0: [1], 1: [2]}), 0
+    question, missed = CountingQuestion.where(DOMAIN, {0: [1], 1: [2]}), 0
     for _ in range(200):
         step, found = ask(Online(DOMAIN, pricing), question, within=within)
         assert step.reach <= within * (1 + 1e-9)
@@ -369,7 +373,7 @@ def test_small_errors_hold_too(pricing, within):
 @BOTH
 def test_what_was_not_paid_for_has_no_answer(pricing):
     with pytest.raises(InvalidInput, match="determines"):
-        Online(DOMAIN, pricing).answer(Question.where(DOMAIN, {0: [1]}))
+        Online(DOMAIN, pricing).answer(CountingQuestion.where(DOMAIN, {0: [1]}))
 
 
 @BOTH
@@ -384,13 +388,15 @@ def test_a_purchase_needs_the_whole_table(pricing):
 @BOTH
 @pytest.mark.parametrize("wrong", [1.5, True, "1", None])
 def test_a_payment_needs_a_whole_number(pricing, wrong):
-    step = Online(DOMAIN, pricing).decide(Question.where(DOMAIN, {0: [1]}), within=9, confidence=CONFIDENCE)
+    step = Online(DOMAIN, pricing).decide(
+        CountingQuestion.where(DOMAIN, {0: [1]}), within=9, confidence=CONFIDENCE
+    )
     with pytest.raises(InvalidInput):
         step.measure(wrong)
 
 
 def test_readings_of_another_currency_are_refused():
     readings = []
-    ask(Online(DOMAIN, LAPLACE), Question.where(DOMAIN, {0: [1]}), readings=readings)
+    ask(Online(DOMAIN, LAPLACE), CountingQuestion.where(DOMAIN, {0: [1]}), readings=readings)
     with pytest.raises(InvalidInput, match="currency"):
         Online(DOMAIN, GAUSSIAN, readings)

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.errors import InvalidInput
 from discreet.noise.gaussian import DiscreteGaussian
-from discreet.synth.cached.counting_question import Question
+from discreet.synth.cached.counting_question import CountingQuestion
 from discreet.synth.cached.reading_text import as_text, from_text
 from discreet.synth.cached.readings import Reading
 from discreet.synth.cached.strategy import FromCache, Online
@@ -19,7 +19,7 @@ from tests.synth.cached.test_online import BOTH, CONFIDENCE, DOMAIN, ask, some_r
 @BOTH
 def test_a_cache_that_was_stored_is_the_same(pricing):
     online, readings = Online(DOMAIN, pricing), []
-    for question in [*some_ranges(80), Question.where(DOMAIN, {})]:
+    for question in [*some_ranges(80), CountingQuestion.where(DOMAIN, {})]:
         ask(online, question, readings=readings)
     texts = [as_text(reading) for reading in readings]
     again = Online(DOMAIN, pricing, [from_text(text, DOMAIN) for text in texts])

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from discreet.synth.cached.counting_question import Question
+from discreet.synth.cached.counting_question import CountingQuestion
 from discreet.synth.cached.least_squares import Tables, gains, variance
 from discreet.synth.cached.readings import Spread
 from discreet.synth.cached.resolutions import (
@@ -58,12 +58,12 @@ def test_the_basis_is_orthonormal_and_in_the_order_of_levels(sizes):
 
 
 def test_energies_add_up_by_band():
-    question = Question.where(DOMAIN, {0: [1, 2, 3, 4], 2: [0]})
+    question = CountingQuestion.where(DOMAIN, {0: [1, 2, 3, 4], 2: [0]})
     tables = Tables(SIZES)
     found = energies(tables.coefficients(question), question.mask.shape)
     assert found.sum() == pytest.approx(whole_cells(question.mask).sum())
     assert len(found) == len(all_levels(question.mask.shape))
-    total = Question.where(DOMAIN, {})
+    total = CountingQuestion.where(DOMAIN, {})
     assert energies(tables.coefficients(total), ()).tolist() == [1.0]
 
 
@@ -99,7 +99,7 @@ READ = [
 def test_the_estimate_is_that_of_weighted_least_squares(read, seed):
     """By a dense pseudo-inverse over all records."""
     chance = np.random.default_rng(seed)
-    question = Question.about(DOMAIN, (0, 1), chance.random((8, 5)) < 0.5)
+    question = CountingQuestion.about(DOMAIN, (0, 1), chance.random((8, 5)) < 0.5)
     tables, noisy = Tables(SIZES), []
     for (attributes, levels), each in read.items():
         others = tuple(a for a in range(3) if a not in attributes)
@@ -121,7 +121,7 @@ def test_two_readings_of_a_table_are_one_of_their_precisions():
     for value in (2.0, 6.0):
         one.learn((0,), (2,), np.full(9, value), spread(value))
     two.learn((0,), (2,), np.full(9, 3.0), spread(1.5))
-    question = Question.where(DOMAIN, {0: [3]})
+    question = CountingQuestion.where(DOMAIN, {0: [3]})
     assert np.allclose(one.precisions((0,)), two.precisions((0,)))
     coefficients = one.coefficients(question)
     assert one.estimate(question, coefficients) == pytest.approx(two.estimate(question, coefficients))
@@ -131,7 +131,7 @@ def test_what_no_table_holds_has_no_variance():
     tables = Tables(SIZES)
     tables.learn((0, 1), (1, 1), np.zeros(15), spread(1.0))
     for allowed, known in (({0: [0, 1, 2]}, True), ({0: [0, 1]}, False), ({2: [0]}, False), ({}, True)):
-        question = Question.where(DOMAIN, allowed)
+        question = CountingQuestion.where(DOMAIN, allowed)
         energy = energies(tables.coefficients(question), question.mask.shape)
         found = variance(energy, tables.precisions(question.attributes))
         assert (found is not None) is known
@@ -152,7 +152,7 @@ def test_a_sum_is_divided_better_than_between_one_or_all(power):
     energy = np.zeros(len(all_levels(sizes)))
     tables = Tables((16, 7))
     for low, high in ((0, 9), (3, 12), (2, 5), (6, 16)):
-        question = Question.where(Domain(sizes=sizes), {0: range(low, high), 1: range(1, 4)})
+        question = CountingQuestion.where(Domain(sizes=sizes), {0: range(low, high), 1: range(1, 4)})
         energy += energies(tables.coefficients(question), sizes)
     raised, known = gains(sizes), np.zeros(len(energy))
 

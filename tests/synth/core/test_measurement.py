@@ -10,7 +10,15 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.core.domain import Domain
-from discreet.synth.core.measurement import Measurement, Reader, combined, distances, measure, noise, part
+from discreet.synth.core.measurement import (
+    MarginalReader,
+    Measurement,
+    combined,
+    distances,
+    measure,
+    noise,
+    part,
+)
 
 HISTOGRAM = Sensitivity.histogram(Neighbours.ADD_REMOVE)
 DOMAIN = Domain(sizes=(2, 2))
@@ -87,8 +95,8 @@ def test_distances_share_the_loss_of_all(loss, law):
 
 def test_a_distance_that_moves_by_two_has_twice_the_noise():
     loss = PureLoss(epsilon=Fraction(1, 10))
-    replaced = Reader(None, loss, Sensitivity.histogram(Neighbours.REPLACE_ONE), 1)
-    added = Reader(None, loss, HISTOGRAM, 1)
+    replaced = MarginalReader(None, loss, Sensitivity.histogram(Neighbours.REPLACE_ONE), 1)
+    added = MarginalReader(None, loss, HISTOGRAM, 1)
     assert replaced.sigma_of_distance(Fraction(1), 7) == pytest.approx(
         2 * added.sigma_of_distance(Fraction(1), 7), rel=1e-3
     )

@@ -18,7 +18,7 @@ from discreet.synth.core import what_to_measure as worth
 from discreet.synth.core.domain import Domain, Marginal
 from discreet.synth.core.measurement import Measurement
 from discreet.synth.core.pair_selection import (
-    Binned,
+    BinnedAttributes,
     Scored,
     by_chance,
     chosen,
@@ -138,7 +138,7 @@ def breaks(monkeypatch, relation=ADD_REMOVE):
 
 def test_scores_that_are_not_paid_for_are_noticed(monkeypatch):
     monkeypatch.setattr(synthesis, "SCORES", Fraction(0))  # what is left after them
-    monkeypatch.setattr(measurement.Reader, "sigma_of_distance", lambda *_: 1.0)
+    monkeypatch.setattr(measurement.MarginalReader, "sigma_of_distance", lambda *_: 1.0)
     assert breaks(monkeypatch)
 
 
@@ -175,7 +175,7 @@ def test_scores_are_what_neither_chance_nor_noise_explains():
         def sigma_of_distance(self, share, tables):
             return 10.0 if (share, tables) == (worth.SCORES, 3) else None
 
-    binned = Binned(TINY, [np.full(2, 0.5)] * 3)
+    binned = BinnedAttributes(TINY, [np.full(2, 0.5)] * 3)
     found = scores(Told(), binned.tables(4.0), binned, 1000.0)
     assert [each.score for each in found] == pytest.approx([0, 21, 2000])
 
@@ -220,7 +220,7 @@ def test_chance_is_taken_off_the_scores():
 
 def test_bins_are_shared():
     laws = [np.full(5, 0.2), np.array([0.9, 0.1])]
-    binned = Binned(Domain(sizes=(5, 2)), laws)
+    binned = BinnedAttributes(Domain(sizes=(5, 2)), laws)
     (first,), second = binned.tables(100.0), binned.table((0, 1), 121.0)
     assert first.shape == (5, 2)
     assert first.codes[0] is second.codes[0]

@@ -25,7 +25,7 @@ from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.selection import PermuteAndFlip, Selection
 from discreet.synth.core.domain import Domain
 from discreet.synth.mwem import learner
-from discreet.synth.mwem.mwem import _Curator, mwem
+from discreet.synth.mwem.mwem import _ExactAnswers, mwem
 from discreet.synth.mwem.price import Concentrated, Pure
 from discreet.synth.mwem.workload import Workload
 
@@ -249,20 +249,20 @@ def test_tables_scored_as_if_they_were_one_count_are_noticed(monkeypatch):
 
 
 def test_measuring_twice_on_one_charge_is_noticed(monkeypatch):
-    measure = _Curator.measure
+    measure = _ExactAnswers.measure
 
     def twice(self, *arguments):
         measure(self, *arguments)
         return measure(self, *arguments)
 
-    monkeypatch.setattr(_Curator, "measure", twice)
+    monkeypatch.setattr(_ExactAnswers, "measure", twice)
     assert breaks(monkeypatch, decisions=3)
 
 
 def test_people_counted_for_free_are_noticed(monkeypatch):
     monkeypatch.setattr("discreet.synth.mwem.mwem.ON_PEOPLE", Fraction(1, 20))
-    people = _Curator.people
-    monkeypatch.setattr(_Curator, "people", lambda self, paid: people(self, 20 * paid))
+    people = _ExactAnswers.people
+    monkeypatch.setattr(_ExactAnswers, "people", lambda self, paid: people(self, 20 * paid))
     assert breaks(monkeypatch, people=None, decisions=3)
 
 
@@ -273,7 +273,7 @@ def test_scores_that_are_rounded_after_the_difference_are_noticed(monkeypatch):
         off = np.abs(exact - family.answers(weights.shares(family.marginal)) * weights.people)
         return np.rint(off).astype(np.int64)
 
-    monkeypatch.setattr(_Curator, "_scores", late)
+    monkeypatch.setattr(_ExactAnswers, "_scores", late)
     assert breaks(monkeypatch, people=3.0)
 
 
@@ -281,6 +281,6 @@ def test_scores_that_are_not_rounded_are_refused(monkeypatch):
     def unrounded(_, exact, family, weights):
         return np.abs(exact - family.answers(weights.shares(family.marginal)) * weights.people)
 
-    monkeypatch.setattr(_Curator, "_scores", unrounded)
+    monkeypatch.setattr(_ExactAnswers, "_scores", unrounded)
     with pytest.raises(InvalidInput):
         outcomes(WORKLOADS["cells"], EPSILON, np.array([1, 2]), 0, 1, 1)

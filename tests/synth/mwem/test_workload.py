@@ -6,7 +6,7 @@ import pytest
 from discreet.errors import InvalidInput
 from discreet.synth.core.cells import Cells
 from discreet.synth.core.domain import Domain, Marginal
-from discreet.synth.mwem.workload import EachCell, Masks, Prefixes, Ranges, Table, Workload
+from discreet.synth.mwem.workload import CellQuestions, EachCell, Masks, Prefixes, Ranges, Workload
 
 DOMAIN = Domain(sizes=(4, 3, 5))
 CHANCE = np.random.default_rng(1)
@@ -15,7 +15,7 @@ CHANCE = np.random.default_rng(1)
 def families():
     for attributes in ((0,), (2, 1), (0, 1, 2)):
         marginal = Marginal.full(DOMAIN, attributes)
-        for kind in (Table, EachCell, Prefixes, Ranges):
+        for kind in (CellQuestions, EachCell, Prefixes, Ranges):
             yield kind(marginal=marginal)
         yield Masks.of(marginal, CHANCE.random((20, marginal.cells)) < 0.5)
 

@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import InvalidInput, QueryRefused
 from discreet.question.parse import parse_sql
 from discreet.question.plain_rows import resolve_rows
-from discreet.synth.plan.attributes import BINS, Binned, Listed, attributes_of
+from discreet.synth.plan.attributes import BINS, BinnedValues, ListedValues, attributes_of
 from tests.question.clinic import clinic, public_keys
 
 CHANCE = np.random.default_rng(7)
@@ -23,16 +23,16 @@ def test_keys_truth_values_and_few_whole_numbers_are_listed():
     ward, age, old, born = attributes(
         "SELECT ward, age, age > 60 AS old, born FROM visits WHERE born IN ('2026-01-01', '2026-01-02')"
     )
-    assert ward.values == Listed(values=("north", "south"))
-    assert age.values == Listed(values=tuple(range(100)))
-    assert old.values == Listed(values=(False, True))
-    assert born.values == Listed(values=(date(2026, 1, 1), date(2026, 1, 2)))
+    assert ward.values == ListedValues(values=("north", "south"))
+    assert age.values == ListedValues(values=tuple(range(100)))
+    assert old.values == ListedValues(values=(False, True))
+    assert born.values == ListedValues(values=(date(2026, 1, 1), date(2026, 1, 2)))
     assert [each.size for each in (ward, age, old, born)] == [3, 101, 3, 3]
 
 
 def test_numbers_are_put_into_bins_between_their_bounds():
     (cost,) = attributes("SELECT cost FROM visits")
-    assert cost.values == Binned(
+    assert cost.values == BinnedValues(
         low=Fraction(-2), high=Fraction(4), width=Fraction(6, BINS), step=None, whole=False
     )
     assert cost.values.count == BINS
@@ -45,7 +45,7 @@ def test_numbers_are_put_into_bins_between_their_bounds():
 @pytest.mark.parametrize("bins", [1, 2, 3, 7, 33, 99, 100])
 def test_every_whole_number_is_in_its_bin_and_drawn_from_it(bins):
     (age,) = attributes("SELECT age FROM visits", bins=bins)
-    if isinstance(age.values, Listed):
+    if isinstance(age.values, ListedValues):
         assert bins == 100
         return
     codes = np.arange(100) // int(age.values.width)

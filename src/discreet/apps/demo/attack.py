@@ -15,7 +15,7 @@ from datetime import date
 from discreet.apps.demo.data import Clinic
 from discreet.curator import Curator
 
-Counts = Mapping[tuple[str, int], float]
+ExactCounts = Mapping[tuple[str, int], float]
 """A count for each ward and age."""
 
 _LONE_VISITS = """
@@ -65,7 +65,7 @@ def pick_targets(clinic: Clinic, diagnoses: Sequence[str]) -> list[Target]:
     return targets
 
 
-def attack_all(targets: Sequence[Target], ask: Callable[[str], Counts]) -> float:
+def attack_all(targets: Sequence[Target], ask: Callable[[str], ExactCounts]) -> float:
     """The share of right guesses. One question asks for all wards and ages, which costs as one of them."""
     together = defaultdict(list)
     for target in targets:
@@ -86,10 +86,10 @@ def questions(targets: Sequence[Target]) -> tuple[str, str]:
     return f"{asked} GROUP BY ward, age", f"{asked} AND {seen} NOT IN ({known}) GROUP BY ward, age"
 
 
-def exact_counts(clinic: Clinic) -> Callable[[str], Counts]:
+def exact_counts(clinic: Clinic) -> Callable[[str], ExactCounts]:
     """Ask the data itself."""
 
-    def ask(sql: str) -> Counts:
+    def ask(sql: str) -> ExactCounts:
         counts: defaultdict[tuple[str, int], float] = defaultdict(float)
         counts.update({(str(ward), int(str(age))): float(str(n)) for ward, age, n in clinic.exact(sql)})
         return counts
@@ -97,10 +97,10 @@ def exact_counts(clinic: Clinic) -> Callable[[str], Counts]:
     return ask
 
 
-def private_counts(curator: Curator, *, epsilon: float) -> Callable[[str], Counts]:
+def private_counts(curator: Curator, *, epsilon: float) -> Callable[[str], ExactCounts]:
     """Ask through discreet, at a price for each question."""
 
-    def ask(sql: str) -> Counts:
+    def ask(sql: str) -> ExactCounts:
         released = curator.ask(sql, epsilon=epsilon).released
         rows = zip(*(released.values[name] for name in ("ward", "age", "n")), strict=True)
         return {(str(ward), int(str(age))): float(str(n)) for ward, age, n in rows}

@@ -14,9 +14,9 @@ from discreet.answers.answer import Answer
 from discreet.answers.columns import Cell
 from discreet.answers.released import Released
 from discreet.answers.wording import key_text, measure_text
-from discreet.apps.views.bars import Axis, axis_of, bar
+from discreet.apps.views.bars import BarAxis, axis_of, bar
 from discreet.apps.views.escape import csv_text, escaped_json, iso_cells
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import PureLoss, Spend
 
 _MOST_ROWS = 200
 _WIDEST_KEY, _NARROWEST_KEY = 40, 8
@@ -79,7 +79,7 @@ def json_pieces(answer: Answer) -> Iterator[str]:
     yield "}"
 
 
-def charge_json(loss: PureLoss | ConcentratedLoss, *, free: bool = False) -> dict[str, float]:
+def charge_json(loss: Spend, *, free: bool = False) -> dict[str, float]:
     if isinstance(loss, PureLoss):
         return {"epsilon": 0.0 if free else float(loss.epsilon)}
     return {"rho": 0.0 if free else float(loss.rho), "delta": 0.0 if free else float(loss.delta)}
@@ -147,7 +147,7 @@ def _widths(released: Released, texts: dict[str, list[Text]], room: int) -> dict
 
 def _axes(
     released: Released, heads: dict[str, list[tuple[Cell, float, float]]], free: int
-) -> dict[str, Axis]:
+) -> dict[str, BarAxis]:
     """A scale for each measure that gets bars: none for a single row, and none that does not fit."""
     if len(released) < 2:
         return {}

@@ -8,7 +8,7 @@ from rich.text import Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
+class BarAxis:
     """A scale that all rows of a measure share, with zero on it."""
 
     low: float
@@ -21,14 +21,14 @@ class Axis:
         return round(self.width * min(max(share, 0.0), 1.0))
 
 
-def axis_of(cells: Iterable[tuple[float, float, float]], width: int) -> Axis | None:
+def axis_of(cells: Iterable[tuple[float, float, float]], width: int) -> BarAxis | None:
     """From the least end of an interval to the greatest; None if there is nothing to draw."""
     ends = [end for cell in cells for end in cell if math.isfinite(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
-    return Axis(low=low, high=high, width=width) if 0 < high - low < math.inf else None
+    return BarAxis(low=low, high=high, width=width) if 0 < high - low < math.inf else None
 
 
-def bar(axis: Axis, value: float, low: float, high: float) -> Text:
+def bar(axis: BarAxis, value: float, low: float, high: float) -> Text:
     """One row: █ is certain, ▒ is the interval, │ is zero where numbers lie on both sides of it."""
     zero = axis.place(0.0)
     cells = [(" ", "")] * axis.width
@@ -45,6 +45,6 @@ def bar(axis: Axis, value: float, low: float, high: float) -> Text:
     return _joined(cells, zero, axis)
 
 
-def _joined(cells: list[tuple[str, str]], zero: int, axis: Axis) -> Text:
+def _joined(cells: list[tuple[str, str]], zero: int, axis: BarAxis) -> Text:
     line = [("│", "dim")] if axis.low < 0 < axis.high else []
     return Text.assemble(*cells[:zero], *line, *cells[zero:])

@@ -18,20 +18,19 @@ from discreet.apps.views.plot import steps
 from discreet.bounds.calibrate import analyst_cap_of, budget_of
 from discreet.curator.ledgers import open_ledger, place_of
 from discreet.errors import InvalidInput
-from discreet.ledger.interface import Account, Balance, Entry, Kind
-from discreet.ledger.units import KeptLoss
+from discreet.ledger.interface import Account, Balance, Entry, EntryKind
 from discreet.model.policy import Dataset
-from discreet.model.privacy import PureLoss
+from discreet.model.privacy import PureLoss, Spend
 from discreet.policy.reader import read_policy
 
 _LATEST = 10
 _COLUMNS = 60
 _LONGEST_NAME = 16
-_SPENDING = (Kind.CHARGED, Kind.WRITTEN_OFF)
+_SPENDING = (EntryKind.CHARGED, EntryKind.WRITTEN_OFF)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class AccountHistory:
     """An account, all that happened to it, and what its policy declares now."""
 
     balance: Balance
@@ -41,10 +40,10 @@ class Standing:
 
     @property
     def charges(self) -> list[Entry]:
-        return [entry for entry in self.entries if entry.kind is Kind.CHARGED]
+        return [entry for entry in self.entries if entry.kind is EntryKind.CHARGED]
 
 
-def standing_of(policy: Path) -> Standing:
+def standing_of(policy: Path) -> AccountHistory:
     """From the policy and its ledger alone: the data is not opened, and no ledger is made."""
     declared = read_policy(policy)
     dataset = declared.dataset
@@ -56,7 +55,9 @@ def standing_of(policy: Path) -> Standing:
         except InvalidInput:
             return _unopened(dataset)
         entries = list(ledger.entries(dataset.name))
-    return Standing(balance=balance, entries=entries, declared=declared_account(dataset, balance.account))
+    return AccountHistory(
+        balance=balance, entries=entries, declared=declared_account(dataset, balance.account)
+    )
 
 
 def declared_account(dataset: Dataset, account: Account) -> Account:
@@ -74,7 +75,7 @@ def show_budget(policy: Path, output: str) -> None:
     draw_budget(Console(highlight=False), found, now)
 
 
-def budget_json(found: Standing, now: datetime) -> dict[str, object]:
+def budget_json(found: AccountHistory, now: datetime) -> dict[str, object]:
     """One object with everything."""
     balance = found.balance
     rest = forecast(found.entries, left=amount(balance.left), now=now)
@@ -107,12 +108,13 @@ def budget_json(found: Standing, now: datetime) -> dict[str, object]:
                 "spent": loss_json(entry.spent.loss),
             }
             for entry in found.entries
-            if entry.kind not in (Kind.ANSWERED, Kind.DATA_SEEN, Kind.UNUSED, Kind.RESUMED)
+            if entry.kind
+            not in (EntryKind.ANSWERED, EntryKind.DATA_SEEN, EntryKind.UNUSED, EntryKind.RESUMED)
         ],
     }
 
 
-def draw_budget(console: Console, found: Standing, now: datetime) -> None:
+def draw_budget(console: Console, found: AccountHistory, now: datetime) -> None:
     """The view for people: totals, the line over time, the forecast, analysts and the latest questions."""
     balance = found.balance
     total, spent = amount(balance.account.budget), amount(balance.spent)
@@ -137,7 +139,7 @@ def draw_budget(console: Console, found: Standing, now: datetime) -> None:
         console.print(_latest(found, width=console.width))
 
 
-def _draw_line(console: Console, found: Standing, now: datetime) -> None:
+def _draw_line(console: Console, found: AccountHistory, now: datetime) -> None:
     """What was spent, as steps that rise to the budget; every column is one stretch of time."""
     total, first = amount(found.balance.account.budget), found.entries[0].at
     stretch = max(now - first, timedelta(seconds=1)) / _COLUMNS
@@ -155,7 +157,7 @@ def _moments(first: datetime, now: datetime) -> tuple[str, str]:
     return f"{first:{shape}}", f"{now:{shape}} UTC"
 
 
-def _analysts(found: Standing) -> Table:
+def _analysts(found: AccountHistory) -> Table:
     balance = found.balance
     cap, total = amount(balance.account.analyst_cap), amount(balance.account.budget)
     asked = Counter(entry.analyst for entry in found.charges)
@@ -171,7 +173,7 @@ def _analysts(found: Standing) -> Table:
     return table
 
 
-def _latest(found: Standing, *, width: int) -> Table:
+def _latest(found: AccountHistory, *, width: int) -> Table:
     spending = [entry for entry in found.entries if entry.kind in _SPENDING]
     latest = spending[-_LATEST:][::-1]
     names = max(7, *(min(_LONGEST_NAME, len(entry.analyst)) for entry in latest))
@@ -196,16 +198,16 @@ def readable(text: str) -> str:
     return escape("".join(sign if sign.isprintable() else "�" for sign in text))
 
 
-def show_loss(loss: KeptLoss) -> str:
+def show_loss(loss: Spend) -> str:
     return f"{'ε' if isinstance(loss, PureLoss) else 'ρ'} = {amount(loss):.4g}"
 
 
-def amount(loss: KeptLoss) -> float:
+def amount(loss: Spend) -> float:
     """The ε or the ρ of a loss."""
     return float(loss.epsilon if isinstance(loss, PureLoss) else loss.rho)
 
 
-def loss_json(loss: KeptLoss) -> dict[str, float]:
+def loss_json(loss: Spend) -> dict[str, float]:
     if isinstance(loss, PureLoss):
         return {"epsilon": float(loss.epsilon)}
     return {"rho": float(loss.rho), "delta": float(loss.delta)}
@@ -215,7 +217,7 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-def _unopened(dataset: Dataset) -> Standing:
+def _unopened(dataset: Dataset) -> AccountHistory:
     """No question was asked yet: all of the declared budget is left."""
     account = Account(
         dataset=dataset.name,
@@ -224,4 +226,4 @@ def _unopened(dataset: Dataset) -> Standing:
         fingerprint="not opened yet",
     )
     balance = Balance(account=account, version=1, spent=account.budget_units.none.loss, analysts={})
-    return Standing(balance=balance, entries=(), declared=account)
+    return AccountHistory(balance=balance, entries=(), declared=account)

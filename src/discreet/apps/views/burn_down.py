@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from discreet.ledger.interface import Entry, Kind
+from discreet.ledger.interface import Entry, EntryKind
 from discreet.model.privacy import AMOUNT_UNITS
 
 RECENT = timedelta(days=7)
@@ -40,7 +40,7 @@ def forecast(entries: Sequence[Entry], *, left: float, now: datetime) -> Forecas
     """How long what is left lasts, if it goes on as in the last seven days."""
     if left <= 0:
         return Forecast(a_day=None, until=now, text="Nothing is left.")
-    charges = [entry for entry in entries if entry.kind is Kind.CHARGED]
+    charges = [entry for entry in entries if entry.kind is EntryKind.CHARGED]
     if not charges:
         return Forecast(a_day=None, until=None, text="Nothing has been spent yet, so there is no forecast.")
     age = now - entries[0].at

@@ -20,7 +20,7 @@ from discreet.accounting.meaning import (
     probability,
 )
 from discreet.apps.views.escape import write_json
-from discreet.apps.views.plot import Curve, braille, svg
+from discreet.apps.views.plot import PlottedCurve, braille, svg
 from discreet.errors import InvalidInput
 from discreet.model.exact import decimal_context, positive_count, positive_delta, short, within
 from discreet.model.privacy import ApproximateLoss, PureLoss
@@ -215,7 +215,7 @@ def _draw(console: Console, found: Meaning) -> None:
     console.print("        dotted: nothing is learnt")
 
 
-def _curves(found: Meaning) -> list[Curve]:
+def _curves(found: Meaning) -> list[PlottedCurve]:
     curves = [_curve(found.epsilon, f"one person, ε = {short(found.epsilon)}")]
     if found.household > 1:
         name = f"{found.household} together, ε = {short(found.together.epsilon)}"
@@ -223,13 +223,13 @@ def _curves(found: Meaning) -> list[Curve]:
     return curves
 
 
-def _curve(epsilon: Fraction, name: str) -> Curve:
+def _curve(epsilon: Fraction, name: str) -> PlottedCurve:
     shrunk = math.exp(-float(epsilon))
 
     def at(prior: float) -> float:
         return prior / (prior + (1 - prior) * shrunk) if prior else 0.0
 
-    return Curve(name=name, at=at)
+    return PlottedCurve(name=name, at=at)
 
 
 def _title(found: Meaning) -> str:

@@ -11,8 +11,9 @@ from datetime import date
 
 from rich.markup import escape
 
-from discreet.answers.columns import Column, plain_cells
+from discreet.answers.columns import plain_cells
 from discreet.answers.wording import visible_text
+from discreet.arrays import ColumnValues
 
 _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """By a terminal: controls, line ends, and what turns the direction of writing around."""
@@ -40,7 +41,7 @@ def escaped_json(text: str) -> str:
     return text if text.isprintable() else "".join(map(_escaped, text))
 
 
-def csv_text(columns: Mapping[str, Column]) -> str:
+def csv_text(columns: Mapping[str, ColumnValues]) -> str:
     """Lines of cells with commas between them; what is missing is empty.
 
     Numbers stay numbers. A text, or the name of a column, that a spreadsheet would run gets a ' before it,
@@ -64,7 +65,7 @@ def csv_cell(cell: object) -> str:
     return '"' + plain.replace('"', '""') + '"' if _NEEDS_QUOTES.search(plain) else plain
 
 
-def iso_cells(column: Column) -> Sequence[object]:
+def iso_cells(column: ColumnValues) -> Sequence[object]:
     """Plain values; dates as text."""
     cells = plain_cells(column)
     if column.dtype.kind != "M":

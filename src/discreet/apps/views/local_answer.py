@@ -13,7 +13,7 @@ from discreet.errors import CollectorClosed, InvalidInput
 from discreet.local.batch import read_batch
 from discreet.local.client import Client, enrol
 from discreet.local.device_store import FileStore
-from discreet.local.survey import NumberBetween, Question, Survey
+from discreet.local.survey import NumberBetween, Survey, SurveyQuestion
 from discreet.model.exact import short
 
 _TRIES, _SECONDS = 3, 15
@@ -69,7 +69,7 @@ def read_answers(survey: Survey, answers: Sequence[str]) -> Mapping[str, object]
     return found
 
 
-def _value(question: Question, text: str) -> object:
+def _value(question: SurveyQuestion, text: str) -> object:
     numbered = not isinstance(question, NumberBetween) and isinstance(question.options, int)
     if not numbered and not isinstance(question, NumberBetween):
         return text

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.apps.views.bars import axis_of, bar
-from discreet.local.compare import Comparison, Rival, Trust, compare
+from discreet.local.compare import Rival, Trust, TrustComparison, compare
 from discreet.model.exact import Number, short
 
 _WIDTH = 16
@@ -48,7 +48,7 @@ def show_comparison(
         console.print(line, highlight=False)
 
 
-def _errors(found: Comparison) -> Table:
+def _errors(found: TrustComparison) -> Table:
     table = Table(box=SIMPLE_HEAD)
     table.add_column("privacy")
     table.add_column("people trust")
@@ -79,7 +79,7 @@ def _rivals(rivals: tuple[Rival, ...]) -> Table:
     return table
 
 
-def _beliefs(found: Comparison) -> Table:
+def _beliefs(found: TrustComparison) -> Table:
     table = Table(box=SIMPLE_HEAD)
     table.add_column("reports", justify="right")
     table.add_column("randomised anew", justify="right")

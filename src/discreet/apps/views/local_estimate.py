@@ -15,11 +15,11 @@ from discreet.apps.views.local_plot import estimates_as_svg
 from discreet.apps.views.survey import console, open_survey
 from discreet.errors import InvalidInput
 from discreet.local.collector.acceptance import Reason
-from discreet.local.collector.counts import Counts, check_survey, merge, read_counts
+from discreet.local.collector.counts import SurveyCounts, check_survey, merge, read_counts
 from discreet.local.collector.estimates_json import estimates_as_json, largest_options, option_name
 from discreet.local.collector.report_files import tally_file
 from discreet.local.collector.store import counts_of_folder
-from discreet.local.estimate import Estimate, Mean, Shares, estimate
+from discreet.local.estimate import Mean, Shares, SurveyEstimate, estimate
 from discreet.local.survey import Survey
 from discreet.model.exact import positive_count
 
@@ -62,9 +62,11 @@ def show_estimates(
         console().print(f"Wrote {plot}.", markup=False)
 
 
-def _gathered(survey: Survey, sources: Sequence[Path], reports: str | None) -> tuple[Counts, Counter[Reason]]:
+def _gathered(
+    survey: Survey, sources: Sequence[Path], reports: str | None
+) -> tuple[SurveyCounts, Counter[Reason]]:
     """All counts together, and what was rejected; a file of counts does not say."""
-    found: list[Counts] = []
+    found: list[SurveyCounts] = []
     rejected: Counter[Reason] = Counter()
     for source in sources:
         if source.is_dir():
@@ -87,7 +89,7 @@ def _gathered(survey: Survey, sources: Sequence[Path], reports: str | None) -> t
     return reduce(merge, found), +rejected
 
 
-def _show(survey: Survey, counts: Counts, found: Mapping[str, Estimate], minimum: int) -> None:
+def _show(survey: Survey, counts: SurveyCounts, found: Mapping[str, SurveyEstimate], minimum: int) -> None:
     view = console()
     view.print(f"Survey [bold]{shown(survey.name)}[/], epoch {survey.epoch}")
     for question, tally in zip(survey.questions, counts.tallies, strict=True):

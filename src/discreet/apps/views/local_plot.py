@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from discreet.local.collector.estimates_json import largest_options, option_name
-from discreet.local.estimate import Estimate, Mean, Shares
+from discreet.local.estimate import Mean, Shares, SurveyEstimate
 
 _LEFT, _WIDTH, _ROW = 180, 420, 24
 
 
-def estimates_as_svg(title: str, found: Sequence[Estimate]) -> str:
+def estimates_as_svg(title: str, found: Sequence[SurveyEstimate]) -> str:
     """All questions one below the other; a mean stands on the scale between its bounds."""
     lines, y = [f'<text x="16" y="28" font-size="16" font-weight="bold">{escape(title)}</text>'], 48
     for estimated in found:
@@ -34,7 +34,7 @@ def estimates_as_svg(title: str, found: Sequence[Estimate]) -> str:
     )
 
 
-def _rows(found: Estimate) -> Iterator[str]:
+def _rows(found: SurveyEstimate) -> Iterator[str]:
     if isinstance(found, Mean):
         span = found.question.upper - found.question.lower
         place = (found.mean - found.question.lower) / span

@@ -15,7 +15,7 @@ from rich.table import Table
 from discreet.apps.views.budget import declared_account, readable, show_loss
 from discreet.curator.ledgers import LedgerPlace, open_existing, place_of
 from discreet.errors import InvalidInput
-from discreet.ledger.interface import Account, Balance, Kind, Ledger
+from discreet.ledger.interface import Account, Balance, EntryKind, Ledger
 from discreet.policy.reader import read_policy
 
 Confirm = Callable[[str], None]
@@ -27,7 +27,7 @@ def verify_ledger(place: LedgerPlace) -> None:
     with open_existing(place) as ledger:
         ledger.verify()
         lines = [json.loads(line) for line in ledger.export()]
-        opened = dict.fromkeys(line["dataset"] for line in lines if line["kind"] == Kind.OPENED)
+        opened = dict.fromkeys(line["dataset"] for line in lines if line["kind"] == EntryKind.OPENED)
         balances = [ledger.balance(dataset) for dataset in opened]
     console = Console(highlight=False)
     console.print(
@@ -41,7 +41,7 @@ def verify_ledger(place: LedgerPlace) -> None:
         table.add_row(
             readable(balance.account.dataset),
             f"{len(own):,}",
-            f"{sum(line['kind'] == Kind.CHARGED for line in own):,}",
+            f"{sum(line['kind'] == EntryKind.CHARGED for line in own):,}",
             str(balance.version),
             show_loss(balance.spent),
             show_loss(balance.account.budget),

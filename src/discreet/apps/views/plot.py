@@ -10,14 +10,14 @@ _COLOURS = ("#1f6feb", "#d1242f", "#1a7f37")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class PlottedCurve:
     """A function from [0, 1] to [0, 1], with its name."""
 
     name: str
     at: Callable[[float], float]
 
 
-def braille(curves: Sequence[Curve], *, width: int = 40, height: int = 12) -> list[str]:
+def braille(curves: Sequence[PlottedCurve], *, width: int = 40, height: int = 12) -> list[str]:
     """The unit square as lines of text: the curves, over a dotted diagonal."""
     across, up = 2 * width, 4 * height
     cells = [[0] * width for _ in range(height)]
@@ -46,7 +46,7 @@ def steps(heights: Sequence[float], *, height: int = 6) -> list[str]:
     ]
 
 
-def svg(curves: Sequence[Curve], *, title: str, across: str, up: str) -> str:
+def svg(curves: Sequence[PlottedCurve], *, title: str, across: str, up: str) -> str:
     """The unit square as an SVG file that needs nothing else: grid, diagonal, curves and their names."""
     left, top, size = 64, 48, 400
     lines = [

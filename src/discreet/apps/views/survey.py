@@ -19,7 +19,7 @@ from rich.table import Table
 from discreet.apps.views.escape import shown
 from discreet.errors import InvalidInput
 from discreet.local.signing import key_in, open_signed, sign
-from discreet.local.survey import LONGEST_TEXT, OneOf, Question, Survey, read_survey
+from discreet.local.survey import LONGEST_TEXT, OneOf, Survey, SurveyQuestion, read_survey
 from discreet.local.survey_file import read_survey_toml, template
 from discreet.model.exact import short
 
@@ -111,7 +111,7 @@ def show(view: Console, survey: Survey) -> None:
     view.print("± is the error to expect with so many people: 95 % of estimates are within it.\n")
 
 
-def expected_error(question: Question, people: int) -> float:
+def expected_error(question: SurveyQuestion, people: int) -> float:
     """Half the width of the 95 % interval: of a share if all are alike, or of a mean in the middle."""
     if isinstance(question, OneOf):
         return float(_DEVIATIONS * (question.mechanism.mean_variance / people) ** 0.5)
@@ -127,7 +127,7 @@ def console() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else 110)
 
 
-def _answers(question: Question) -> str:
+def _answers(question: SurveyQuestion) -> str:
     if not isinstance(question, OneOf):
         return f"{question.lower:g} to {question.upper:g}"
     if isinstance(question.options, int):
@@ -136,7 +136,7 @@ def _answers(question: Question) -> str:
     return listed if len(listed) <= 24 else f"{len(question.options)} options"
 
 
-def _error_text(question: Question, people: int) -> str:
+def _error_text(question: SurveyQuestion, people: int) -> str:
     error = expected_error(question, people)
     return f"{100 * error:.2g} points" if isinstance(question, OneOf) else f"{error:.2g}"
 

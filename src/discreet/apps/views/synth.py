@@ -15,13 +15,12 @@ from rich.table import Table
 from discreet.answers.wording import charge_text, number_text
 from discreet.apps.views.answer import charge_json
 from discreet.apps.views.escape import write_json
-from discreet.bounds.calibrate import Charge
 from discreet.curator import Curator
 from discreet.curator.opening import note, open_curator
 from discreet.engines.base.execution import Watch
 from discreet.errors import InvalidInput
 from discreet.model.policy import Dataset, PrivateTable
-from discreet.model.privacy import PureLoss
+from discreet.model.privacy import PureLoss, Spend
 from discreet.question.plain_rows import select_of
 from discreet.synth.plan.attributes import Bins
 from discreet.synth.plan.explain import SynthesisExplanation
@@ -31,7 +30,7 @@ from discreet.synth.plan.synthetic_table import SyntheticTable, checked_output
 _REPORTS = (".html", ".json")
 
 
-class _Question(TypedDict):
+class _Prompt(TypedDict):
     sql: str
     epsilon: float | None
     rho: float | None
@@ -55,10 +54,10 @@ class SynthRequest:
     report: Path | None
     check_epsilon: float | None
 
-    def question(self, dataset: Dataset) -> "_Question":
+    def question(self, dataset: Dataset) -> "_Prompt":
         """What the curator is asked."""
         names = [name.strip() for name in self.columns.split(",") if name.strip()]
-        return _Question(
+        return _Prompt(
             sql=select_of(names, self.table or _only_table(dataset), self.where),
             epsilon=self.epsilon,
             rho=self.rho,
@@ -161,7 +160,7 @@ def _write(made: SyntheticTable, request: SynthRequest, curator: Curator) -> Non
         request.report.write_text(text, encoding="utf-8")
 
 
-def _show(made: SyntheticTable, request: SynthRequest, left: Charge, *, as_json: bool) -> None:
+def _show(made: SyntheticTable, request: SynthRequest, left: Spend, *, as_json: bool) -> None:
     if as_json:
         facts = {
             "output": str(request.output),

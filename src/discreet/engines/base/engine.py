@@ -11,7 +11,7 @@ from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
 
-Rows: TypeAlias = dict[str, NDArray[Any]]
+ResultColumns: TypeAlias = dict[str, NDArray[Any]]
 """Exact results by column, all of one length.
 
 Integers are int64, or Python ints in an object array if their SQL type is wider; text is str in an object
@@ -65,7 +65,7 @@ class Engine(Protocol):
         *,
         parameters: Sequence[Parameter] = (),
         deadline: Deadline | None = None,
-    ) -> Secret[Rows]:
+    ) -> Secret[ResultColumns]:
         """Read the data, until the deadline. Any failure is an EngineFailed that says nothing about it."""
         ...
 
@@ -76,7 +76,7 @@ class Engine(Protocol):
         *,
         parameters: Sequence[Parameter] = (),
         deadline: Deadline | None = None,
-    ) -> list[Secret[Rows]]:
+    ) -> list[Secret[ResultColumns]]:
         """Several statements, on the data of one moment; at once where the database can.
 
         They have the same parameters, and one deadline.

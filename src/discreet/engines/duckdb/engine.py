@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 
 from discreet.engines.base.column_types import fits, left_out, may_fail, misfit
-from discreet.engines.base.engine import Rows
+from discreet.engines.base.engine import ResultColumns
 from discreet.engines.base.execution import Watch, accepted, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.base.files import File, Format, Located, locate, read_header
 from discreet.engines.base.source_names import names_of_files, stamp_of
@@ -25,7 +25,7 @@ from discreet.engines.duckdb.statement import EmptyTables, result_columns
 from discreet.engines.duckdb.types import joined, list_of, literal, quoted, reading, returning, value_type
 from discreet.errors import PolicyError, QueryRefused
 from discreet.model.deadline import Deadline
-from discreet.model.declaration import USUAL_TIME_LIMIT, Source
+from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
 from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
@@ -51,7 +51,7 @@ class DuckDBEngine:
 
     def __init__(
         self,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, TableSource],
         base_dir: Path,
         *,
         memory_limit: str | None = None,
@@ -118,7 +118,7 @@ class DuckDBEngine:
         *,
         parameters: Sequence[Parameter] = (),
         deadline: Deadline | None = None,
-    ) -> Secret[Rows]:
+    ) -> Secret[ResultColumns]:
         bind_nothing(parameters)
         check_process(self._process)
         watched = watch is not None and self._watching.acquire(blocking=False)
@@ -142,7 +142,7 @@ class DuckDBEngine:
         *,
         parameters: Sequence[Parameter] = (),
         deadline: Deadline | None = None,
-    ) -> list[Secret[Rows]]:
+    ) -> list[Secret[ResultColumns]]:
         deadline = deadline or Deadline.after(self.time_limit)
         return [  # each takes all cores already
             self.run(sql, watch, parameters=parameters, deadline=deadline) for sql in sqls
@@ -195,7 +195,7 @@ class DuckDBEngine:
         self._connection.execute(f"CREATE SCHEMA {_SCHEMA}")
 
     def _names_of(
-        self, located: Located, source: Source, databases: Mapping[Path, str], base_dir: Path
+        self, located: Located, source: TableSource, databases: Mapping[Path, str], base_dir: Path
     ) -> frozenset[str]:
         files = [file.path for file in located.files]
         if located.format is not Format.DUCKDB:
@@ -213,7 +213,7 @@ class DuckDBEngine:
             written, base_dir, files, [wanted] if wanted in tables else sorted({wanted, *tables})
         )
 
-    def _create_view(self, name: str, source: Source, databases: Mapping[Path, str]) -> None:
+    def _create_view(self, name: str, source: TableSource, databases: Mapping[Path, str]) -> None:
         located = self._located[name]
         relation, native = self._relation(located, source, databases)
         declared = source.implied_types if located.format is Format.CSV else source.types
@@ -261,7 +261,7 @@ class DuckDBEngine:
         return kind
 
     def _relation(
-        self, located: Located, source: Source, databases: Mapping[Path, str]
+        self, located: Located, source: TableSource, databases: Mapping[Path, str]
     ) -> tuple[str, dict[str, str]]:
         """What stands after FROM, and the types of its columns."""
         match located.format:
@@ -281,7 +281,7 @@ class DuckDBEngine:
                 return parquet.usable(parquet.as_written(located.files), schemas[0]), schemas[0]
         return relation, self._describe(relation, source.location, located.format)
 
-    def _in_parquet(self, file: File, source: Source) -> dict[str, str]:
+    def _in_parquet(self, file: File, source: TableSource) -> dict[str, str]:
         """The columns of a file, from its schema. Those that its reader may fail on have a type of no use."""
         columns = self._describe(parquet.as_written([file]), file.path.name, Format.PARQUET)
         if source.public or source.well_formed:
@@ -313,7 +313,7 @@ def guess_types(location: str, base_dir: Path) -> tuple[dict[str, ValueType], bo
 
     Types of CSV files are guessed from their first rows, so only the owner may see them.
     """
-    source = Source(location=location, public=True, person=None, types={}, implied_types={})
+    source = TableSource(location=location, public=True, person=None, types={}, implied_types={})
     engine = DuckDBEngine({"data": source}, base_dir)
     schema = engine.schema("data")
     engine.close()
@@ -350,7 +350,7 @@ def _connect(spill: str, *, memory_limit: str | None, threads: int | None) -> du
     return connection
 
 
-def _csv(files: tuple[File, ...], source: Source) -> str:
+def _csv(files: tuple[File, ...], source: TableSource) -> str:
     header = read_header(files[0])
     for file in files[1:]:
         if read_header(file) != header:
@@ -367,7 +367,7 @@ def _differs(file: File, first: File) -> PolicyError:
     )
 
 
-def _fetch(cursor: duckdb.DuckDBPyConnection, sql: str) -> Secret[Rows]:
+def _fetch(cursor: duckdb.DuckDBPyConnection, sql: str) -> Secret[ResultColumns]:
     columns = result_columns(cursor, sql)
     return Secret(joined(cursor.execute(returning(sql, columns)).fetchnumpy(), columns))
 

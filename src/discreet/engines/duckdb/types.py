@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from discreet.engines.base.engine import Rows
+from discreet.engines.base.engine import ResultColumns
 from discreet.model.policy import ValueType
 
 _NARROW = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
@@ -109,9 +109,9 @@ def returnable(native: str) -> bool:
     return value_type(native) not in (None, ValueType.NUMBER) and not native.startswith("ENUM(")
 
 
-def joined(fetched: Rows, columns: Mapping[str, str]) -> Rows:
+def joined(fetched: ResultColumns, columns: Mapping[str, str]) -> ResultColumns:
     """What `returning` cut, put together again."""
-    rows: Rows = {}
+    rows: ResultColumns = {}
     for name, native in columns.items():
         if is_wide(native):
             low, middle, high = (fetched[f"{name}.{part}"] for part in range(3))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.engines.base.column_types import fitting_type
-from discreet.engines.base.engine import Rows
+from discreet.engines.base.engine import ResultColumns
 from discreet.engines.base.execution import Watch, failed, run_to_end, silently
 from discreet.engines.postgres.address import PostgresAddress, read_address
 from discreet.engines.postgres.catalogue import RelationInCatalogue, look_up, names_of, readable
@@ -24,7 +24,7 @@ from discreet.engines.postgres.statement import Bound, executed, fetch, plan, vo
 from discreet.engines.postgres.types import delivered_type, quoted, reading
 from discreet.errors import PolicyError, QueryRefused
 from discreet.model.deadline import Deadline
-from discreet.model.declaration import USUAL_TIME_LIMIT, Source
+from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
 from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
@@ -46,7 +46,7 @@ class PostgresEngine:
 
     def __init__(
         self,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, TableSource],
         base_dir: Path | None = None,  # noqa: ARG002  files are relative to it; databases are not
         *,
         time_limit: float = USUAL_TIME_LIMIT,
@@ -124,7 +124,7 @@ class PostgresEngine:
         *,
         parameters: Sequence[Parameter] = (),
         deadline: Deadline | None = None,
-    ) -> Secret[Rows]:
+    ) -> Secret[ResultColumns]:
         return self.run_each([sql], watch, parameters=parameters, deadline=deadline)[0]
 
     def run_each(
@@ -134,7 +134,7 @@ class PostgresEngine:
         *,
         parameters: Sequence[Parameter] = (),
         deadline: Deadline | None = None,
-    ) -> list[Secret[Rows]]:
+    ) -> list[Secret[ResultColumns]]:
         """Each on a connection of its own, as far as there are any left."""
         deadline = deadline or Deadline.after(self.time_limit)
         deadline.check()
@@ -179,7 +179,7 @@ class PostgresEngine:
             if relation is not None  # what is missing is told when it is opened
         }
 
-    def _open(self, name: str, source: Source, found: RelationInCatalogue | None) -> None:
+    def _open(self, name: str, source: TableSource, found: RelationInCatalogue | None) -> None:
         address = self._addresses[name]
         relation = readable(address, found)
         kinds: dict[str, ValueType] = {}
@@ -230,7 +230,7 @@ class PostgresEngine:
 
 def schema_of(location: str) -> dict[str, ValueType]:
     """The usable columns of a table, for the owner's first draft of a policy. No row is read."""
-    source = Source(location=location, public=True, person=None, types={}, implied_types={})
+    source = TableSource(location=location, public=True, person=None, types={}, implied_types={})
     engine = PostgresEngine({"data": source})
     engine.close()
     return engine.schema("data")
@@ -275,14 +275,14 @@ def _run(
     forbidden: frozenset[str],
     watch: Watch | None,
     deadline: Deadline,
-) -> list[Secret[Rows]]:
+) -> list[Secret[ResultColumns]]:
     """The rows. Ctrl-C cancels until the statements have ended: a cancel that comes too early is lost.
 
     So does the failure of one of them.
     """
     ended = threading.Event()
 
-    def work() -> list[Secret[Rows]]:
+    def work() -> list[Secret[ResultColumns]]:
         shares = [(connection, statements[i :: len(connections)]) for i, connection in enumerate(connections)]
         try:
             with ThreadPoolExecutor(len(connections)) as pool:
@@ -290,7 +290,7 @@ def _run(
         finally:
             ended.set()
 
-    def fetched(share: "tuple[Connection, Sequence[Bound]]") -> list[Secret[Rows]]:
+    def fetched(share: "tuple[Connection, Sequence[Bound]]") -> list[Secret[ResultColumns]]:
         connection, some = share
         try:
             return [Secret(fetch(connection, each, forbidden)) for each in some]

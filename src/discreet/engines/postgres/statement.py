@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from discreet.engines.base.engine import Rows
+from discreet.engines.base.engine import ResultColumns
 from discreet.engines.postgres.types import Result, as_column, result_of, returning
 from discreet.model.expression import Parameter
 
@@ -86,7 +86,7 @@ def plan(connection: "Connection", statement: Bound, forbidden: frozenset[str]) 
         return True
 
 
-def fetch(connection: "Connection", statement: Bound, forbidden: frozenset[str]) -> Rows:
+def fetch(connection: "Connection", statement: Bound, forbidden: frozenset[str]) -> ResultColumns:
     """The rows of one SELECT."""
     columns = describe(connection, statement, forbidden)
     with executed(connection, returning(statement.sql, columns), statement.parameters) as cursor:

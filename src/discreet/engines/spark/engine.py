@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.engines.base.column_types import fitting_type, left_out, may_fail
-from discreet.engines.base.engine import Rows
+from discreet.engines.base.engine import ResultColumns
 from discreet.engines.base.execution import Watch, bind_nothing, check_process, run_to_end, silently
 from discreet.engines.base.source_names import stamp_of
 from discreet.engines.spark.session import Session, child_of, local_session, server_session
@@ -33,7 +33,7 @@ from discreet.engines.spark.statement import as_query
 from discreet.engines.spark.types import reading, returnable, returning, rows_of, value_type
 from discreet.errors import PolicyError, QueryRefused
 from discreet.model.deadline import Deadline
-from discreet.model.declaration import USUAL_TIME_LIMIT, Source
+from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
 from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
@@ -64,7 +64,7 @@ class SparkEngine:
 
     def __init__(
         self,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, TableSource],
         base_dir: Path,
         *,
         session: Any = None,
@@ -131,14 +131,14 @@ class SparkEngine:
         *,
         parameters: Sequence[Parameter] = (),
         deadline: Deadline | None = None,
-    ) -> Secret[Rows]:
+    ) -> Secret[ResultColumns]:
         bind_nothing(parameters)
         check_process(self._process)
         tag = f"discreet-{uuid.uuid4()}"
         ended = threading.Event()
         views = [table.view for table in self._tables.values()]
 
-        def fetch() -> Secret[Rows]:
+        def fetch() -> Secret[ResultColumns]:
             try:
                 with quiet(), self._session.tagged(tag):
                     return Secret(rows_of(self._frame(sql, views).toArrow()))
@@ -170,7 +170,7 @@ class SparkEngine:
         *,
         parameters: Sequence[Parameter] = (),
         deadline: Deadline | None = None,
-    ) -> list[Secret[Rows]]:
+    ) -> list[Secret[ResultColumns]]:
         deadline = deadline or Deadline.after(self.time_limit)
         return [  # each takes all cores already
             self.run(sql, watch, parameters=parameters, deadline=deadline) for sql in sqls
@@ -197,7 +197,7 @@ class SparkEngine:
             raise ValueError("columns that cannot be returned")
         return frame.selectExpr(*(returning(name, native) for name, native in columns.items()))
 
-    def _opened(self, name: str, declared: Source, source: SparkSource, *, view: str) -> _Opened:
+    def _opened(self, name: str, declared: TableSource, source: SparkSource, *, view: str) -> _Opened:
         source, columns = self._look_up(source, view, declared.location)
         unsafe = _unsafe(declared, source)
         for column in sorted(unsafe & declared.implied_types.keys()):
@@ -273,7 +273,7 @@ class SparkEngine:
 
 def schema_of(location: str, base_dir: Path) -> dict[str, ValueType]:
     """The usable columns of a source, for the owner's first draft. No row is read."""
-    source = Source(location=location, public=True, person=None, types={}, implied_types={})
+    source = TableSource(location=location, public=True, person=None, types={}, implied_types={})
     engine = SparkEngine({"data": source}, base_dir)
     schema = engine.schema("data")
     engine.close()
@@ -328,7 +328,7 @@ def _make_view(session: Session, source: SparkSource, view: str) -> dict[str, st
     return columns
 
 
-def _unsafe(declared: Source, source: SparkSource) -> frozenset[str]:
+def _unsafe(declared: TableSource, source: SparkSource) -> frozenset[str]:
     """Only of files on this machine: what a table is made of elsewhere, Spark does not tell."""
     if declared.public or declared.well_formed or source.local is None:
         return frozenset()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.engines.base.engine import Rows
+from discreet.engines.base.engine import ResultColumns
 from discreet.engines.spark.sources import quoted
 from discreet.model.policy import ValueType
 
@@ -109,7 +109,7 @@ def returning(name: str, native: str) -> str:
     return f"make_valid_utf8({column}) AS {column}" if value_type(native) is ValueType.TEXT else column
 
 
-def rows_of(table: Any) -> Rows:
+def rows_of(table: Any) -> ResultColumns:
     """The columns of an Arrow table as numpy has them."""
     return {name: _column(table[name].combine_chunks()) for name in table.column_names}
 

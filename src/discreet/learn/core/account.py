@@ -22,20 +22,19 @@ from discreet.model.conversion import largest_rho
 from discreet.model.deadline import Deadline
 from discreet.model.exact import Number, exact_fraction, positive_delta, positive_epsilon
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss, amount_of
+from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss, Spend, amount_of
 from discreet.model.sensitivity import Sensitivity
+from discreet.noise.additive import AdditiveNoise
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 
-Noise = Literal["gaussian", "laplace"]
-Mechanism: TypeAlias = DiscreteGaussian | DiscreteLaplace
-Paid: TypeAlias = PureLoss | ConcentratedLoss
-Sums: TypeAlias = Callable[[NDArray[np.intp] | None], NDArray[np.int64]]
+NoiseName = Literal["gaussian", "laplace"]
+SumOfRows: TypeAlias = Callable[[NDArray[np.intp] | None], NDArray[np.int64]]
 """The sum over the rows at these places, or over all."""
 
 
-class Account:
+class FitAccount:
     """The budget of one fit: ρ with Gaussian noise, ε with Laplace noise."""
 
     rate = Fraction(1)
@@ -59,10 +58,10 @@ class Account:
         self._entropy = entropy
         self._deadline = deadline
         self._left = amount_of(total)
-        self.losses: list[Paid] = []
+        self.losses: list[Spend] = []
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> NoiseName:
         return "laplace" if isinstance(self.total, PureLoss) else "gaussian"
 
     @property
@@ -84,13 +83,13 @@ class Account:
         """
         return self.take(exact.size, reach=reach, share=share).release(exact, entropy=self._entropy)
 
-    def take(self, size: int, *, reach: int, share: Fraction) -> Mechanism:
+    def take(self, size: int, *, reach: int, share: Fraction) -> AdditiveNoise:
         """What this share of the total buys for so many integers: it is spent from here on."""
         mechanism, loss = self._bought(size, reach, self._spend(share))
         self.losses.append(loss)
         return mechanism
 
-    def step(self, sums: Sums, *, reach: int, share: Fraction) -> NDArray[Any]:
+    def step(self, sums: SumOfRows, *, reach: int, share: Fraction) -> NDArray[Any]:
         """The sum that a step of a descent needs, with noise, for this share of the total."""
         if self._deadline is not None:
             self._deadline.check()
@@ -110,7 +109,7 @@ class Account:
         self._left -= amount
         return amount
 
-    def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[Mechanism, Paid]:
+    def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[AdditiveNoise, Spend]:
         """The noise for so many integers at this ε or ρ, and what it costs on everyone."""
         sensitivity = _sensitivity(size, reach, self.order, self.neighbours)
         if self.order == 1:
@@ -131,7 +130,7 @@ class Account:
         return spent
 
 
-def loss_of(epsilon: Number, delta: Number, noise: str) -> Paid:
+def loss_of(epsilon: Number, delta: Number, noise: str) -> Spend:
     """The loss that a fit at (ε, δ) may spend; δ = 0 is pure, and takes Laplace noise."""
     exact = exact_fraction(delta, "delta")
     if noise not in ("auto", "gaussian", "laplace"):

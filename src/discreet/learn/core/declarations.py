@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
-from discreet.learn.core.encoding import Floats, between
+from discreet.learn.core.encoding import between
 
 _SMALLEST, _LARGEST = 1e-200, 1e200
 """Bounds whose middle and half are ordinary doubles: 0/0 would be in the sums of whoever is there."""

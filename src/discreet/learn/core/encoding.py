@@ -5,15 +5,14 @@ own: a row's integers do not depend on which other rows there are, nor on where 
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.model.exact import whole
-
-Floats: TypeAlias = NDArray[np.float64]
 
 BITS = 10
 """A coordinate of 1 is 2^BITS on the grid."""
@@ -27,7 +26,7 @@ MOST_COLUMNS = 2**12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rows:
+class EncodedRows:
     """Integers, held in floats that hold them exactly; and each row's weight, at most 1.
 
     The weights of one person's rows add up to at most `rows_per_person`.
@@ -62,7 +61,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class People:
+class RowOwners:
     """Whose the rows are, as far as it matters: their weights, and what one person's add up to."""
 
     weights: Floats
@@ -70,12 +69,12 @@ class People:
     ids: NDArray[np.generic] | None = None
     """Whose each row is, where somebody said."""
 
-    def rows(self, values: Floats) -> Rows:
+    def rows(self, values: Floats) -> EncodedRows:
         """Integers of these people."""
-        return Rows(values=values, weights=self.weights, rows_per_person=self.rows_per_person)
+        return EncodedRows(values=values, weights=self.weights, rows_per_person=self.rows_per_person)
 
 
-NOBODY = People(weights=np.ones(0), ids=np.zeros(0, dtype=np.int64))
+NOBODY = RowOwners(weights=np.ones(0), ids=np.zeros(0, dtype=np.int64))
 
 
 def person_weights(groups: NDArray[np.generic] | None, count: int, rows_per_person: int) -> Floats:

@@ -14,8 +14,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.learn.core.account import Account
-from discreet.learn.core.encoding import ONE, Floats, People, Rows, on_grid
+from discreet.arrays import Floats
+from discreet.learn.core.account import FitAccount
+from discreet.learn.core.encoding import ONE, EncodedRows, RowOwners, on_grid
 
 WEIGHT_ONE = 2**8
 LENGTHS = 24
@@ -28,7 +29,9 @@ def reach_of(length: float) -> int:
     return int(length * WEIGHT_ONE * (1 + 2.0**-30)) + 1
 
 
-def usual_length(lengths: Floats, longest: float, rows: Rows, account: Account, share: Fraction) -> float:
+def usual_length(
+    lengths: Floats, longest: float, rows: EncodedRows, account: FitAccount, share: Fraction
+) -> float:
     """A length that about WITHIN of the rows stay below: one of a few public ones up to the longest."""
     ends = np.geomspace(min(1.0, longest / 2), longest, LENGTHS)
     place = np.searchsorted(ends, lengths).clip(0, LENGTHS - 1)
@@ -52,7 +55,7 @@ class Moments:
     """Of the noise in a mean, and in a mean square."""
 
 
-def moments(x: Floats, people: People, account: Account, share: Fraction) -> Moments:
+def moments(x: Floats, people: RowOwners, account: FitAccount, share: Fraction) -> Moments:
     """Of features x that are declared to lie between −1 and 1.
 
     A fifth of the share finds out how long the rows (1, x, x²) are, the rest sums them.

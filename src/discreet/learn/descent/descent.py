@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learn.core.account import Account
-from discreet.learn.core.encoding import Floats
+from discreet.arrays import Floats
+from discreet.learn.core.account import FitAccount
 
 
 class GradientSum(Protocol):
@@ -49,7 +49,7 @@ class Schedule:
 def descend(
     gradient: GradientSum,
     start: Floats,
-    account: Account,
+    account: FitAccount,
     schedule: Schedule,
     *,
     share: Fraction,

@@ -12,8 +12,9 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learn.core.account import Account
-from discreet.learn.core.encoding import ONE, Floats, People, on_grid
+from discreet.arrays import Floats
+from discreet.learn.core.account import FitAccount
+from discreet.learn.core.encoding import ONE, RowOwners, on_grid
 from discreet.learn.core.moments import Moments, moments
 from discreet.learn.descent.descent import Schedule, descend
 from discreet.learn.descent.gradient import MOST_CLIP, RESIDUAL_ONE, ClippedGradient
@@ -50,8 +51,8 @@ def fit_by_descent(
     x: Floats,
     targets: Floats,
     loss: ModelLoss,
-    people: People,
-    account: Account,
+    people: RowOwners,
+    account: FitAccount,
     *,
     marks: NDArray[np.bool_],
     outputs: int = 1,

@@ -21,7 +21,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learn.core.encoding import FARTHEST, ONE, SAFE, Floats, Rows, between
+from discreet.arrays import Floats
+from discreet.learn.core.encoding import FARTHEST, ONE, SAFE, EncodedRows, between
 from discreet.learn.descent.losses import ModelLoss
 from discreet.model.exact import within
 
@@ -29,7 +30,7 @@ BLOCK_BYTES = 2**19
 RESIDUAL_BITS = 12
 RESIDUAL_ONE = 2**RESIDUAL_BITS
 WEIGHT_BITS = 16
-Part: TypeAlias = slice | NDArray[np.intp]
+RowSelection: TypeAlias = slice | NDArray[np.intp]
 MOST_CLIP = 2**10
 """Sums of a block stay below 2⁵³, those of all rows below 2⁶³: 2³² a row, 2¹⁶ and 2²⁸ rows."""
 
@@ -39,7 +40,7 @@ class ClippedGradient:
     """Of a loss, on these rows and targets; each row's gradient has norm at most `clip`."""
 
     loss: ModelLoss
-    rows: Rows
+    rows: EncodedRows
     targets: Floats
     clip: float
     order: int
@@ -48,7 +49,7 @@ class ClippedGradient:
 
     @classmethod
     def of(
-        cls, loss: ModelLoss, rows: Rows, targets: Floats, *, clip: float, order: int
+        cls, loss: ModelLoss, rows: EncodedRows, targets: Floats, *, clip: float, order: int
     ) -> "ClippedGradient":
         within(clip, "clip", Fraction(1, 10**12), Fraction(MOST_CLIP))
         most = max(1, int(clip * ONE * RESIDUAL_ONE))
@@ -81,14 +82,14 @@ class ClippedGradient:
             total += (block.T @ whole).astype(np.int64)
         return total
 
-    def _clip_one(self, residuals: Floats, part: Part) -> Floats:
+    def _clip_one(self, residuals: Floats, part: RowSelection) -> Floats:
         np.rint(residuals, out=residuals)
         caps = self.caps[part, None]
         np.minimum(residuals, caps, out=residuals)
         np.maximum(residuals, -caps, out=residuals)
         return residuals
 
-    def _clip_many(self, residuals: Floats, part: Part) -> Floats:
+    def _clip_many(self, residuals: Floats, part: RowSelection) -> Floats:
         norms = np.zeros(len(residuals))
         for column in residuals.T:
             norms += np.abs(column) if self.order == 1 else column * column

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from discreet.learn.core.encoding import Floats
+from discreet.arrays import Floats
 
 
 class ModelLoss(Protocol):
@@ -27,7 +27,7 @@ class ModelLoss(Protocol):
         ...
 
 
-class Table:
+class TabulatedFunction:
     """A function of one number, tabulated: constant between the points of a grid, and beyond its ends."""
 
     def __init__(
@@ -65,7 +65,9 @@ class Logistic:
     """ln(1 + e^margin) − y·margin, y either 0 or 1."""
 
     curvature: float = 0.25
-    _table: Table = field(default_factory=lambda: Table(_sigmoid, -16.0, 16.0), repr=False)
+    _table: TabulatedFunction = field(
+        default_factory=lambda: TabulatedFunction(_sigmoid, -16.0, 16.0), repr=False
+    )
 
     def residuals(self, margins: Floats, targets: Floats) -> Floats:
         residuals = self._table(margins)
@@ -78,7 +80,9 @@ class Softmax:
     """ln Σ e^margins − the margin of class y, y from 0 to the number of classes − 1."""
 
     curvature: float = 0.5
-    _table: Table = field(default_factory=lambda: Table(np.exp, -24.0, 0.0), repr=False)
+    _table: TabulatedFunction = field(
+        default_factory=lambda: TabulatedFunction(np.exp, -24.0, 0.0), repr=False
+    )
 
     def residuals(self, margins: Floats, targets: Floats) -> Floats:
         margins -= margins.max(axis=1, keepdims=True)
@@ -97,7 +101,9 @@ class Poisson:
 
     largest: float
     curvature: float = 1.0
-    _table: Table = field(default_factory=lambda: Table(np.exp, -24.0, 0.5), repr=False)
+    _table: TabulatedFunction = field(
+        default_factory=lambda: TabulatedFunction(np.exp, -24.0, 0.5), repr=False
+    )
 
     def residuals(self, margins: Floats, targets: Floats) -> Floats:
         residuals = self._table(margins)

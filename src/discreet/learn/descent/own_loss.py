@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.amplification import sampling_rate
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import Account, loss_of
-from discreet.learn.core.encoding import SAFE, Floats, person_weights
+from discreet.learn.core.account import FitAccount, loss_of
+from discreet.learn.core.encoding import SAFE, person_weights
 from discreet.learn.descent.descent import Schedule, descend
 from discreet.learn.descent.sampled_account import SampledAccount, numbered
 from discreet.model.deadline import Deadline
@@ -99,7 +100,7 @@ class PrivateDescent:
             raise InvalidInput("x and y have different numbers of rows.", remedy="Give one y for each x.")
         weights = person_weights(groups, len(x), self.rows_per_person)
         account = self._account(groups, len(x))
-        sums = _Sums(
+        sums = _OwnSums(
             gradient=self.gradient,
             x=x,
             y=y,
@@ -115,9 +116,9 @@ class PrivateDescent:
         found = descend(sums, first, account, schedule, share=Fraction(1), unit=unit)
         return Descended(weights=found, loss=account.spent())
 
-    def _account(self, groups: NDArray[Any] | None, count: int) -> Account:
+    def _account(self, groups: NDArray[Any] | None, count: int) -> FitAccount:
         if self.batch is None:
-            return Account(self._spends(), neighbours=self.neighbours, deadline=self.deadline)
+            return FitAccount(self._spends(), neighbours=self.neighbours, deadline=self.deadline)
         return SampledAccount(
             self.epsilon,
             self.delta,
@@ -130,7 +131,7 @@ class PrivateDescent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Sums:
+class _OwnSums:
     gradient: Gradient
     x: NDArray[Any]
     y: NDArray[Any]

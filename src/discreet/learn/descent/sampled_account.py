@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 from discreet.accounting.amplification import largest_pure, sampled_pure, sampling_rate
 from discreet.accounting.sampled_steps import MOST_STEPS, SMOOTHING, largest_step_rho
 from discreet.errors import BudgetExceeded, InvalidInput
-from discreet.learn.core.account import Account, Mechanism, Paid, Sums, loss_of
+from discreet.learn.core.account import FitAccount, SumOfRows, loss_of
 from discreet.learn.core.encoding import persons
 from discreet.model.conversion import largest_rho
 from discreet.model.exact import SMALLEST_DELTA, Number, exp_bounds, positive_delta, positive_epsilon, whole
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss, amount_of
+from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss, Spend, amount_of
+from discreet.noise.additive import AdditiveNoise
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.sampling import bernoulli
@@ -38,14 +39,14 @@ _LARGEST_FOR_TWO = 200
 """Beyond this ε, the δ that is left for one of two people is nothing."""
 
 
-class SampledAccount(Account):
+class SampledAccount(FitAccount):
     """The budget of one fit at (ε, δ), or at ε with Laplace noise, with steps on samples at this rate.
 
     `people` has a number for each row, the same for rows of one person. There are `steps` steps, each with an
     equal part of `share`; the rest of the budget is for releases on everyone.
 
-    Amounts are in ρ, or in ε: a release on everyone is as in `Account`. What a step on a sample may have is
-    more than its part.
+    Amounts are in ρ, or in ε: a release on everyone is as in `FitAccount`. What a step on a sample may have
+    is more than its part.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class SampledAccount(Account):
         self._people, self._persons = people, int(people.max()) + 1 if len(people) else 0
         self.rate = sampling_rate(rate, "batch")
         self._share, times = share, whole(steps, "steps", 1, MOST_STEPS)
-        total: Paid
+        total: Spend
         if isinstance(asked, PureLoss):
             total = PureLoss(epsilon=asked.epsilon / self._group)
         else:
@@ -82,9 +83,9 @@ class SampledAccount(Account):
             everyone = (1 - share) * total.rho
             self._step = largest_step_rho(own_epsilon, own_delta, self.rate, times, everyone)
         super().__init__(total, neighbours=Neighbours.ADD_REMOVE, entropy=entropy)
-        self.sampled_losses: list[Paid] = []
+        self.sampled_losses: list[Spend] = []
 
-    def step(self, sums: Sums, *, reach: int, share: Fraction) -> NDArray[Any]:
+    def step(self, sums: SumOfRows, *, reach: int, share: Fraction) -> NDArray[Any]:
         """The sum over a fresh sample, with noise, for this share of the total."""
         self._as_planned(share)
         amount = self._amplified(self._spend(share))
@@ -93,7 +94,7 @@ class SampledAccount(Account):
         self.sampled_losses.append(loss)
         return mechanism.release(exact, entropy=self._entropy)
 
-    def take(self, size: int, *, reach: int, share: Fraction) -> Mechanism:
+    def take(self, size: int, *, reach: int, share: Fraction) -> AdditiveNoise:
         """What this share of the total buys, on everyone; steps keep theirs."""
         spent = _sum(self.losses) / amount_of(self.total)
         if self.planned is not None and spent + share > 1 - self._share:
@@ -116,7 +117,7 @@ class SampledAccount(Account):
         """The ε or ρ of noise which, on a sample, costs at most this amount; or what was planned."""
         return largest_pure(amount, self.rate) if self.order == 1 else self._step
 
-    def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[Mechanism, Paid]:
+    def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[AdditiveNoise, Spend]:
         """As for everyone; Gaussian noise is a little larger, and costs what continuous noise does."""
         if self.order == 1:
             return super()._bought(size, reach, amount)
@@ -165,7 +166,7 @@ def numbered(groups: NDArray[Any] | None, count: int, rows_per_person: int) -> N
     return np.arange(count)
 
 
-def _sum(losses: list[Paid]) -> Fraction:
+def _sum(losses: list[Spend]) -> Fraction:
     return sum(map(amount_of, losses), start=Fraction(0))
 
 

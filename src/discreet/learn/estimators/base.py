@@ -10,17 +10,18 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.accounting.amplification import sampling_rate
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import Account, loss_of
+from discreet.learn.core.account import FitAccount, loss_of
 from discreet.learn.core.declarations import Scaling, declared_classes, feature_scaling, truth
-from discreet.learn.core.encoding import Floats, People, between, person_weights
+from discreet.learn.core.encoding import RowOwners, between, person_weights
 from discreet.learn.descent.generalized_linear import FOR_MOMENTS, sampled_steps
 from discreet.learn.descent.sampled_account import SampledAccount, numbered
 from discreet.model.deadline import Deadline
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import ConcentratedLoss, Loss, PureLoss
+from discreet.model.privacy import Loss, Spend
 
-Bounds: TypeAlias = list[tuple[float, float]]
+FeatureBounds: TypeAlias = list[tuple[float, float]]
 _LEARNT = ("coef_", "intercept_", "rows_", "n_iter_", "coef_error_")
 """The attributes of a fitted model that come from noisy sums; all others are declared."""
 _FARTHEST_MARGIN = 1e300
@@ -33,14 +34,14 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     where that is set, it makes no step.
     """
 
-    _total: PureLoss | ConcentratedLoss
+    _total: Spend
     _deadline: Deadline
     epsilon: Any
     rows_per_person: Any
     neighbours: Any
     loss_: Loss
 
-    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
         """From rows that were read and are finite, be there any or none; spends the account's total."""
         raise NotImplementedError
 
@@ -48,7 +49,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         """Whether it predicts classes; None if it can do both."""
         raise NotImplementedError
 
-    def declared(self, bounds: Bounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:
+    def declared(self, bounds: FeatureBounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:
         """The settings that follow from bounds of features and target, or from classes, if it has none."""
         raise NotImplementedError
 
@@ -105,7 +106,7 @@ class PrivateModel(Learner):
     def wants_classes(self) -> bool:
         return bool(is_classifier(self))
 
-    def declared(self, bounds: Bounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:
+    def declared(self, bounds: FeatureBounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:
         given = {"bounds": bounds, ("classes" if self.wants_classes() else "target_bounds"): target}
         own = self.get_params()
         return {name: value for name, value in given.items() if own[name] is None}
@@ -124,12 +125,12 @@ class PrivateModel(Learner):
         settings = {name: _listed(value) for name, value in sorted(self.get_params().items())}
         return f"{type(self).__name__}({settings!r})"
 
-    def _people(self, count: int, groups: object) -> People:
+    def _people(self, count: int, groups: object) -> RowOwners:
         ids = None if groups is None else np.asarray(groups)
         weights = person_weights(ids, count, self.rows_per_person)
-        return People(weights=weights, rows_per_person=self.rows_per_person, ids=ids)
+        return RowOwners(weights=weights, rows_per_person=self.rows_per_person, ids=ids)
 
-    def _account(self, people: People) -> Account:
+    def _account(self, people: RowOwners) -> FitAccount:
         """That pays for the fit: with what it was told to spend, or with its own epsilon and delta.
 
         One that sees everyone in each step, or a sample of them.
@@ -141,7 +142,7 @@ class PrivateModel(Learner):
                 remedy="Give the model an epsilon, or fit it with curator.fit(model, sql, epsilon=…).",
             )
         if self.batch is None:
-            return Account(
+            return FitAccount(
                 total or loss_of(self.epsilon, self.delta, self.noise),
                 neighbours=neighbours,
                 deadline=getattr(self, "_deadline", None),
@@ -167,7 +168,7 @@ class PrivateModel(Learner):
     def _intercept(self) -> bool:
         return truth(self.fit_intercept, "fit_intercept")
 
-    def _keep(self, account: Account, rows: float, steps: int) -> None:
+    def _keep(self, account: FitAccount, rows: float, steps: int) -> None:
         self.loss_ = account.spent()
         self.rows_ = rows
         self.n_iter_ = steps

@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from discreet.arrays import Floats
 from discreet.learn.core.declarations import Scaling, declared_classes, places
-from discreet.learn.core.encoding import Floats, People
+from discreet.learn.core.encoding import RowOwners
 from discreet.learn.descent.generalized_linear import Linear, fit_by_descent
 from discreet.learn.descent.losses import Logistic, ModelLoss, SmoothedHinge, Softmax
 from discreet.learn.estimators.base import PrivateModel, in_own_units, relation
 from discreet.learn.estimators.solver_choice import logistic_solver
-from discreet.learn.objective.perturbation import Budget, approximate, fit_by_objective
+from discreet.learn.objective.perturbation import ObjectiveBudget, approximate, fit_by_objective
 
 
 class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
@@ -35,7 +36,7 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.learn(x, np.asarray(labels), self._people(len(x), groups))
         return self
 
-    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
         classes = declared_classes(self.classes)
         targets, declared = places(y, classes)
         scaling, account = self._scaling(x.shape[1]), self._account(people)
@@ -132,7 +133,7 @@ class LogisticRegression(_Classifier):
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
 
-    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
         classes, neighbours = declared_classes(self.classes), relation(self.neighbours)
         solver = logistic_solver(
             self,
@@ -151,7 +152,7 @@ class LogisticRegression(_Classifier):
             scaling.apply(x),
             targets,
             replace(people, weights=people.weights * declared),
-            Budget.of(self.epsilon, self.delta, neighbours),
+            ObjectiveBudget.of(self.epsilon, self.delta, neighbours),
             marks=scaling.marks,
             penalty=self.penalty,
             intercept=self._intercept(),

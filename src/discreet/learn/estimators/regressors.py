@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import Account
+from discreet.learn.core.account import FitAccount
 from discreet.learn.core.declarations import Scaling, target_range
-from discreet.learn.core.encoding import NOBODY, Floats, People, between, on_grid
+from discreet.learn.core.encoding import NOBODY, RowOwners, between, on_grid
 from discreet.learn.descent.generalized_linear import fit_by_descent
-from discreet.learn.descent.losses import Poisson, Squared, Table
+from discreet.learn.descent.losses import Poisson, Squared, TabulatedFunction
 from discreet.learn.estimators.base import PrivateModel, finite_targets, in_own_units
 from discreet.learn.least_squares.coefficients import regress
 from discreet.learn.least_squares.sufficient_statistics import ProductSums, product_sums, release_products
@@ -42,7 +43,7 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.learn(x, finite_targets(given), self._people(len(x), groups))
         return self
 
-    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
         scaling, account = self._scaling(x.shape[1]), self._account(people)
         middle, half = self._target()
         scaled = scaling.apply(x)
@@ -69,7 +70,7 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self._set(found.coefficients, found.intercept, scaling)
         self.__dict__.pop("coef_error_", None)  # of an earlier fit by sums of products
 
-    def learn_from_products(self, exact: ProductSums, account: Account | None = None) -> None:
+    def learn_from_products(self, exact: ProductSums, account: FitAccount | None = None) -> None:
         """From the sums of products of rows (1, features, target), each scaled by its bounds."""
         account, scaling = account or self._account(NOBODY), self._scaling(exact.width - 2)
         found = regress(
@@ -245,7 +246,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.learn(x, finite_targets(given), self._people(len(x), groups))
         return self
 
-    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
         _, high = target_range(self.target_bounds, least=0.0)
         scaling, account = self._scaling(x.shape[1]), self._account(people)
         found = fit_by_descent(
@@ -269,7 +270,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         return np.exp(np.minimum(self._margins(X)[:, 0], 700.0))
 
     def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
-        rates = Table(np.exp, -40.0, 40.0)(self._row_margins(X)[:, 0])
+        rates = TabulatedFunction(np.exp, -40.0, 40.0)(self._row_margins(X)[:, 0])
         return _closeness(rates, y, self.target_bounds)
 
     def __sklearn_tags__(self) -> Any:

@@ -24,11 +24,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.learn.core.account import loss_of
-from discreet.learn.core.encoding import Floats, person_weights, persons
+from discreet.learn.core.encoding import person_weights, persons
 from discreet.learn.estimators.base import PrivateModel, relation
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
 from discreet.model.sensitivity import ScoreSensitivity
 from discreet.noise.entropy import SYSTEM
 from discreet.noise.sampling import bernoulli
@@ -107,7 +108,7 @@ def _coins(people: NDArray[Any]) -> NDArray[np.bool_]:
     return mine
 
 
-def _part(total: PureLoss | ConcentratedLoss, parts: int) -> PureLoss | ConcentratedLoss:
+def _part(total: Spend, parts: int) -> Spend:
     if isinstance(total, PureLoss):
         return PureLoss(epsilon=total.epsilon / parts)
     return ConcentratedLoss(rho=total.rho / parts, delta=Fraction(0))
@@ -119,7 +120,7 @@ def _score(model: PrivateModel, x: Any, y: Any, weights: Floats) -> int:
     return int(np.floor(each).sum())
 
 
-def _select(scores: list[int], total: PureLoss | ConcentratedLoss, model: PrivateModel) -> int:
+def _select(scores: list[int], total: Spend, model: PrivateModel) -> int:
     most = SCORE_ONE * model.rows_per_person
     sensitivity = ScoreSensitivity.additive(0, most, relation(model.neighbours))
     selection: PermuteAndFlip | ExponentialMechanism

@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.errors import InvalidInput
 from discreet.learn.core.account import loss_of
-from discreet.learn.objective.perturbation import MOST_EPSILON, MOST_FEATURES, SMALLEST_DELTA, Budget
+from discreet.learn.objective.perturbation import MOST_EPSILON, MOST_FEATURES, SMALLEST_DELTA, ObjectiveBudget
 from discreet.model.exact import exact_fraction
 from discreet.model.neighbours import Neighbours
 
@@ -71,7 +71,7 @@ def _has_account(model: Any, neighbours: Neighbours) -> bool:
     if not 0 < epsilon <= 2 * MOST_EPSILON or not SMALLEST_DELTA <= delta < 1:
         return False
     try:
-        Budget.of(model.epsilon, model.delta, neighbours)
+        ObjectiveBudget.of(model.epsilon, model.delta, neighbours)
     except InvalidInput:
         return False
     return True

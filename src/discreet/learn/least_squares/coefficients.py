@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.learn.core.encoding import Floats
+from discreet.arrays import Floats
 from discreet.learn.least_squares.sufficient_statistics import Products
 
 REGULAR = 1.5

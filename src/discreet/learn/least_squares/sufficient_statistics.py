@@ -29,8 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learn.core.account import Account
-from discreet.learn.core.encoding import ONE, Floats, Rows
+from discreet.arrays import Floats
+from discreet.learn.core.account import FitAccount
+from discreet.learn.core.encoding import ONE, EncodedRows
 from discreet.learn.core.moments import LENGTHS, WEIGHT_ONE, WITHIN
 
 BLOCK = 2**12
@@ -65,7 +66,7 @@ def place_ends(width: int, order: int) -> tuple[int, ...]:
     return (*(int(end) for end in ends[:-1]), width * unit)
 
 
-def product_sums(rows: Rows, order: int) -> ProductSums:
+def product_sums(rows: EncodedRows, order: int) -> ProductSums:
     """Of rows in memory, whose first coordinate is ONE and no other is beyond it."""
     values = rows.values
     width = values.shape[1]
@@ -84,7 +85,7 @@ def product_sums(rows: Rows, order: int) -> ProductSums:
     return ProductSums(by_place=by_place, width=width, order=order, rows_per_person=rows.rows_per_person)
 
 
-def release_products(exact: ProductSums, account: Account, share: Fraction) -> Products:
+def release_products(exact: ProductSums, account: FitAccount, share: Fraction) -> Products:
     """The sums with noise, for this share of the account."""
     ends = place_ends(exact.width, exact.order)
     counts = exact.by_place[:, 0] // ONE**2

@@ -22,12 +22,13 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import Account
+from discreet.learn.core.account import FitAccount
 from discreet.learn.core.declarations import declared_classes
-from discreet.learn.core.encoding import Floats, People
+from discreet.learn.core.encoding import RowOwners
 from discreet.learn.descent.own_loss import Gradient, PrivateDescent
-from discreet.learn.estimators.base import Bounds, Learner, _refuse_search, plain, relation
+from discreet.learn.estimators.base import FeatureBounds, Learner, _refuse_search, plain, relation
 from discreet.learn.networks.checks import check_network
 from discreet.learn.networks.data import NOWHERE, inputs, targets
 from discreet.learn.networks.row_gradients import RowGradients, outputs_for, trainable
@@ -98,7 +99,7 @@ class PrivateNetwork(Learner):
         self._learn(inputs(X), y, None if groups is None else np.asarray(groups))
         return self
 
-    def learn(self, x: Floats, y: NDArray[Any], people: People) -> None:
+    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
         self._learn(x, y, people.ids)
 
     def _learn(self, x: NDArray[Any], y: Any, ids: NDArray[Any] | None) -> None:
@@ -115,7 +116,7 @@ class PrivateNetwork(Learner):
     def wants_classes(self) -> bool | None:
         return None if self.classes is None else True
 
-    def declared(self, bounds: Bounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:  # noqa: ARG002
+    def declared(self, bounds: FeatureBounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:  # noqa: ARG002
         """Features and numbers need no bounds, as gradients are clipped."""
         return {"classes": target} if self.classes is None and isinstance(target, list) else {}
 
@@ -167,7 +168,7 @@ class PrivateNetwork(Learner):
         alone = torch.func.vmap(lambda row: self.network_(row[None])[0])
         return torch.cat([alone(part) for part in rows.split(PREDICTED_AT_ONCE)])
 
-    def _account(self, people: People) -> Account:
+    def _account(self, people: RowOwners) -> FitAccount:
         """That would pay for a fit on these people."""
         return self._descent(lambda weights, _x, _y: weights)._account(people.ids, len(people.weights))
 

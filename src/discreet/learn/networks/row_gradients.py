@@ -36,12 +36,12 @@ from numpy.typing import NDArray
 from torch.func import functional_call, grad, vmap
 from torch.nn import GRU, RNN
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
-from discreet.learn.core.encoding import Floats
 from discreet.learn.descent.own_loss import block_rows
 from discreet.learn.networks.checks import at_random
 
-Rows: TypeAlias = tuple[Any, ...]
+TensorRows: TypeAlias = tuple[Any, ...]
 """x and y, as tensors."""
 
 
@@ -107,7 +107,7 @@ class RowGradients:
             outputs = outputs[:, 0]  # one unit, one target
         return self._loss(outputs, y[None]).reshape(())
 
-    def _safely(self, named: dict[str, Any], rows: Rows) -> Floats:
+    def _safely(self, named: dict[str, Any], rows: TensorRows) -> Floats:
         """Zero for a row on which the network fails: whether it does depends on that row alone."""
         try:
             return self._gradients(named, rows, self._block)
@@ -117,7 +117,7 @@ class RowGradients:
             each = [tuple(part[i : i + 1] for part in rows) for i in range(len(rows[0]))]
             return np.concatenate([self._safely(named, one) for one in each])
 
-    def _gradients(self, named: dict[str, Any], rows: Rows, block: int) -> Floats:
+    def _gradients(self, named: dict[str, Any], rows: TensorRows, block: int) -> Floats:
         """Of at most `block` rows, computed as `block` of them: they are repeated to fill it."""
         count = len(rows[0])
         repeated = torch.arange(block) % count
@@ -159,7 +159,7 @@ class RowGradients:
         everywhere = alike.tobytes() == forwards[0].tobytes() * block
         return everywhere and bool(backwards[::-1].tobytes() == forwards.tobytes())
 
-    def _made_up(self, shapes: tuple[tuple[int, ...], ...], count: int) -> tuple[dict[str, Any], Rows]:
+    def _made_up(self, shapes: tuple[tuple[int, ...], ...], count: int) -> tuple[dict[str, Any], TensorRows]:
         """Weights and rows. Whole numbers are zero, which every embedding and every class has."""
         chance = np.random.default_rng(1)
         named = self.named(self.start + chance.normal(scale=0.1, size=self.start.size))
@@ -192,7 +192,7 @@ def outputs_for(network: Any, x: NDArray[Any]) -> int:
     return 1 if found.dim() == 1 else int(found.shape[1]) if found.dim() == 2 else 0
 
 
-def _chosen(rows: Rows, places: Any) -> Rows:
+def _chosen(rows: TensorRows, places: Any) -> TensorRows:
     x, y = (each[list(places)] for each in rows)
     return x, y
 

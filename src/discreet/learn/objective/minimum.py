@@ -29,15 +29,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.learn.core.encoding import BITS, ONE, Floats
-
-Integers: TypeAlias = NDArray[Any]
-"""Python integers in an object array."""
+from discreet.arrays import Floats, Integers
+from discreet.learn.core.encoding import BITS, ONE
 
 POINT_BITS = 52
 """A coordinate of 1 is 2^POINT_BITS."""

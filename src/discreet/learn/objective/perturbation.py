@@ -35,9 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.objective import largest_objective_rho, least_ridge
+from discreet.arrays import Floats, Integers
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import Account
-from discreet.learn.core.encoding import ONE, SAFE, Floats, People, Rows, on_grid
+from discreet.learn.core.account import FitAccount
+from discreet.learn.core.encoding import ONE, SAFE, EncodedRows, RowOwners, on_grid
 from discreet.learn.core.moments import moments
 from discreet.learn.descent.generalized_linear import Linear, feature_scales
 from discreet.learn.descent.sampled_account import of_one
@@ -49,7 +50,6 @@ from discreet.learn.objective.minimum import (
     RESIDUAL_ERROR,
     RIDGE_BITS,
     STEEPER,
-    Integers,
     Perturbed,
     minimise,
 )
@@ -93,7 +93,7 @@ _INVISIBLE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class ObjectiveBudget:
     """(ε, δ) under adding or removing a person, and how it is divided."""
 
     epsilon: Fraction
@@ -102,7 +102,7 @@ class Budget:
     """Of the moments and of the objective together."""
 
     @classmethod
-    def of(cls, epsilon: Number, delta: Number, neighbours: Neighbours) -> "Budget":
+    def of(cls, epsilon: Number, delta: Number, neighbours: Neighbours) -> "ObjectiveBudget":
         group = 2 if neighbours is Neighbours.REPLACE_ONE else 1
         instead = 'solver="descent"'
         one, small = of_one(positive_epsilon(epsilon), positive_delta(delta), group, instead)
@@ -141,7 +141,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ObjectivePlan:
     """All numbers of the objective: from the budget, and from what was released."""
 
     width: int
@@ -168,8 +168,8 @@ class Plan:
 
     @classmethod
     def of(
-        cls, budget: Budget, *, width: int, longest: int, clip: int, rows: int, penalty: float = 0.0
-    ) -> "Plan":
+        cls, budget: ObjectiveBudget, *, width: int, longest: int, clip: int, rows: int, penalty: float = 0.0
+    ) -> "ObjectivePlan":
         length = longest / ONE
         ridge = ceil(_ridge(budget, Fraction(longest, ONE), Fraction(clip, ONE)) * 2**RIDGE_BITS)
         strength = ridge / 2**RIDGE_BITS
@@ -194,7 +194,7 @@ class Plan:
         )
 
 
-def _ridge(budget: Budget, longest: Fraction, clip: Fraction) -> Fraction:
+def _ridge(budget: ObjectiveBudget, longest: Fraction, clip: Fraction) -> Fraction:
     """λ. A row of length x ≤ R has c·x ≤ L, so that its curvature u·x·(1 − u/cx) is at most u·R·(1 − u/L)."""
     least = least_ridge(
         middle=budget.epsilon * MIDDLE, rho=budget.objective, steepness=STEEPER * longest, reach=clip
@@ -210,8 +210,8 @@ def precision(rows: int, length: float, ridge: float, width: int) -> float:
 def fit_by_objective(
     x: Floats,
     labels: Floats,
-    people: People,
-    budget: Budget,
+    people: RowOwners,
+    budget: ObjectiveBudget,
     *,
     marks: NDArray[np.bool_],
     penalty: float = 0.0,
@@ -223,7 +223,7 @@ def fit_by_objective(
     Rows count fully or, where their weight is 0, not at all, and each is a person's own.
     """
     penalty = float(within(penalty, "penalty", Fraction(0), Fraction(10**6)))
-    account = Account(ConcentratedLoss(rho=budget.before, delta=Fraction(0)), entropy=entropy)
+    account = FitAccount(ConcentratedLoss(rho=budget.before, delta=Fraction(0)), entropy=entropy)
     rows = _rows_at_most(people, account, _FOR_COUNT)
     found = moments(x, people, account, 1 - _FOR_COUNT)
     means, scale, length = feature_scales(found, marks, intercept=intercept, constant=1.0)
@@ -232,7 +232,7 @@ def fit_by_objective(
         values = np.hstack([values, np.full((len(x), 1), float(ONE))])
     counted = people.weights > 0
     noise = length * sqrt(values.shape[1] / (2 * budget.objective)) / found.count
-    plan = Plan.of(
+    plan = ObjectivePlan.of(
         budget,
         width=values.shape[1],
         longest=int(LONG * length * ONE),
@@ -253,7 +253,13 @@ def fit_by_objective(
 
 
 def perturbed_minimum(
-    values: Floats, labels: Floats, plan: Plan, budget: Budget, *, intercept: bool, entropy: Entropy
+    values: Floats,
+    labels: Floats,
+    plan: ObjectivePlan,
+    budget: ObjectiveBudget,
+    *,
+    intercept: bool,
+    entropy: Entropy,
 ) -> Floats:
     """The released coordinates; the last one is the constant's, if there is one, and has no penalty."""
     bits = plan.noise_bits
@@ -274,7 +280,7 @@ def perturbed_minimum(
     return released(point, plan, budget, entropy)
 
 
-def released(point: Integers, plan: Plan, budget: Budget, entropy: Entropy) -> Floats:
+def released(point: Integers, plan: ObjectivePlan, budget: ObjectiveBudget, entropy: Entropy) -> Floats:
     """The point on the grid with Laplace noise: all that leaves."""
     step = 2 ** (POINT_BITS - plan.grid_bits)
     rounded: Integers = (point + step // 2) // step
@@ -285,14 +291,14 @@ def released(point: Integers, plan: Plan, budget: Budget, entropy: Entropy) -> F
 
 def shortened(values: Floats, longest: int) -> Floats:
     """Whole numbers, rows longer than that shortened to it: towards 0, by a factor short of the right one."""
-    norms = Rows(values=values, weights=np.ones(len(values))).norms(2)
+    norms = EncodedRows(values=values, weights=np.ones(len(values))).norms(2)
     factors = np.where(norms > longest * SAFE, longest / np.maximum(norms, 1) * SAFE, 1.0)
     return np.trunc(values * factors[:, None])
 
 
 def gradient_caps(values: Floats, clip: int) -> Floats:
     """What each row's residual may be, in units of 2^−HALF_BITS: at most 1, and cap · ‖row‖ ≤ clip."""
-    rows = Rows(values=values, weights=np.ones(len(values)))
+    rows = EncodedRows(values=values, weights=np.ones(len(values)))
     return np.minimum(rows.caps(clip * 2**HALF_BITS, 2), 2.0**HALF_BITS)
 
 
@@ -301,7 +307,7 @@ def approximate(epsilon: Number, delta: Number) -> ApproximateLoss:
     return ApproximateLoss(epsilon=positive_epsilon(epsilon), delta=positive_delta(delta))
 
 
-def _rows_at_most(people: People, account: Account, share: Fraction) -> int:
+def _rows_at_most(people: RowOwners, account: FitAccount, share: Fraction) -> int:
     """A noisy count, so much above that it is less than the rows with probability e⁻²⁰⁰."""
     exact = np.array([int((people.weights > 0).sum()) * _COUNT_ONE])
     noisy = int(account.release(exact, reach=_COUNT_ONE, share=share)[0])

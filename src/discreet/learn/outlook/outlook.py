@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.accounting.amplification import sampling_rate
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import Account
+from discreet.learn.core.account import FitAccount
 from discreet.learn.core.encoding import NOBODY
 from discreet.learn.descent.generalized_linear import FOR_MOMENTS, INTERCEPT, usual_steps
 from discreet.learn.estimators.regressors import LeastSquares, solver_of
@@ -49,7 +49,7 @@ def outlook(estimator: Any, *, rows: int, features: int) -> Outlook:
     return Outlook(noise=noise_beside(estimator, _account(estimator, count), width, count))
 
 
-def noise_beside(estimator: Any, account: Account, width: int, count: int) -> float:
+def noise_beside(estimator: Any, account: FitAccount, width: int, count: int) -> float:
     """The length of the noise beside that of what is learnt, from about so many rows."""
     most = estimator.rows_per_person
     if hasattr(estimator, "network"):
@@ -69,12 +69,12 @@ def noise_beside(estimator: Any, account: Account, width: int, count: int) -> fl
     return account.deviation_of_steps(share, length * most, steps) * sqrt(width) / count
 
 
-def _account(estimator: Any, count: int) -> Account:
+def _account(estimator: Any, count: int) -> FitAccount:
     if estimator.batch is not None and sampling_rate(estimator.batch, "batch") * count < 1:
         raise InvalidInput(
             "A step would hold less than one row on average.", remedy="Give a larger batch, or none."
         )
-    account: Account = estimator._account(NOBODY)
+    account: FitAccount = estimator._account(NOBODY)
     return account
 
 

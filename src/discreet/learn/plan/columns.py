@@ -27,7 +27,7 @@ _SMALLEST, _LARGEST = Fraction(1, 10**200), Fraction(10**200)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number:
+class NumberColumn:
     """Between bounds; a truth value is between 0 and 1."""
 
     name: str
@@ -65,7 +65,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ChoiceColumn:
     """One of several values."""
 
     name: str
@@ -94,12 +94,12 @@ class Choice:
         return Code(value=place, offset=Fraction(0), grid=Fraction(1), low=0, high=last)
 
 
-Column: TypeAlias = Number | Choice
+FeatureColumn: TypeAlias = NumberColumn | ChoiceColumn
 
 
-def column_facts(column: Column, facts: RelationFacts) -> Facts:
+def column_facts(column: FeatureColumn, facts: RelationFacts) -> Facts:
     """What a column is known by: what is computed, and what it can be."""
-    if isinstance(column, Number):
+    if isinstance(column, NumberColumn):
         return {"number": facts.expression(column.value), "range": [str(column.low), str(column.high)]}
     return {
         "choice": facts.expression(column.value),
@@ -108,7 +108,7 @@ def column_facts(column: Column, facts: RelationFacts) -> Facts:
     }
 
 
-def feature_columns(columns: Sequence[RowColumn], *, intercept: bool) -> tuple[Column, ...]:
+def feature_columns(columns: Sequence[RowColumn], *, intercept: bool) -> tuple[FeatureColumn, ...]:
     """What the columns of a SELECT are as features, beside an intercept or without one."""
     found = tuple(_feature(column, int(intercept)) for column in columns)
     width = sum(len(column.features) for column in found)
@@ -121,7 +121,7 @@ def feature_columns(columns: Sequence[RowColumn], *, intercept: bool) -> tuple[C
     return found
 
 
-def number_column(column: RowColumn) -> Number:
+def number_column(column: RowColumn) -> NumberColumn:
     """A column that has to be a number between bounds."""
     value = _as_number(column.expression)
     if not value.type.numeric:
@@ -138,7 +138,7 @@ def number_column(column: RowColumn) -> Number:
         )
     if span.low >= span.high:
         raise _of_one_value(column.name)
-    number = Number(name=column.name, value=value, low=span.low, high=span.high)
+    number = NumberColumn(name=column.name, value=value, low=span.low, high=span.high)
     if not _SMALLEST < number.size < _LARGEST:
         raise QueryRefused(
             f"The bounds of “{column.name}” are too small or too large to compute with.",
@@ -147,7 +147,7 @@ def number_column(column: RowColumn) -> Number:
     return number
 
 
-def choice_column(column: RowColumn) -> Choice:
+def choice_column(column: RowColumn) -> ChoiceColumn:
     """A column that has to have few values which anybody may know: the classes of a classifier."""
     values = _listed(column)
     if values is None:
@@ -161,10 +161,10 @@ def choice_column(column: RowColumn) -> Choice:
             f"“{column.name}” has {len(values):,} values; a classifier has 2 to {MOST_CLASSES} classes.",
             remedy="Put values together: CASE WHEN … THEN … END; or fit a regression.",
         )
-    return Choice(name=column.name, value=column.expression, values=values, first=0)
+    return ChoiceColumn(name=column.name, value=column.expression, values=values, first=0)
 
 
-def _feature(column: RowColumn, first: int) -> Column:
+def _feature(column: RowColumn, first: int) -> FeatureColumn:
     if _as_number(column.expression).type.numeric and range_of(_as_number(column.expression)) is not None:
         return number_column(column)
     values = _listed(column)
@@ -174,7 +174,7 @@ def _feature(column: RowColumn, first: int) -> Column:
             remedy="Leave it out, or put values together: CASE WHEN … THEN … END.",
         )
     if values and len(values) > first:
-        return Choice(name=column.name, value=column.expression, values=values, first=first)
+        return ChoiceColumn(name=column.name, value=column.expression, values=values, first=first)
     if values:
         raise _of_one_value(column.name)
     if column.expression.type.numeric:

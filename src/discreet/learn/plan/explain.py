@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from math import ceil
 
 from discreet.answers.wording import charge_text, counted
-from discreet.bounds.calibrate import Charge, budget_of
-from discreet.learn.core.account import Account
+from discreet.bounds.calibrate import budget_of
+from discreet.learn.core.account import FitAccount
 from discreet.learn.outlook.outlook import Outlook, noise_beside
 from discreet.learn.plan.fit_plan import FitPlan
 from discreet.learn.plan.statements import Fetched, Summed
 from discreet.model.policy import Dataset
-from discreet.model.privacy import PureLoss, amount_of
+from discreet.model.privacy import PureLoss, Spend, amount_of
 from discreet.model.query import FewRows
 from discreet.release.explain import epsilon_of
 
@@ -22,7 +22,7 @@ _GOOD = 0.1
 class FitExplanation:
     """Everything that can be said before anything is spent."""
 
-    loss: Charge
+    loss: Spend
     epsilon: float
     """The loss as ε: pure, or at the dataset's δ."""
     share: float
@@ -71,7 +71,7 @@ class FitExplanation:
 
 def explain_fit(plan: FitPlan, dataset: Dataset) -> FitExplanation:
     """Describe a plan."""
-    account = Account(plan.loss, neighbours=plan.neighbours)
+    account = FitAccount(plan.loss, neighbours=plan.neighbours)
     return FitExplanation(
         loss=plan.loss,
         epsilon=epsilon_of(plan.loss, dataset),

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from discreet.bounds.calibrate import Charge
 from discreet.bounds.work_limits import rows_to_learn_from
 from discreet.dialects.dialect import Dialect
 from discreet.errors import InvalidInput, QueryRefused
 from discreet.functions.registry import range_of
 from discreet.learn.core.declarations import truth
-from discreet.learn.estimators.base import Bounds, Learner, plain
+from discreet.learn.estimators.base import FeatureBounds, Learner, plain
 from discreet.learn.estimators.regressors import LeastSquares, solver_of
 from discreet.learn.plan.columns import (
-    Choice,
-    Column,
-    Number,
+    ChoiceColumn,
+    FeatureColumn,
+    NumberColumn,
     choice_column,
     column_facts,
     feature_columns,
@@ -30,7 +29,7 @@ from discreet.learn.plan.statements import Fetched, Summed, class_values
 from discreet.model.deadline import Deadline
 from discreet.model.identity import RelationFacts, identity_of, loss_facts
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import PureLoss
+from discreet.model.privacy import PureLoss, Spend
 from discreet.question.answer_size import check_storable
 from discreet.question.plain_rows import RowColumn, RowQuery
 from discreet.release.exact_vectors import Results
@@ -50,17 +49,17 @@ class FitPlan:
     """What it is, with all its settings."""
     data: Fetched | Summed
     """What is read, and how."""
-    loss: Charge
+    loss: Spend
     neighbours: Neighbours
     estimator: Learner = field(repr=False, compare=False)
     """Not fitted, with all that the policy declares."""
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[FeatureColumn, ...]:
         return self.data.columns
 
     @property
-    def target(self) -> Column:
+    def target(self) -> FeatureColumn:
         return self.data.target
 
     @property
@@ -132,7 +131,7 @@ class FitPlan:
         return model
 
 
-def plan_fit(model: object, rows: RowQuery, loss: Charge, neighbours: Neighbours) -> FitPlan:
+def plan_fit(model: object, rows: RowQuery, loss: Spend, neighbours: Neighbours) -> FitPlan:
     """A model of the last column by the others."""
     if not isinstance(model, Learner) or not type(model).__module__.startswith("discreet.learn."):
         raise InvalidInput(
@@ -166,7 +165,7 @@ def plan_fit(model: object, rows: RowQuery, loss: Charge, neighbours: Neighbours
     return plan
 
 
-def _target(model: Learner, last: RowColumn) -> Column:
+def _target(model: Learner, last: RowColumn) -> FeatureColumn:
     """Classes or a number, as the model wants it; for one that can do both, a number if it has a range."""
     classes = model.wants_classes()
     if classes is None:
@@ -175,12 +174,12 @@ def _target(model: Learner, last: RowColumn) -> Column:
 
 
 def _data(
-    model: Learner, rows: RowQuery, columns: tuple[Column, ...], target: Column, loss: Charge
+    model: Learner, rows: RowQuery, columns: tuple[FeatureColumn, ...], target: FeatureColumn, loss: Spend
 ) -> Fetched | Summed:
     """Sums where the model is made of them and one statement can have them all; else rows."""
     width = sum(len(column.features) for column in columns)
     by_sums = isinstance(model, LeastSquares) and solver_of(model.solver, width, model.batch) == "statistics"
-    if by_sums and isinstance(target, Number) and _bounds_are_declared(model, columns, target):
+    if by_sums and isinstance(target, NumberColumn) and _bounds_are_declared(model, columns, target):
         order = 1 if isinstance(loss, PureLoss) else 2
         summed = Summed(source=rows.source, columns=columns, target=target, order=order)
         if summed.fits_a_statement():
@@ -188,7 +187,7 @@ def _data(
     return Fetched(source=rows_to_learn_from(rows.source), columns=columns, target=target)
 
 
-def _bounds_are_declared(model: Any, columns: tuple[Column, ...], target: Number) -> bool:
+def _bounds_are_declared(model: Any, columns: tuple[FeatureColumn, ...], target: NumberColumn) -> bool:
     """Whether values are clamped to what the policy declares, and not to bounds of the model's own."""
     own = plain(model.bounds), plain(model.target_bounds)
     return own == (_bounds(columns), target.bounds[0])
@@ -196,13 +195,13 @@ def _bounds_are_declared(model: Any, columns: tuple[Column, ...], target: Number
 
 def _declared(
     model: Learner,
-    columns: tuple[Column, ...],
-    target: Column,
+    columns: tuple[FeatureColumn, ...],
+    target: FeatureColumn,
     rows_per_person: int,
     neighbours: Neighbours,
 ) -> Learner:
     """The model with what the policy says, where it says nothing itself."""
-    of_target = class_values(target).tolist() if isinstance(target, Choice) else target.bounds[0]
+    of_target = class_values(target).tolist() if isinstance(target, ChoiceColumn) else target.bounds[0]
     declared: Learner = clone(model).set_params(
         rows_per_person=rows_per_person,
         neighbours=neighbours.value,
@@ -211,7 +210,7 @@ def _declared(
     return declared
 
 
-def _bounds(columns: tuple[Column, ...]) -> Bounds:
+def _bounds(columns: tuple[FeatureColumn, ...]) -> FeatureBounds:
     return [pair for column in columns for pair in column.bounds]
 
 

@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 
 from discreet.answers.wording import charge_text, counted, number_text
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
-from discreet.learn.core.encoding import Floats
-from discreet.learn.plan.columns import Choice, Column
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.learn.plan.columns import ChoiceColumn, FeatureColumn
+from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
 
 _CONFIDENCE = 0.95
@@ -21,7 +21,7 @@ _CONFIDENCE = 0.95
 class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns a table with the columns of a SELECT into features, by declarations alone."""
 
-    def __init__(self, columns: tuple[Column, ...]) -> None:
+    def __init__(self, columns: tuple[FeatureColumn, ...]) -> None:
         self.columns = columns
 
     def fit(self, X: object, y: object = None) -> "DeclaredColumns":  # noqa: ARG002, N803
@@ -44,7 +44,7 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def feature_names_in_(self) -> NDArray[Any]:
         return np.array([column.name for column in self.columns], dtype=object)
 
-    def _read(self, table: Any) -> list[tuple[Column, NDArray[Any]]]:
+    def _read(self, table: Any) -> list[tuple[FeatureColumn, NDArray[Any]]]:
         table = table.to_pandas() if hasattr(table, "to_pandas") else table
         if hasattr(table, "columns") or isinstance(table, Mapping):
             missing = [column.name for column in self.columns if column.name not in table]
@@ -76,8 +76,8 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class FittedModel(Pipeline):  # type: ignore[misc]
     """A pipeline of scikit-learn: the declared columns, then the model. What it cost, and what is left."""
 
-    charged: PureLoss | ConcentratedLoss
-    left: PureLoss | ConcentratedLoss
+    charged: Spend
+    left: Spend
     receipt: Receipt
     repeated: bool
     """Whether the same model had been fitted before: then this is the same one, and was free."""
@@ -85,11 +85,11 @@ class FittedModel(Pipeline):  # type: ignore[misc]
     @classmethod
     def of(
         cls,
-        columns: tuple[Column, ...],
+        columns: tuple[FeatureColumn, ...],
         model: Any,
         *,
         receipt: Receipt,
-        left: PureLoss | ConcentratedLoss,
+        left: Spend,
         repeated: bool,
     ) -> "FittedModel":
         found = cls([("columns", DeclaredColumns(columns)), ("model", model)])
@@ -139,7 +139,7 @@ def _coefficients(model: Any, features: tuple[str, ...]) -> list[str]:
     return [*heads, *lines]
 
 
-def _single(column: Column, values: Any) -> NDArray[Any]:
+def _single(column: FeatureColumn, values: Any) -> NDArray[Any]:
     found: NDArray[Any] = np.atleast_1d(np.asarray(values))
     if found.ndim != 1:
         raise InvalidInput(
@@ -148,8 +148,8 @@ def _single(column: Column, values: Any) -> NDArray[Any]:
     return found
 
 
-def _features(column: Column, values: NDArray[Any]) -> Floats:
-    if isinstance(column, Choice):
+def _features(column: FeatureColumn, values: NDArray[Any]) -> Floats:
+    if isinstance(column, ChoiceColumn):
         return _marks(column, values)
     try:
         numbers = np.asarray(values, dtype=np.float64)
@@ -165,7 +165,7 @@ def _features(column: Column, values: NDArray[Any]) -> Floats:
     return numbers[:, None]
 
 
-def _marks(column: Choice, values: NDArray[Any]) -> Floats:
+def _marks(column: ChoiceColumn, values: NDArray[Any]) -> Floats:
     if values.dtype.kind == "M":  # as data frames have dates
         values = values.astype("datetime64[D]").astype(object)
     marks: Floats = np.column_stack([values == value for value in column.values]).astype(np.float64)

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.bounds.weights import Norm, Unit, Weight
 from discreet.dialects.dialect import Dialect
-from discreet.learn.core.encoding import ONE, Floats, People, person_weights
+from discreet.learn.core.encoding import ONE, RowOwners, person_weights
 from discreet.learn.core.moments import LENGTHS, WEIGHT_ONE
 from discreet.learn.least_squares.sufficient_statistics import ProductSums, place_ends
-from discreet.learn.plan.columns import Choice, Column, Number
+from discreet.learn.plan.columns import ChoiceColumn, FeatureColumn, NumberColumn
 from discreet.model.query import Relation
 from discreet.release.exact_vectors import Results, integers_of
 from discreet.sql.plain_rows import (
@@ -37,38 +38,38 @@ class Fetched:
     """Rows one by one, as they are needed for descent; they stay with the curator."""
 
     source: Relation
-    columns: tuple[Column, ...]
-    target: Column
+    columns: tuple[FeatureColumn, ...]
+    target: FeatureColumn
 
     def statement(self, tables: Mapping[str, str], dialect: Dialect) -> Statement:
         return emit_rows(self.source, _codes(self._all, FINE), tables, dialect)
 
-    def rows(self, results: Results) -> tuple[Floats, NDArray[Any], People]:
+    def rows(self, results: Results) -> tuple[Floats, NDArray[Any], RowOwners]:
         """Features, targets and whose they are."""
         ((_, table),) = results
         codes = [integers_of(table[f"c{i}"]) for i in range(len(self._all))]
         return self._decoded(codes, None if self.source.one_row_a_person else table[PERSON])
 
-    def nobody(self) -> tuple[Floats, NDArray[Any], People]:
+    def nobody(self) -> tuple[Floats, NDArray[Any], RowOwners]:
         """The same without any row."""
         return self._decoded([np.zeros(0, dtype=np.int64)] * len(self._all), None)
 
-    def made_up(self) -> tuple[Floats, NDArray[Any], People]:
+    def made_up(self) -> tuple[Floats, NDArray[Any], RowOwners]:
         """Two rows of two people, with the ends of all codes."""
         ends = [np.array([code.low, code.high]) for code in _codes(self._all, FINE)]
         return self._decoded(ends, None if self.source.one_row_a_person else np.arange(2))
 
     @property
-    def _all(self) -> tuple[Column, ...]:
+    def _all(self) -> tuple[FeatureColumn, ...]:
         return (*self.columns, self.target)
 
     def _decoded(
         self, codes: Sequence[NDArray[np.int64]], persons: NDArray[Any] | None
-    ) -> tuple[Floats, NDArray[Any], People]:
+    ) -> tuple[Floats, NDArray[Any], RowOwners]:
         features = [_features(column, code) for column, code in zip(self.columns, codes, strict=False)]
         most = self.source.max_rows
         weights = person_weights(persons, len(codes[0]), most)
-        people = People(weights=weights, rows_per_person=most, ids=persons)
+        people = RowOwners(weights=weights, rows_per_person=most, ids=persons)
         return np.hstack(features), _targets(self.target, codes[-1]), people
 
 
@@ -77,8 +78,8 @@ class Summed:
     """Sums of products, computed by the database: all that linear regression needs."""
 
     source: Relation
-    columns: tuple[Column, ...]
-    target: Number
+    columns: tuple[FeatureColumn, ...]
+    target: NumberColumn
     order: int
 
     def statement(self, tables: Mapping[str, str], dialect: Dialect) -> Statement:
@@ -119,7 +120,7 @@ class Summed:
     def _coordinates(self) -> tuple[Coordinate, ...]:
         found: list[Coordinate] = []
         for code, column in enumerate((*self.columns, self.target)):
-            marks = column.marks if isinstance(column, Choice) else (None,)
+            marks = column.marks if isinstance(column, ChoiceColumn) else (None,)
             found += [Coordinate(code=code, mark=mark, one=ONE) for mark in marks]
         return tuple(found)
 
@@ -150,26 +151,26 @@ def _weight(source: Relation) -> Weight | None:
     return Weight(norm=Norm.L1, unit=Unit.ROWS, square=source.max_rows**2, bits=bits)
 
 
-def _codes(columns: Sequence[Column], one: int) -> list[Code]:
-    return [column.code(one) if isinstance(column, Number) else column.code() for column in columns]
+def _codes(columns: Sequence[FeatureColumn], one: int) -> list[Code]:
+    return [column.code(one) if isinstance(column, NumberColumn) else column.code() for column in columns]
 
 
-def _features(column: Column, codes: NDArray[np.int64]) -> Floats:
+def _features(column: FeatureColumn, codes: NDArray[np.int64]) -> Floats:
     """One column for each feature."""
-    if isinstance(column, Number):
+    if isinstance(column, NumberColumn):
         return _numbers(column, codes)[:, None]
     marks: Floats = (codes[:, None] == np.array(column.marks)).astype(np.float64)
     return marks
 
 
-def _numbers(column: Number, codes: NDArray[np.int64]) -> Floats:
+def _numbers(column: NumberColumn, codes: NDArray[np.int64]) -> Floats:
     return codes.astype(np.float64) * (float(column.size) / FINE) + float(column.shift)
 
 
-def _targets(column: Column, codes: NDArray[np.int64]) -> NDArray[Any]:
-    return _numbers(column, codes) if isinstance(column, Number) else class_values(column)[codes]
+def _targets(column: FeatureColumn, codes: NDArray[np.int64]) -> NDArray[Any]:
+    return _numbers(column, codes) if isinstance(column, NumberColumn) else class_values(column)[codes]
 
 
-def class_values(column: Choice) -> NDArray[Any]:
+def class_values(column: ChoiceColumn) -> NDArray[Any]:
     """The classes, as one kind of number or text."""
     return np.asarray(column.values)

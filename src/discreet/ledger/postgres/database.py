@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DiscreetError, InvalidInput, LedgerClosed, MissingExtra
-from discreet.ledger.database import Database, Row, Way
+from discreet.ledger.database import Database, DatabaseRow, Way
 from discreet.ledger.postgres.address import PostgresAddress
 from discreet.ledger.postgres.errors import (
     commit_unknown,
@@ -72,7 +72,7 @@ class PostgresTransaction:
         self._address = address
         self._cursor = connection.cursor(binary=True)
 
-    def rows(self, sql: str, **values: object) -> Sequence[Row]:
+    def rows(self, sql: str, **values: object) -> Sequence[DatabaseRow]:
         return self._cursor.execute(_with_places(sql), values).fetchall()
 
     def change(self, sql: str, **values: object) -> int:

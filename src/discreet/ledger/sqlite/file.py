@@ -13,7 +13,7 @@ from pathlib import Path
 
 from discreet.errors import LedgerBusy, LedgerClosed
 from discreet.ledger.chain import RESTORE
-from discreet.ledger.database import Database, Row, Way
+from discreet.ledger.database import Database, DatabaseRow, Way
 from discreet.ledger.files import LOOK, resolved, sync_directory
 from discreet.ledger.sqlite.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, UPGRADES, check_schema
 
@@ -41,7 +41,7 @@ class SqliteTransaction:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def rows(self, sql: str, **values: object) -> Sequence[Row]:
+    def rows(self, sql: str, **values: object) -> Sequence[DatabaseRow]:
         with closing(self._connection.execute(sql, values)) as cursor:
             return cursor.fetchall()
 

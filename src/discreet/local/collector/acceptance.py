@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
 from discreet.errors import DiscreetError, InvalidInput
-from discreet.local.batch import Layout, OtherSurvey
+from discreet.local.batch import BatchLayout, OtherSurvey
 from discreet.local.mechanisms.mechanism import Reports
 from discreet.local.survey import Survey
 
@@ -56,7 +56,7 @@ class Judge:
 
     def __init__(self, survey: Survey, *, cap: int, today: date | None = None) -> None:
         self._survey = survey
-        self._layout = Layout.of(survey)
+        self._layout = BatchLayout.of(survey)
         self._cap = cap
         self._today = today
 

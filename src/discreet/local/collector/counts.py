@@ -26,7 +26,7 @@ _LONGEST_HEADER = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Counts:
+class SurveyCounts:
     """Tallies of one survey, question by question, and which collectors they are of."""
 
     digest: bytes
@@ -34,7 +34,7 @@ class Counts:
     tallies: tuple[Tally, ...]
 
 
-def merge(first: Counts, second: Counts) -> Counts:
+def merge(first: SurveyCounts, second: SurveyCounts) -> SurveyCounts:
     """Of both. The same collector twice would count people twice."""
     if first.digest != second.digest:
         raise InvalidInput(
@@ -46,14 +46,14 @@ def merge(first: Counts, second: Counts) -> Counts:
             "A collector is in both of these counts, so that its reports would count twice.",
             remedy="Name every collector's folder or counts once.",
         )
-    return Counts(
+    return SurveyCounts(
         digest=first.digest,
         collectors=first.collectors | second.collectors,
         tallies=tuple(a + b for a, b in zip(first.tallies, second.tallies, strict=True)),
     )
 
 
-def check_survey(counts: Counts, survey: Survey) -> None:
+def check_survey(counts: SurveyCounts, survey: Survey) -> None:
     """That the counts are of this survey."""
     right = counts.digest == survey.digest and [len(tally) for tally in counts.tallies] == [
         question.mechanism.cells for question in survey.questions
@@ -65,7 +65,7 @@ def check_survey(counts: Counts, survey: Survey) -> None:
         )
 
 
-def write_counts(counts: Counts, path: Path) -> None:
+def write_counts(counts: SurveyCounts, path: Path) -> None:
     """Replaced as a whole, so that a reader never sees half of it."""
     content = counts_as_bytes(counts)
     fresh = path.with_name(path.name + ".new")
@@ -82,7 +82,7 @@ def write_counts(counts: Counts, path: Path) -> None:
         ) from None
 
 
-def read_counts(path: Path) -> Counts:
+def read_counts(path: Path) -> SurveyCounts:
     try:
         return counts_from_bytes(path.read_bytes())
     except OSError as error:
@@ -92,7 +92,7 @@ def read_counts(path: Path) -> Counts:
         ) from None
 
 
-def counts_as_bytes(counts: Counts) -> bytes:
+def counts_as_bytes(counts: SurveyCounts) -> bytes:
     header = {
         "digest": counts.digest.hex(),
         "collectors": sorted(collector.hex() for collector in counts.collectors),
@@ -103,7 +103,7 @@ def counts_as_bytes(counts: Counts) -> bytes:
     return content + hashlib.sha256(content).digest()
 
 
-def counts_from_bytes(data: bytes) -> Counts:
+def counts_from_bytes(data: bytes) -> SurveyCounts:
     if not data.startswith(_FIRST_LINE):
         _damaged("This is not a file of counts that this version can read.")
     content, checksum = data[:-_CHECKSUM], data[-_CHECKSUM:]
@@ -117,7 +117,7 @@ def counts_from_bytes(data: bytes) -> Counts:
         tallies = _tallies(content[end + 1 :], [int(cells) for cells in header["cells"]])
     except (ValueError, TypeError, KeyError, RecursionError, zlib.error):
         _damaged("The file of counts does not say what such a file says.")
-    return Counts(digest=digest, collectors=collectors, tallies=tallies)
+    return SurveyCounts(digest=digest, collectors=collectors, tallies=tallies)
 
 
 def _tallies(compressed: bytes, cells: list[int]) -> tuple[Tally, ...]:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.local.estimate import Estimate, Mean, Shares, estimate
+from discreet.local.estimate import Mean, Shares, SurveyEstimate, estimate
 from discreet.local.mechanisms.mechanism import Tally
-from discreet.local.survey import NumberBetween, OneOf, Question, Survey
+from discreet.local.survey import NumberBetween, OneOf, Survey, SurveyQuestion
 from discreet.model.exact import Number
 
 DEFAULT_MINIMUM = 100
@@ -31,7 +31,7 @@ def estimates_as_json(
 
 
 def _question_as_json(
-    question: Question, tally: Tally, minimum: int, confidence: Number, *, every_option: bool
+    question: SurveyQuestion, tally: Tally, minimum: int, confidence: Number, *, every_option: bool
 ) -> Mapping[str, Any]:
     reports = question.mechanism.reports_in(tally)
     common = {"name": question.name, "reports": reports, "needed": minimum}
@@ -47,7 +47,7 @@ def _question_as_json(
     }
 
 
-def _found_as_json(found: Estimate, *, every_option: bool) -> Mapping[str, Any]:
+def _found_as_json(found: SurveyEstimate, *, every_option: bool) -> Mapping[str, Any]:
     if isinstance(found, Mean):
         return {"mean": found.mean, "error": found.error}
     shown = list(range(len(found.shares))) if every_option else largest_options(found)

@@ -17,8 +17,8 @@ import numpy as np
 from discreet.engines.base.files import Format, Located, locate
 from discreet.errors import DiscreetError, InvalidInput
 from discreet.local.collector.acceptance import Reason
-from discreet.local.collector.counts import Counts
-from discreet.local.mechanisms.mechanism import Mechanism, Tally
+from discreet.local.collector.counts import SurveyCounts
+from discreet.local.mechanisms.mechanism import LocalMechanism, Tally
 from discreet.local.survey import Survey
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 QUESTION, REPORT = "question", "report"
 _ROWS = 100_000
 
-Row = tuple[object, object, int]
+ReportRow = tuple[object, object, int]
 """A question's name, a report, and how often it occurs: as they come from a database."""
 
 
@@ -35,7 +35,7 @@ Row = tuple[object, object, int]
 class AtRest:
     """The tallies, and how many reports were dropped, by the reason."""
 
-    counts: Counts
+    counts: SurveyCounts
     dropped: Counter[Reason]
 
 
@@ -85,12 +85,12 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _fetched(cursor: duckdb.DuckDBPyConnection) -> Iterator[Row]:
+def _fetched(cursor: duckdb.DuckDBPyConnection) -> Iterator[ReportRow]:
     while rows := cursor.fetchmany(_ROWS):
         yield from rows
 
 
-def _tallied(survey: Survey, rows: Iterator[Row]) -> AtRest:
+def _tallied(survey: Survey, rows: Iterator[ReportRow]) -> AtRest:
     places = {question.name: place for place, question in enumerate(survey.questions)}
     mechanisms = [question.mechanism for question in survey.questions]
     tallies = [np.zeros(mechanism.cells, dtype=np.int64) for mechanism in mechanisms]
@@ -106,7 +106,7 @@ def _tallied(survey: Survey, rows: Iterator[Row]) -> AtRest:
                 found.setdefault(place, []).append((report, count))
         for place, reports in found.items():
             tallies[place] += _weighted(mechanisms[place], reports, dropped)
-    counts = Counts(digest=survey.digest, collectors=frozenset(), tallies=tuple(tallies))
+    counts = SurveyCounts(digest=survey.digest, collectors=frozenset(), tallies=tuple(tallies))
     return AtRest(counts=counts, dropped=dropped)
 
 
@@ -122,7 +122,9 @@ def _as_bytes(value: object, size: int) -> bytes | None:
     return None
 
 
-def _weighted(mechanism: Mechanism, reports: Iterable[tuple[bytes, int]], dropped: Counter[Reason]) -> Tally:
+def _weighted(
+    mechanism: LocalMechanism, reports: Iterable[tuple[bytes, int]], dropped: Counter[Reason]
+) -> Tally:
     """The tally of reports that occur several times: once for each binary digit of how often."""
     contents, times = zip(*reports, strict=True)
     rows = np.frombuffer(b"".join(contents), dtype=np.uint8).reshape(-1, mechanism.size)

@@ -56,7 +56,7 @@ _TYPES = {
 _EMPTY_KEY = '<meta name="survey-key" content="">'
 _LOG = logging.getLogger(__name__)
 
-Scope: TypeAlias = MutableMapping[str, Any]
+AsgiScope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
@@ -107,7 +107,7 @@ class Guarded:
     def __init__(self, inner: "Starlette") -> None:
         self._inner = inner
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         started = False
@@ -205,7 +205,7 @@ class _Service:
         return {"demo": self._settings.demo, "questions": questions}
 
 
-def _has_two_lengths(scope: Scope) -> bool:
+def _has_two_lengths(scope: AsgiScope) -> bool:
     """Servers before this one may go by the other length, and take one request for two (RFC 9112, 6.1)."""
     names = {name.lower() for name, _ in scope["headers"]}
     other = b"content-length" in names or scope["http_version"] == "1.0"

@@ -19,7 +19,7 @@ from typing import Self
 
 from discreet.errors import CollectorClosed, DiscreetError, InvalidInput
 from discreet.local.collector.acceptance import Judge, Judged, Reason, Refused
-from discreet.local.collector.counts import Counts
+from discreet.local.collector.counts import SurveyCounts
 from discreet.local.collector.database import CollectorFile, read_folder, told
 from discreet.local.survey import Survey
 from discreet.model.exact import positive_count
@@ -35,7 +35,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class BatchReceipt:
     """What became of a batch: it is on the disk."""
 
     accepted: int
@@ -46,7 +46,7 @@ class Receipt:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waiting:
     data: bytes
-    receipt: "Future[Receipt]"
+    receipt: "Future[BatchReceipt]"
 
 
 class Collector:
@@ -89,11 +89,11 @@ class Collector:
             self._writer.join()
             self._file.close()
 
-    def add(self, data: bytes) -> Receipt:
+    def add(self, data: bytes) -> BatchReceipt:
         """Wait until a batch is on the disk."""
         return self._submitted(data).result()
 
-    async def add_soon(self, data: bytes) -> Receipt:
+    async def add_soon(self, data: bytes) -> BatchReceipt:
         """The same, without a thread that waits."""
         return await asyncio.wrap_future(self._submitted(data))
 
@@ -108,9 +108,9 @@ class Collector:
         with self._lock:
             return self._rejected_on_disk + self._rejected
 
-    def counts(self) -> Counts:
+    def counts(self) -> SurveyCounts:
         """The tallies of all that is acknowledged."""
-        return Counts(
+        return SurveyCounts(
             digest=self.survey.digest,
             collectors=frozenset([self._file.id]),
             tallies=self._running.tallies(),
@@ -121,7 +121,7 @@ class Collector:
         counted = self._taken
         return {question.name: counted[place] for place, question in enumerate(self.survey.questions)}
 
-    def _submitted(self, data: bytes) -> "Future[Receipt]":
+    def _submitted(self, data: bytes) -> "Future[BatchReceipt]":
         if len(data) > LARGEST_BATCH:
             self.note_rejected(Reason.TOO_LARGE)
             raise too_large()
@@ -162,7 +162,7 @@ class Collector:
             group.append(item)
         return group, True
 
-    def _committed(self, group: Sequence[_Waiting]) -> "list[Receipt | DiscreetError]":
+    def _committed(self, group: Sequence[_Waiting]) -> "list[BatchReceipt | DiscreetError]":
         """What becomes of each batch, once all of it is on the disk. Nothing counts before."""
         with self._lock:
             noted = self._rejected.copy()
@@ -184,7 +184,7 @@ class Collector:
 
     def _judged(
         self, data: bytes, taken: Counter[int], fresh: list[Judged], reasons: Counter[Reason]
-    ) -> "Receipt | DiscreetError":
+    ) -> "BatchReceipt | DiscreetError":
         try:
             judged = self._judge.judge(data, taken)
         except Refused as refused:
@@ -197,21 +197,21 @@ class Collector:
                 return InvalidInput(
                     "Another batch has this batch's number.", remedy="Draw a number for each batch at random."
                 )
-            return Receipt(accepted=earlier[1], rejected=earlier[2], repeated=True)
+            return BatchReceipt(accepted=earlier[1], rejected=earlier[2], repeated=True)
         reasons.update(judged.dropped)
         if judged.accepted:  # a batch without any leaves nothing, so that floods do not fill the disk
             self._file.add(judged, content)
             taken.update({place: len(reports) for place, reports in judged.accepted.items()})
             fresh.append(judged)
-        return Receipt(accepted=judged.count, rejected=judged.dropped.total(), repeated=False)
+        return BatchReceipt(accepted=judged.count, rejected=judged.dropped.total(), repeated=False)
 
-    def _tell(self, group: Sequence[_Waiting], outcomes: "Sequence[Receipt | DiscreetError]") -> None:
+    def _tell(self, group: Sequence[_Waiting], outcomes: "Sequence[BatchReceipt | DiscreetError]") -> None:
         with self._lock:
             self._waiting_bytes -= sum(len(waiting.data) for waiting in group)
         for waiting, outcome in zip(group, outcomes, strict=True):
             if not waiting.receipt.set_running_or_notify_cancel():
                 continue  # whoever sent it is gone; it counts all the same
-            if isinstance(outcome, Receipt):
+            if isinstance(outcome, BatchReceipt):
                 waiting.receipt.set_result(outcome)
             else:
                 waiting.receipt.set_exception(outcome)
@@ -226,10 +226,10 @@ class Collector:
             _LOG.warning("the tallies were not kept: %s", error.problem)
 
 
-def counts_of_folder(folder: Path) -> tuple[Survey, Counts, Counter[Reason]]:
+def counts_of_folder(folder: Path) -> tuple[Survey, SurveyCounts, Counter[Reason]]:
     """What a folder has collected, also while its collector goes on."""
     survey, identity, running, rejected = read_folder(folder)
-    counts = Counts(digest=survey.digest, collectors=frozenset([identity]), tallies=running.tallies())
+    counts = SurveyCounts(digest=survey.digest, collectors=frozenset([identity]), tallies=running.tallies())
     return survey, counts, rejected
 
 

@@ -30,7 +30,7 @@ Tally: TypeAlias = NDArray[np.int64]
 """What a collector keeps of many reports. Tallies of different reports add up."""
 
 
-class Mechanism(ABC):
+class LocalMechanism(ABC):
     """Answers are the integers below `answers`; a report is `size` bytes; a tally has `cells` integers."""
 
     name: ClassVar[str]
@@ -73,7 +73,7 @@ class Mechanism(ABC):
         """How many reports a tally is of."""
 
 
-class Categorical(Mechanism):
+class Categorical(LocalMechanism):
     """A question with k options."""
 
     @property

@@ -23,7 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
-from discreet.local.mechanisms.mechanism import Mechanism, Reports, Tally, as_bytes, as_integers, bytes_for
+from discreet.local.mechanisms.mechanism import (
+    LocalMechanism,
+    Reports,
+    Tally,
+    as_bytes,
+    as_integers,
+    bytes_for,
+)
 from discreet.local.mechanisms.randomness import RANGE, Draws
 from discreet.local.mechanisms.thresholds import keep_threshold, odds_of, weight_of
 from discreet.model.exact import whole
@@ -37,7 +44,7 @@ _LONGEST_LINE = 2**23
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumberResponse(Mechanism):
+class NumberResponse(LocalMechanism):
     """Reports 0 (lower end), 1 (upper end), or 2 + a place on the line of window + steps·stride places."""
 
     name = "number"

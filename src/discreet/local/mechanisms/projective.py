@@ -34,7 +34,7 @@ LARGEST_TABLE = 2**24
 LARGEST_PRIME = 2**14
 _LARGEST_NUMBER = 2**32 - 1  # of q^t
 
-Numbers: TypeAlias = NDArray[np.uint32]
+FieldElements: TypeAlias = NDArray[np.uint32]
 """Vectors as numbers in base q. As q < 2¹⁴, no inner product overflows either."""
 
 _ROWS = 2**14  # people at a time: their numbers stay in the processor's cache
@@ -168,36 +168,36 @@ class ProjectiveResponse(Numbered):
         return supporting
 
     @property
-    def _units(self) -> Numbers:
+    def _units(self) -> FieldElements:
         """1, q, q², …: what a digit at each place counts."""
         return self.prime ** np.arange(self.coordinates, dtype=np.uint32)
 
     @property
-    def _starts(self) -> Numbers:
+    def _starts(self) -> FieldElements:
         """Where the points begin whose leading digit is at place 0, 1, 2, …"""
         return (self._units - 1) // (self.prime - 1)
 
-    def _numbers(self, points: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+    def _numbers(self, points: NDArray[np.int64]) -> tuple[FieldElements, FieldElements]:
         """Each point's vector as a number, and the unit of its leading digit."""
         lead = np.searchsorted(self._starts, points, side="right") - 1
         unit = self._units[lead]
         return points.astype(np.uint32) - self._starts[lead] + unit, unit
 
-    def _digits(self, numbers: Numbers) -> Iterator[Numbers]:
+    def _digits(self, numbers: FieldElements) -> Iterator[FieldElements]:
         """The lowest place first."""
         for _ in range(self.coordinates):
             rest = numbers // self.prime
             yield numbers - rest * self.prime
             numbers = rest
 
-    def _multiplied(self, numbers: Numbers, factors: Numbers | np.uint32) -> Numbers:
+    def _multiplied(self, numbers: FieldElements, factors: FieldElements | np.uint32) -> FieldElements:
         """Vectors times a factor each, digit by digit."""
         out = np.zeros_like(numbers)
         for unit, digit in zip(self._units, self._digits(numbers), strict=True):
             out += digit * factors % self.prime * unit
         return out
 
-    def _indices(self, numbers: Numbers) -> NDArray[np.int64]:
+    def _indices(self, numbers: FieldElements) -> NDArray[np.int64]:
         """Which point each vector is."""
         q = self.prime
         inverses = np.array([0, *(pow(digit, -1, q) for digit in range(1, q))], dtype=np.uint32)

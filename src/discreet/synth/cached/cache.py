@@ -21,15 +21,15 @@ from discreet.answers.released import Released
 from discreet.bounds.calibrate import charge_for
 from discreet.bounds.identity import mechanism_facts
 from discreet.errors import LedgerClosed
-from discreet.ledger.interface import Balance, Kind, Ledger
-from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
+from discreet.ledger.interface import Balance, EntryKind, Ledger
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
 from discreet.question.counting import Count
 from discreet.release.explain import Explanation, priced
-from discreet.synth.cached.counting_question import Question
+from discreet.synth.cached.counting_question import CountingQuestion
 from discreet.synth.cached.reading_text import as_text, from_text
-from discreet.synth.cached.readings import Price, Reading
+from discreet.synth.cached.readings import Reading
 from discreet.synth.cached.strategy import Buy, FromCache, Online, Pay, Step
 from discreet.synth.cached.table import CachedTable
 from discreet.synth.core.domain import Domain
@@ -49,7 +49,7 @@ class Asked:
     """A counting question that the cache can answer: what it is, and what it takes."""
 
     count: Count
-    question: Question
+    question: CountingQuestion
     step: Step
     key: str
     """Of the reading that it takes, if it takes one."""
@@ -68,9 +68,9 @@ class Cache:
         """With which the keys of readings begin; those of older versions too."""
         self._tests = tuple(prefix + test for prefix in prefixes for test in _TESTS)
         self._lock = Lock()
-        self._known = _Known(table, version=0)
+        self._known = _ReadingsSoFar(table, version=0)
 
-    def ask(self, count: Count, request: Request, *, analyst: str, direct: Price) -> Asked | None:
+    def ask(self, count: Count, request: Request, *, analyst: str, direct: Spend) -> Asked | None:
         """What a question takes of this analyst; None if it is not for the cache, or dearer than directly."""
         question = self.table.question(count)
         if question is None or not isinstance(request.price, Within):
@@ -162,10 +162,10 @@ class Cache:
         dataset = self.table.dataset.name
         version = self._ledger.balance(dataset).version
         if version != self._known.version:
-            self._known = _Known(self.table, version=version)
+            self._known = _ReadingsSoFar(self.table, version=version)
         for entry in self._ledger.entries(dataset, after=self._known.seen):
             self._known.seen = entry.number
-            answered = entry.kind is Kind.ANSWERED and entry.version == version
+            answered = entry.kind is EntryKind.ANSWERED and entry.version == version
             if answered and self._is_reading(entry.key):
                 stored = self._ledger.stored_answer(dataset, entry.key)
                 if stored is not None:
@@ -185,7 +185,7 @@ def decode_readings(stored: bytes, domain: Domain) -> list[Reading]:
     return [from_text(line, domain) for line in stored.decode().split("\n")]
 
 
-class _Known:
+class _ReadingsSoFar:
     """What the readings of one version of the data say, and how far the ledger was read."""
 
     def __init__(self, table: CachedTable, *, version: int) -> None:

@@ -17,14 +17,14 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Question:
+class CountingQuestion:
     """Attributes in ascending order, each of which matters, and a mask over the cells of their table."""
 
     attributes: Attributes
     mask: Mask
 
     @classmethod
-    def about(cls, domain: Domain, attributes: Sequence[int], mask: Mask) -> "Question":
+    def about(cls, domain: Domain, attributes: Sequence[int], mask: Mask) -> "CountingQuestion":
         """Any set of cells. The mask has one axis an attribute, in the order in which they are named."""
         named, cells = tuple(attributes), np.asarray(mask)
         _check(domain, named, cells)
@@ -40,7 +40,7 @@ class Question:
         return cls(attributes=tuple(kept), mask=np.array(chosen, order="C"))
 
     @classmethod
-    def where(cls, domain: Domain, allowed: Mapping[int, Sequence[int]]) -> "Question":
+    def where(cls, domain: Domain, allowed: Mapping[int, Sequence[int]]) -> "CountingQuestion":
         """All cells whose every named attribute has one of the values that are allowed for it."""
         _check_attributes(domain, tuple(allowed))
         mask: Mask = np.ones((), dtype=np.bool_)

@@ -13,10 +13,10 @@ from math import prod
 
 import numpy as np
 
-from discreet.synth.cached.counting_question import Attributes, Question
-from discreet.synth.cached.readings import Known, Spread
+from discreet.arrays import Floats
+from discreet.synth.cached.counting_question import Attributes, CountingQuestion
+from discreet.synth.cached.readings import AveragedReadings, Spread
 from discreet.synth.cached.resolutions import Levels, all_levels, bins, radices, transform, whole_cells
-from discreet.synth.core.records import Floats
 
 _TINY = 1e-22  # of all squares: what rounding leaves where there is nothing
 
@@ -26,7 +26,7 @@ class Tables:
 
     def __init__(self, sizes: tuple[int, ...]) -> None:
         self._sizes = sizes
-        self._known: dict[tuple[Attributes, Levels], Known] = {}
+        self._known: dict[tuple[Attributes, Levels], AveragedReadings] = {}
         self._estimates: dict[Attributes, Floats] = {}
         self._precisions: dict[Attributes, Floats] = {}
         self.smooth = True
@@ -35,7 +35,7 @@ class Tables:
         """Counts in people, in the order of the cells."""
         own = [radices(self._sizes[a])[:level] for a, level in zip(attributes, levels, strict=True)]
         shape = [prod(digits) for digits in own]
-        new = Known(values=transform(counts.reshape(shape), tuple(own)), spread=spread)
+        new = AveragedReadings(values=transform(counts.reshape(shape), tuple(own)), spread=spread)
         old = self._known.get((attributes, levels))
         self._known[attributes, levels] = old.joined(new) if old else new
         self._estimates.clear()
@@ -45,7 +45,7 @@ class Tables:
     def shape(self, attributes: Attributes) -> tuple[int, ...]:
         return tuple(self._sizes[each] for each in attributes)
 
-    def coefficients(self, question: Question) -> Floats:
+    def coefficients(self, question: CountingQuestion) -> Floats:
         """Of the question in the basis of its attributes."""
         digits = tuple(radices(size) for size in question.mask.shape)
         return transform(whole_cells(question.mask), digits)
@@ -62,7 +62,7 @@ class Tables:
             self._precisions[attributes] = found.reshape(-1)
         return self._precisions[attributes]
 
-    def estimate(self, question: Question, coefficients: Floats) -> float:
+    def estimate(self, question: CountingQuestion, coefficients: Floats) -> float:
         """Of the count. Only where its variance is finite."""
         attributes = question.attributes
         if attributes not in self._estimates:
@@ -83,7 +83,9 @@ class Tables:
             total[covered] += precision
         return np.divide(weighted, total, out=np.zeros(shape), where=total > 0)
 
-    def _precision(self, attributes: Attributes, theirs: Attributes, levels: Levels, known: Known) -> float:
+    def _precision(
+        self, attributes: Attributes, theirs: Attributes, levels: Levels, known: AveragedReadings
+    ) -> float:
         cells = prod(prod(radices(size)) for size in self.shape(attributes))
         return cells / (self._cells(theirs, levels) * known.spread.variance)
 

@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.errors import InvalidInput
+from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.synth.cached.counting_question import Mask, Question
-from discreet.synth.cached.readings import Noise, Reading
+from discreet.synth.cached.counting_question import CountingQuestion, Mask
+from discreet.synth.cached.readings import Reading
 from discreet.synth.cached.resolutions import bins, radices
 from discreet.synth.cached.strategy import Buy, Pay
 from discreet.synth.core.domain import Domain
@@ -56,7 +57,7 @@ def from_text(text: str, domain: Domain) -> Reading:
     except (ValueError, KeyError, TypeError, IndexError, OverflowError):
         raise _damaged() from None
     if mask is not None:
-        whole = Question.about(domain, attributes, mask).attributes == attributes
+        whole = CountingQuestion.about(domain, attributes, mask).attributes == attributes
         fits = whole and counts.shape == (1,)
     else:
         fits = len(levels) == len(sizes) and all(map(_is_level, levels, sizes))
@@ -78,7 +79,7 @@ def _is_level(level: object, size: int) -> bool:
     return isinstance(level, int) and 0 <= level <= len(radices(size))
 
 
-def _noise(kind: str, scale: str) -> Noise:
+def _noise(kind: str, scale: str) -> AdditiveNoise:
     if kind == "gaussian":
         return DiscreteGaussian(sigma_squared=Fraction(scale))
     if kind == "laplace":

@@ -10,24 +10,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import log, sqrt
 from statistics import NormalDist
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.model.exact import Number, confidence_level, positive_count, round_down
-from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
 from discreet.model.sensitivity import Sensitivity
+from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.sum_tails import laplace_deviations
 from discreet.synth.cached.counting_question import Attributes, Mask
 from discreet.synth.cached.resolutions import Levels
-from discreet.synth.core.records import Floats
-
-Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
-Price: TypeAlias = PureLoss | ConcentratedLoss
 
 _SMOOTH = 1 + 1e-6  # a Gaussian's σ² on the grid, from where on its lattice hardly shows
 
@@ -49,13 +46,13 @@ class Pricing:
     def __post_init__(self) -> None:
         positive_count(self.unit, "unit")
 
-    def single_noise(self, variance: float) -> Noise:
+    def single_noise(self, variance: float) -> AdditiveNoise:
         """The most noise with at most this variance, in people."""
         if self.concentrated:
             return DiscreteGaussian(sigma_squared=round_down(variance * self.unit**2))
         return DiscreteLaplace(scale=round_down(sqrt(variance / 2) * self.unit))
 
-    def single_noise_at_least(self, variance: float) -> Noise:
+    def single_noise_at_least(self, variance: float) -> AdditiveNoise:
         """The same, or less noise if that would cost less than the least price."""
         noise = self.single_noise(variance)
         paid = amount_of(self.loss(noise, table=False))
@@ -65,7 +62,7 @@ class Pricing:
             return DiscreteGaussian.for_loss(self.least, self.single)
         return DiscreteLaplace.for_loss(self.least, self.single)
 
-    def table_noise(self, amount: float) -> Noise:
+    def table_noise(self, amount: float) -> AdditiveNoise:
         """The least noise of a table that costs at most so much ε or ρ."""
         paid = round_down(amount)
         if self.concentrated:
@@ -79,16 +76,16 @@ class Pricing:
         per_epsilon = self.unit / self.table.l1
         return (amounts * per_epsilon) ** 2 / 2
 
-    def loss(self, noise: Noise, *, table: bool) -> Price:
+    def loss(self, noise: AdditiveNoise, *, table: bool) -> Spend:
         return noise.loss(self.table if table else self.single)
 
-    def sum(self, losses: Sequence[Price]) -> Price:
+    def sum(self, losses: Sequence[Spend]) -> Spend:
         total = sum((amount_of(loss) for loss in losses), Fraction(0))
         if self.concentrated:
             return ConcentratedLoss(rho=total, delta=Fraction(0))
         return PureLoss(epsilon=total)
 
-    def spread(self, noise: Noise) -> "Spread":
+    def spread(self, noise: AdditiveNoise) -> "Spread":
         """Of one draw."""
         if isinstance(noise, DiscreteGaussian) != self.concentrated:
             raise InvalidInput(
@@ -153,21 +150,21 @@ class Reading:
     """Of a table, for each attribute; None for a question."""
     mask: Mask | None
     """Of a question; None for a table."""
-    noise: Noise
+    noise: AdditiveNoise
     counts: NDArray[np.int64]
     """In 1/unit of a person, in the order of the cells; one number for a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Known:
+class AveragedReadings:
     """All readings of the same thing as one: their average, weighted by 1/variance."""
 
     values: Floats
     spread: Spread
 
-    def joined(self, other: "Known") -> "Known":
+    def joined(self, other: "AveragedReadings") -> "AveragedReadings":
         share = self.spread.share(other.spread)
-        return Known(
+        return AveragedReadings(
             values=share * self.values + (1 - share) * other.values, spread=self.spread.joined(other.spread)
         )
 

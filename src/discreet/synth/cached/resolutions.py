@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synth.core.records import Floats
+from discreet.arrays import Floats
 
 Radices: TypeAlias = tuple[int, ...]
 Levels: TypeAlias = tuple[int, ...]

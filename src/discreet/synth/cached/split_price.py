@@ -13,7 +13,7 @@ from math import inf
 
 import numpy as np
 
-from discreet.synth.core.records import Floats
+from discreet.arrays import Floats
 
 _STEPS = 40
 _LEAST_SHARE = 1 / 500

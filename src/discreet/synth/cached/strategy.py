@@ -32,29 +32,21 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.model.exact import Number, confidence_level
 from discreet.model.exact import within as in_range
 from discreet.model.interval import Interval
-from discreet.model.privacy import amount_of
+from discreet.model.privacy import Spend, amount_of
+from discreet.noise.additive import AdditiveNoise
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.tails import largest
-from discreet.synth.cached.counting_question import Attributes, Mask, Question
+from discreet.synth.cached.counting_question import Attributes, CountingQuestion, Mask
 from discreet.synth.cached.least_squares import Tables, gains, variance
-from discreet.synth.cached.readings import (
-    EXACT,
-    Known,
-    Noise,
-    Price,
-    Pricing,
-    Reading,
-    Spread,
-    miss_of,
-)
+from discreet.synth.cached.readings import EXACT, AveragedReadings, Pricing, Reading, Spread, miss_of
 from discreet.synth.cached.resolutions import Levels, all_levels, bins, coarser, energies
 from discreet.synth.cached.split_price import divided
 from discreet.synth.core.domain import Domain
-from discreet.synth.core.records import Floats
 
 MOST_COUNTS = 2**22
 """Of tables that are bought at once: more could be too large to be stored, and the question is paid alone."""
@@ -66,7 +58,7 @@ _MARGIN = 1e-9  # so that rounding never asks for a little more when the same qu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Estimate:
+class CountEstimate:
     """How many people, and how far off that may be."""
 
     value: float
@@ -93,8 +85,8 @@ class Pay:
 
     attributes: Attributes
     mask: Mask
-    noise: Noise
-    loss: Price
+    noise: AdditiveNoise
+    loss: Spend
     """To be charged before the exact count is read."""
     reach: float
     """After that, the answer will be within ± this."""
@@ -114,8 +106,8 @@ class Buy:
     attributes: Attributes
     shape: tuple[int, ...]
     """Of the exact table: all values of each attribute."""
-    tables: tuple[tuple[Levels, Noise], ...]
-    loss: Price
+    tables: tuple[tuple[Levels, AdditiveNoise], ...]
+    loss: Spend
     """Of all of them, to be charged before the exact table is read."""
     reach: float
     """After that, the answer will be within ± this."""
@@ -163,7 +155,7 @@ class Online:
         self.domain = domain
         self.pricing = pricing
         self._tables = Tables(domain.sizes)
-        self._singles: dict[tuple[Attributes, bytes], Known] = {}
+        self._singles: dict[tuple[Attributes, bytes], AveragedReadings] = {}
         self._rents: dict[Attributes, _Rent] = {}
         for reading in readings:
             self.learn(reading)
@@ -176,13 +168,13 @@ class Online:
                 self._tables.learn(reading.attributes, reading.levels, counts, spread)
                 self._rents.pop(reading.attributes, None)
             elif reading.mask is not None:
-                question = Question(attributes=reading.attributes, mask=reading.mask)
-                self._learn_single(question, Known(values=counts, spread=spread))
+                question = CountingQuestion(attributes=reading.attributes, mask=reading.mask)
+                self._learn_single(question, AveragedReadings(values=counts, spread=spread))
                 self._pay_rent(question, amount_of(self.pricing.loss(reading.noise, table=False)))
 
     def decide(
         self,
-        question: Question,
+        question: CountingQuestion,
         *,
         within: Number,
         confidence: Number,
@@ -207,29 +199,29 @@ class Online:
         too_dear = most_for_tables is not None and amount_of(buy.loss) > most_for_tables
         return pay if too_dear else buy
 
-    def answer(self, question: Question) -> Estimate:
+    def answer(self, question: CountingQuestion) -> CountEstimate:
         """The best estimate there is. Free."""
         if question.empty:
-            return Estimate(value=0.0, spread=EXACT)
+            return CountEstimate(value=0.0, spread=EXACT)
         coefficients = self._tables.coefficients(question)
         spread = self._from_tables(question, energies(coefficients, question.mask.shape))
         found = self._singles.get(question.key)
         if spread:
             value = self._tables.estimate(question, coefficients)
-            table = Known(values=np.array([value]), spread=spread)
+            table = AveragedReadings(values=np.array([value]), spread=spread)
             found = table.joined(found) if found else table
         if found is None:
             raise InvalidInput(
                 "Nothing that was paid for so far determines this count.",
                 remedy="Decide on the question, and learn what that says is to be measured.",
             )
-        return Estimate(value=float(found.values[0]), spread=found.spread)
+        return CountEstimate(value=float(found.values[0]), spread=found.spread)
 
-    def _learn_single(self, question: Question, new: Known) -> None:
+    def _learn_single(self, question: CountingQuestion, new: AveragedReadings) -> None:
         old = self._singles.get(question.key)
         self._singles[question.key] = old.joined(new) if old else new
 
-    def _pay_rent(self, question: Question, paid: Fraction) -> None:
+    def _pay_rent(self, question: CountingQuestion, paid: Fraction) -> None:
         rent, energy = self._rents.get(question.attributes), self._energy(question)
         if rent:
             rent.paid += paid
@@ -237,10 +229,10 @@ class Online:
         else:
             self._rents[question.attributes] = _Rent(paid=paid, energy=energy)
 
-    def _energy(self, question: Question) -> Floats:
+    def _energy(self, question: CountingQuestion) -> Floats:
         return energies(self._tables.coefficients(question), question.mask.shape)
 
-    def _from_tables(self, question: Question, energy: Floats) -> Spread | None:
+    def _from_tables(self, question: CountingQuestion, energy: Floats) -> Spread | None:
         found = variance(energy, self._tables.precisions(question.attributes))
         return None if found is None else self._table_spread(found)
 
@@ -252,13 +244,13 @@ class Online:
             step=1 / self.pricing.unit,
         )
 
-    def _spread(self, question: Question, energy: Floats) -> Spread | None:
+    def _spread(self, question: CountingQuestion, energy: Floats) -> Spread | None:
         """Of the answer as it would be now."""
         if question.empty:
             return EXACT
         return _joined(self._from_tables(question, energy), self._singles.get(question.key))
 
-    def _pay(self, question: Question, known: Spread | None, most: float, miss: float) -> Pay:
+    def _pay(self, question: CountingQuestion, known: Spread | None, most: float, miss: float) -> Pay:
         def after(each: float) -> Spread:
             fresh = self.pricing.spread_at(each)
             return known.joined(fresh) if known else fresh
@@ -273,7 +265,9 @@ class Online:
             reach=after(min(most_noise, self.pricing.spread(noise).variance)).reach(miss),
         )
 
-    def _buy(self, question: Question, energy: Floats, most: float, miss: float, pay: Fraction) -> Buy | None:
+    def _buy(
+        self, question: CountingQuestion, energy: Floats, most: float, miss: float, pay: Fraction
+    ) -> Buy | None:
         """The cheapest tables that are enough, if they cost no more than the rent with this payment."""
         if not question.attributes:
             return None  # the table of no attributes is the question itself
@@ -323,7 +317,7 @@ def _least(parts: Floats, enough: Callable[[Floats], bool]) -> Floats:
     return lowered
 
 
-def _joined(tables: Spread | None, single: Known | None) -> Spread | None:
+def _joined(tables: Spread | None, single: AveragedReadings | None) -> Spread | None:
     if tables and single:
         return tables.joined(single.spread)
     return tables or (single.spread if single else None)

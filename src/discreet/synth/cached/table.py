@@ -21,7 +21,7 @@ from discreet.question.parse import parse_sql
 from discreet.question.plain_rows import resolve_rows, select_of
 from discreet.question.scope import PublicKeys
 from discreet.release.exact_vectors import Results
-from discreet.synth.cached.counting_question import Question
+from discreet.synth.cached.counting_question import CountingQuestion
 from discreet.synth.cached.readings import Pricing, Reading
 from discreet.synth.cached.strategy import Buy, Pay
 from discreet.synth.core.domain import MOST_COUNTED_CELLS, MOST_VALUES, Domain, Marginal
@@ -65,7 +65,7 @@ class CachedTable:
             least=least_amount(self.dataset),
         )
 
-    def question(self, count: Count) -> Question | None:
+    def question(self, count: Count) -> CountingQuestion | None:
         """What is counted, in cells; None if the cached columns cannot tell."""
         chosen = readable(count.condition, self.attributes)
         if chosen is None or not same_for_rows(count.condition, self.attributes):
@@ -74,7 +74,7 @@ class CachedTable:
         if int(np.prod(sizes, dtype=object)) > MOST_COUNTED_CELLS:
             return None
         mask = cells_where(count.condition, self.attributes, chosen).reshape(sizes)
-        return Question.about(self.domain, chosen, mask) if mask.any() else None
+        return CountingQuestion.about(self.domain, chosen, mask) if mask.any() else None
 
     def narrowed(self, step: Pay | Buy) -> "CachedTable":
         """The same, counted only by the attributes of a step."""
@@ -86,7 +86,7 @@ class CachedTable:
         table = self._table(step, results)
         if isinstance(step, Buy):
             return step.measure(table.reshape(step.shape))
-        return step.measure(Question(attributes=step.attributes, mask=step.mask).count(table))
+        return step.measure(CountingQuestion(attributes=step.attributes, mask=step.mask).count(table))
 
     def _table(self, step: Pay | Buy, results: Results) -> NDArray[np.int64]:
         (table,) = Counted(self.domain, self.bounded, results)([Marginal.full(self.domain, step.attributes)])

@@ -11,9 +11,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.synth.core.compiled_update import Passes, passes_for
 from discreet.synth.core.domain import Domain, Marginal
-from discreet.synth.core.records import Floats, Placed, Term
+from discreet.synth.core.records import Placed, Term
 from discreet.synth.core.weight_array import Halves, scale, table
 
 FEW = 2**15

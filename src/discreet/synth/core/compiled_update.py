@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.synth.core.domain import Domain, Marginal
-from discreet.synth.core.records import Floats, added
+from discreet.synth.core.records import added
 
 WORTH = 2**31
 """Updates of one record that make up for compiling."""
@@ -48,7 +49,7 @@ class Passes:
         self._domain, self._kernel = domain, kernel
         self._first = _first_of_run(domain)
         self._run = prod(domain.sizes[self._first :])
-        self._known: dict[Marginal, _Layout] = {}
+        self._known: dict[Marginal, _TableLayout] = {}
         self._room = _REMEMBERED
 
     def move(self, weights: Floats, marginal: Marginal, factors: Floats, following: Marginal) -> Floats:
@@ -62,7 +63,7 @@ class Passes:
         self._kernel(weights, spread, along.starts, along.wide, sums, onto.starts, onto.wide, self._run, part)
         return onto.joined(sums)
 
-    def _layout(self, marginal: Marginal) -> "_Layout":
+    def _layout(self, marginal: Marginal) -> "_TableLayout":
         known = self._known.get(marginal)
         if known is None:
             known = _layout(marginal, self._domain, self._first)
@@ -71,7 +72,7 @@ class Passes:
             self._remember(marginal, known)
         return known
 
-    def _remember(self, marginal: Marginal, layout: "_Layout") -> None:
+    def _remember(self, marginal: Marginal, layout: "_TableLayout") -> None:
         """All are forgotten when they take too much memory: to find one takes less than a pass."""
         self._room -= layout.size
         if self._room < 0:
@@ -81,7 +82,7 @@ class Passes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Layout:
+class _TableLayout:
     """Where the runs of a domain are in a table: in one cell each, or each record in its own.
 
     In the latter case runs that lie alike share a row of entries, one for each of their records.
@@ -115,7 +116,7 @@ class _Layout:
         return sums if self.rows is None else added(sums, self.rows, self.cells)
 
 
-def _layout(marginal: Marginal, domain: Domain, first: int) -> _Layout:
+def _layout(marginal: Marginal, domain: Domain, first: int) -> _TableLayout:
     """A record's cell is a sum over attributes, so those of its run and those within it add up."""
     steps: dict[int, Places] = {}
     step = marginal.cells
@@ -124,7 +125,7 @@ def _layout(marginal: Marginal, domain: Domain, first: int) -> _Layout:
         steps[attribute] = (codes * step).astype(np.int32)
     runs = range(first)
     if not any(attribute >= first for attribute in steps):
-        return _Layout(marginal.cells, False, _sums(domain, runs, steps), None)
+        return _TableLayout(marginal.cells, False, _sums(domain, runs, steps), None)
     alike = [attribute for attribute in runs if attribute in steps]
     within = _sums(domain, range(first, len(domain.sizes)), steps)
     rows = np.add.outer(_sums(domain, alike, steps), within).ravel()
@@ -134,7 +135,7 @@ def _layout(marginal: Marginal, domain: Domain, first: int) -> _Layout:
         step //= domain.sizes[attribute]
         begin[attribute] = np.arange(domain.sizes[attribute], dtype=np.int32) * np.int32(step)
     in_order = len(rows) == marginal.cells and bool((np.diff(rows) == 1).all())
-    return _Layout(marginal.cells, True, _sums(domain, runs, begin), None if in_order else rows)
+    return _TableLayout(marginal.cells, True, _sums(domain, runs, begin), None if in_order else rows)
 
 
 def _sums(domain: Domain, attributes: "range | list[int]", steps: dict[int, Places]) -> Places:

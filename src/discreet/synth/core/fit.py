@@ -30,8 +30,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.arrays import Floats
 from discreet.synth.core.measurement import Measurement
-from discreet.synth.core.records import Floats, Records, Term
+from discreet.synth.core.records import Records, Term
 
 SWEEPS = 3
 """Through all marginals, at each λ."""

@@ -9,17 +9,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.synth.core.domain import Marginal
 
-Budget: TypeAlias = PureLoss | ConcentratedLoss
-"""What may be spent: Laplace noise for a pure ε, Gaussian noise for a ρ, whose δ is not touched."""
-
-Exact: TypeAlias = Callable[[Sequence[Marginal]], Sequence[NDArray[np.int64]]]
+ExactMarginals: TypeAlias = Callable[[Sequence[Marginal]], Sequence[NDArray[np.int64]]]
 """The exact counts of marginals, in units that one person moves by no more than the sensitivity."""
 
 _LEAST_VARIANCE = 1e-4  # of a count of people: below, noise is hardly ever anything but 0
@@ -39,7 +36,7 @@ def measure(
     marginal: Marginal,
     exact: NDArray[np.int64],
     *,
-    loss: Budget,
+    loss: Spend,
     sensitivity: Sensitivity,
     unit: int = 1,
     entropy: Entropy = SYSTEM,
@@ -57,7 +54,7 @@ def distances(
     exact: Sequence[NDArray[np.int64]],
     expected: Sequence[NDArray[np.int64]],
     *,
-    loss: Budget,
+    loss: Spend,
     sensitivity: Sensitivity,
     unit: int = 1,
     entropy: Entropy = SYSTEM,
@@ -74,11 +71,11 @@ def distances(
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class MarginalReader:
     """Exact counts, which only leave with noise, and what may be spent on them."""
 
-    exact: Exact
-    loss: Budget
+    exact: ExactMarginals
+    loss: Spend
     sensitivity: Sensitivity
     unit: int
 
@@ -120,7 +117,7 @@ class Reader:
         return float(noise(each, _of_distance(self.sensitivity), self.unit) ** 0.5)
 
 
-def noise(loss: Budget, sensitivity: Sensitivity, unit: int = 1) -> float:
+def noise(loss: Spend, sensitivity: Sensitivity, unit: int = 1) -> float:
     """The variance of a count of people that is measured at this loss. It reads no data."""
     mechanism = _mechanism(loss, sensitivity)
     if isinstance(mechanism, DiscreteGaussian):
@@ -130,7 +127,7 @@ def noise(loss: Budget, sensitivity: Sensitivity, unit: int = 1) -> float:
     return max(_LEAST_VARIANCE, variance / unit**2)
 
 
-def part(loss: Budget, share: Fraction) -> Budget:
+def part(loss: Spend, share: Fraction) -> Spend:
     """A share of a loss: shares that add up to 1 compose to the whole, in either currency."""
     if isinstance(loss, PureLoss):
         return PureLoss(epsilon=loss.epsilon * share)
@@ -151,7 +148,7 @@ def _of_distance(sensitivity: Sensitivity) -> Sensitivity:
     return Sensitivity.scalar(sensitivity.l1, sensitivity.neighbours)
 
 
-def _mechanism(loss: Budget, sensitivity: Sensitivity) -> DiscreteLaplace | DiscreteGaussian:
+def _mechanism(loss: Spend, sensitivity: Sensitivity) -> DiscreteLaplace | DiscreteGaussian:
     if isinstance(loss, PureLoss):
         return DiscreteLaplace.for_loss(loss.epsilon, sensitivity)
     return DiscreteGaussian.for_loss(loss.rho, sensitivity)

@@ -23,9 +23,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.synth.core.domain import Codes, Domain, Marginal, bins
-from discreet.synth.core.measurement import Reader
-from discreet.synth.core.records import Floats, added
+from discreet.synth.core.measurement import MarginalReader
+from discreet.synth.core.records import added
 from discreet.synth.core.what_to_measure import SCORES, weight
 
 FOLLOWED = 0.3
@@ -42,7 +43,7 @@ _MOST_AGAIN = Fraction(9, 10)
 _MOST = 2.0**60  # people, in parts of a person: scores stay in 64 bits
 
 
-class Binned:
+class BinnedAttributes:
     """The attributes in bins, as fine as asked for, by laws that were measured."""
 
     def __init__(self, domain: Domain, laws: Sequence[Floats]) -> None:
@@ -101,7 +102,9 @@ class Scored:
     """In people, without what chance makes of it; 0 if noise alone could make as much."""
 
 
-def scores(reader: Reader, tables: Sequence[Marginal], binned: Binned, people: float) -> list[Scored]:
+def scores(
+    reader: MarginalReader, tables: Sequence[Marginal], binned: BinnedAttributes, people: float
+) -> list[Scored]:
     """Costs the share `SCORES` of the loss."""
     expected = [binned.expected(table, people) for table in tables]
     known = [whole_numbers(each, reader.unit) for each in expected]

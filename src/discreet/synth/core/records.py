@@ -7,14 +7,13 @@ fitted so far, for domains with more records than can be listed; it draws them a
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from typing import Protocol, Self, TypeAlias
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.synth.core.domain import Codes, Marginal
-
-Floats: TypeAlias = NDArray[np.float64]
 
 EVEN = 0.8
 """A sample whose weights are as uneven as those of one this much smaller is drawn anew."""
@@ -107,7 +106,7 @@ class Placed(ABC):
         """There is nothing to prepare."""
 
 
-class Listed(Placed):
+class DrawnRecords(Placed):
     """Records as they were drawn once, which stay what they are."""
 
     farthest = 1.0

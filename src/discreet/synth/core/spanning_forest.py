@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from discreet.arrays import Floats
 from discreet.synth.core.cells import Cells
 from discreet.synth.core.domain import Domain, Marginal
 from discreet.synth.core.fit import fit
 from discreet.synth.core.measurement import Measurement
-from discreet.synth.core.records import Floats, Sample, Term, added
+from discreet.synth.core.records import Sample, Term, added
 
 _ROUNDS = 30
 _LEAST = 1e-12  # of all people in a cell, so that there is a logarithm

@@ -25,14 +25,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from discreet.model.privacy import PureLoss
+from discreet.arrays import Floats
+from discreet.model.privacy import PureLoss, Spend
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.core.cells import Cells
 from discreet.synth.core.domain import Domain, Marginal
 from discreet.synth.core.fit import fit
-from discreet.synth.core.measurement import Budget, Exact, Measurement, Reader, combined, noise, part
-from discreet.synth.core.pair_selection import Binned, chosen, coarse, for_ones, scores
-from discreet.synth.core.records import Floats, Records, Sample, Term
+from discreet.synth.core.measurement import ExactMarginals, MarginalReader, Measurement, combined, noise, part
+from discreet.synth.core.pair_selection import BinnedAttributes, chosen, coarse, for_ones, scores
+from discreet.synth.core.records import Records, Sample, Term
 from discreet.synth.core.spanning_forest import planted
 from discreet.synth.core.synthetic import Synthetic
 from discreet.synth.core.what_to_measure import (
@@ -53,7 +54,6 @@ Progress: TypeAlias = Callable[[int, int, float], object]
 """Told how many attributes the tables have that are fitted, the sweep, and the misfit."""
 
 __all__ = [
-    "Exact",
     "Progress",
     "Stage",
     "Synthetic",
@@ -78,7 +78,7 @@ class Stage:
     """The standard deviation of a count's noise, in people; of the noisiest table, or a usual pair."""
 
 
-def stages_of(domain: Domain, *, loss: Budget, sensitivity: Sensitivity, unit: int = 1) -> list[Stage]:
+def stages_of(domain: Domain, *, loss: Spend, sensitivity: Sensitivity, unit: int = 1) -> list[Stage]:
     """What would be measured. It reads no data."""
     present, first = domain.without(domain.optional), first_share(domain)
     wide, pure = present.cells > MOST_CELLS, isinstance(loss, PureLoss)
@@ -107,9 +107,9 @@ def stages_of(domain: Domain, *, loss: Budget, sensitivity: Sensitivity, unit: i
 
 def synthesise(
     domain: Domain,
-    exact: Exact,
+    exact: ExactMarginals,
     *,
-    loss: Budget,
+    loss: Spend,
     sensitivity: Sensitivity,
     unit: int = 1,
     progress: Progress = lambda *_: None,
@@ -120,10 +120,10 @@ def synthesise(
 
 
 def measured(
-    domain: Domain, exact: Exact, *, loss: Budget, sensitivity: Sensitivity, unit: int = 1
+    domain: Domain, exact: ExactMarginals, *, loss: Spend, sensitivity: Sensitivity, unit: int = 1
 ) -> list[Measurement]:
     """All that is ever released. Costs the loss."""
-    reader = Reader(exact, loss, sensitivity, unit)
+    reader = MarginalReader(exact, loss, sensitivity, unit)
     first, shares = first_share(domain), divided(domain.sizes, pure=isinstance(loss, PureLoss))
     ones = reader.measure(domain.marginals(1), first, shares)
     if first == 1:
@@ -139,7 +139,7 @@ def measured(
 
 
 def _all_tables(
-    reader: Reader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
+    reader: MarginalReader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
 ) -> tuple[list[Measurement], Fraction]:
     """Of two attributes and of three, and what is left of the share: all of it if they would drown."""
     further = orders(kept, laws, people, partial(reader.sigma, share))
@@ -148,12 +148,12 @@ def _all_tables(
 
 
 def _chosen_pairs(
-    reader: Reader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
+    reader: MarginalReader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
 ) -> tuple[list[Measurement], Fraction]:
     """Those of two attributes that say most, and what is left of the share for tables of one."""
     if people < WORTH * reader.sigma_of_distance(SCORES, comb(len(laws), 2)):
         return [], share
-    pure, binned, left = isinstance(reader.loss, PureLoss), Binned(kept, laws), share - SCORES
+    pure, binned, left = isinstance(reader.loss, PureLoss), BinnedAttributes(kept, laws), share - SCORES
     tables = binned.tables(people / reader.sigma(left, usual_pairs(len(laws))))
     scored = scores(reader, tables, binned, people)
     best = chosen(scored, kept, noise=reader.sigma(1 - SCORES), pure=pure)
@@ -193,7 +193,9 @@ def left_out(domain: Domain, measurements: Sequence[Measurement], sigma: float) 
         return []
     people, laws = _laws(ones, kept)
     seen = {each.marginal.attributes for each in measurements}
-    return [each for each in Binned(kept, laws).tables(people / sigma) if each.attributes not in seen]
+    return [
+        each for each in BinnedAttributes(kept, laws).tables(people / sigma) if each.attributes not in seen
+    ]
 
 
 def _kept(domain: Domain, measurements: Sequence[Measurement]) -> Domain:

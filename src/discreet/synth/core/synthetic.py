@@ -13,7 +13,7 @@ from discreet.errors import InvalidInput
 from discreet.synth.core.cells import Cells
 from discreet.synth.core.domain import Domain, Marginal
 from discreet.synth.core.measurement import Measurement
-from discreet.synth.core.records import Listed, Records, proportional
+from discreet.synth.core.records import DrawnRecords, Records, proportional
 from discreet.synth.core.weight_array import Halves
 
 _MAGIC = b"discreet synthetic 1\n"
@@ -110,7 +110,7 @@ def _decoded(facts: dict[str, Any], arrays: Iterator[NDArray[Any]]) -> Synthetic
     domain = Domain(sizes=tuple(facts["sizes"]), optional=tuple(facts["optional"]))
     weights = next(arrays).astype(np.float64)
     if facts["cells"] is None:
-        records: Records = Listed([next(arrays).astype(np.int16) for _ in domain.sizes], weights)
+        records: Records = DrawnRecords([next(arrays).astype(np.int16) for _ in domain.sizes], weights)
     else:
         records = Cells(Domain(sizes=tuple(facts["cells"])))
         records.weights[:] = weights  # as many, or numpy raises

@@ -12,10 +12,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.synth.core.domain import Codes, Domain, Marginal
-from discreet.synth.core.records import Floats
 
-Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
+WeightsOrCounts: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
 _BLOCK = 64
 
 

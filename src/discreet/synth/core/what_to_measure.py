@@ -7,9 +7,9 @@ from math import comb, prod
 
 import numpy as np
 
+from discreet.arrays import Floats
 from discreet.synth.core.domain import Domain
 from discreet.synth.core.measurement import Measurement
-from discreet.synth.core.records import Floats
 
 MOST_CELLS = 2**21
 """Of a domain that is fitted on all of its records. A wider one is fitted on a sample."""

@@ -8,11 +8,12 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from discreet.arrays import Floats
 from discreet.synth.core.cells import Cells
 from discreet.synth.core.domain import Domain, Marginal
 from discreet.synth.core.fit import fit, step
 from discreet.synth.core.measurement import Measurement, combined
-from discreet.synth.core.records import Floats, Term
+from discreet.synth.core.records import Term
 from discreet.synth.core.weight_array import Halves
 
 PASSES = 2
@@ -24,7 +25,7 @@ _USUAL_UPDATES = 1000
 _CLOSER = 16  # measurements are met closer than noise alone would: weights that are alike are a poor guess
 
 
-class Learner(ABC):
+class WeightLearner(ABC):
     """Weights that add up to 1, for so many people; and what was measured, once for each candidate."""
 
     def __init__(self, domain: Domain, people: float) -> None:
@@ -57,7 +58,7 @@ class Learner(ABC):
         return self.cells.move(marginal, factors / float(shares @ factors), following)
 
 
-class Fitting(Learner):
+class Fitting(WeightLearner):
     """The weights of largest entropy that agree with all measurements so far, as far as the noise lets them.
 
     For each measurement in turn, the best exponents, all others as they are (`fit`, at a λ that would let
@@ -99,7 +100,7 @@ class Fitting(Learner):
         return self.cells
 
 
-class Averaging(Learner):
+class Averaging(WeightLearner):
     """The update of the paper, for the newest measurement alone; in the end, the mean over all rounds.
 
     A whole table is as many questions, whose sets of records do not meet, at once.

@@ -36,14 +36,15 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
 from discreet.model.exact import Number, confidence_level, positive_count, whole
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import PureLoss, Spend
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity, vector_sensitivity
+from discreet.noise.additive import AdditiveNoise
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.synth.core.domain import Domain
-from discreet.synth.core.measurement import Measurement
-from discreet.synth.core.synthesis import Exact, Synthetic
-from discreet.synth.mwem.learner import Averaging, Fitting, Learner
-from discreet.synth.mwem.price import Noise, Pace, Price, price, variance
+from discreet.synth.core.measurement import ExactMarginals, Measurement
+from discreet.synth.core.synthesis import Synthetic
+from discreet.synth.mwem.learner import Averaging, Fitting, WeightLearner
+from discreet.synth.mwem.price import Pace, RoundPricing, price, variance
 from discreet.synth.mwem.workload import Family, Workload
 
 MOST_CELLS = 2**24
@@ -72,9 +73,9 @@ class Learnt:
 
 def mwem(
     workload: Workload,
-    exact: Exact,
+    exact: ExactMarginals,
     *,
-    loss: PureLoss | ConcentratedLoss,
+    loss: Spend,
     sensitivity: Sensitivity,
     people: float | None = None,
     rounds: int | None = None,
@@ -91,7 +92,7 @@ def mwem(
     """
     _check(workload.domain, rounds, average)
     currency = price(loss)
-    curator = _Curator(workload, exact, currency, vector_sensitivity(sensitivity), unit, entropy)
+    curator = _ExactAnswers(workload, exact, currency, vector_sensitivity(sensitivity), unit, entropy)
     left = currency.total
     if people is None:
         left -= currency.total * ON_PEOPLE
@@ -139,7 +140,7 @@ def error_bound(
     return sqrt(learnt + float(noisy) ** 2) + float(short) + 1
 
 
-class _Curator:
+class _ExactAnswers:
     """The exact answers, behind mechanisms: all that touches the data.
 
     The counts of a table are whole numbers that add up to less than 2^60, so that scores stay in 64 bits.
@@ -148,8 +149,8 @@ class _Curator:
     def __init__(
         self,
         workload: Workload,
-        exact: Exact,
-        currency: Price,
+        exact: ExactMarginals,
+        currency: RoundPricing,
         sensitivity: Sensitivity,
         unit: int,
         entropy: Entropy,
@@ -168,7 +169,7 @@ class _Curator:
         noise = self._currency.noise(amount, _of_one(self._sensitivity))
         return noise.release(self._people, entropy=self._entropy) / self._unit
 
-    def pick(self, amount: Fraction, learner: Learner) -> int:
+    def pick(self, amount: Fraction, learner: WeightLearner) -> int:
         """A candidate that the weights answer badly."""
         scores = [
             self._scores(exact, family, learner) - self._penalty(amount, family)
@@ -191,7 +192,7 @@ class _Curator:
             marginal=family.asked(question), counts=counts, variance=variance(noise) / self._unit**2
         )
 
-    def _scores(self, exact: NDArray[np.int64], family: Family, learner: Learner) -> NDArray[np.int64]:
+    def _scores(self, exact: NDArray[np.int64], family: Family, learner: WeightLearner) -> NDArray[np.int64]:
         """How far the answers of the weights are off; of a whole table, all together."""
         people = min(learner.people * self._unit, _MOST)
         fitted = np.rint(family.answers(learner.shares(family.marginal)) * people)
@@ -204,7 +205,7 @@ class _Curator:
         size = self._currency.expected_size(variance(self._noise(measuring, family)))
         return round(min(size * (family.marginal.cells if family.whole else 1), _MOST))
 
-    def _noise(self, amount: Fraction, family: Family) -> Noise:
+    def _noise(self, amount: Fraction, family: Family) -> AdditiveNoise:
         return self._currency.noise(amount, self._sensitivity if family.whole else _of_one(self._sensitivity))
 
 

@@ -9,23 +9,23 @@ How they grow is from AIM (McKenna, Mullins, Sheldon, Miklau, arXiv 2201.12677v1
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, expm1, pi, sqrt
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from discreet.errors import InvalidInput
 from discreet.model.exact import positive_epsilon, positive_rho
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
+from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip, Selection
 
-Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
 FIRST_ROUNDS = 16
 """Without a number of rounds, the first are as if there were to be so many for each attribute (AIM)."""
 _LEAST_VARIANCE = 1e-6
 
 
-class Price(Protocol):
+class RoundPricing(Protocol):
     """A currency: its mechanisms, at an amount of it."""
 
     @property
@@ -47,7 +47,7 @@ class Price(Protocol):
 
     def selection(self, amount: Fraction, sensitivity: ScoreSensitivity) -> Selection: ...
 
-    def noise(self, amount: Fraction, sensitivity: Sensitivity) -> Noise: ...
+    def noise(self, amount: Fraction, sensitivity: Sensitivity) -> AdditiveNoise: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Pure:
     def selection(self, amount: Fraction, sensitivity: ScoreSensitivity) -> Selection:
         return PermuteAndFlip.for_loss(amount, sensitivity)
 
-    def noise(self, amount: Fraction, sensitivity: Sensitivity) -> Noise:
+    def noise(self, amount: Fraction, sensitivity: Sensitivity) -> AdditiveNoise:
         return DiscreteLaplace.for_loss(amount, sensitivity)
 
 
@@ -82,11 +82,11 @@ class Concentrated:
     def selection(self, amount: Fraction, sensitivity: ScoreSensitivity) -> Selection:
         return ExponentialMechanism.for_concentrated_loss(amount, sensitivity)
 
-    def noise(self, amount: Fraction, sensitivity: Sensitivity) -> Noise:
+    def noise(self, amount: Fraction, sensitivity: Sensitivity) -> AdditiveNoise:
         return DiscreteGaussian.for_loss(amount, sensitivity)
 
 
-def price(loss: PureLoss | ConcentratedLoss) -> Price:
+def price(loss: Spend) -> RoundPricing:
     if isinstance(loss, PureLoss):
         return Pure(positive_epsilon(loss.epsilon))
     if isinstance(loss, ConcentratedLoss):
@@ -94,7 +94,7 @@ def price(loss: PureLoss | ConcentratedLoss) -> Price:
     raise InvalidInput("What may be spent is an ε or a ρ.", remedy="Give a PureLoss or a ConcentratedLoss.")
 
 
-def variance(noise: Noise) -> float:
+def variance(noise: AdditiveNoise) -> float:
     """Of one number; never 0, so that it can be divided by."""
     if isinstance(noise, DiscreteGaussian):
         return max(float(noise.sigma_squared), _LEAST_VARIANCE)
@@ -110,7 +110,7 @@ class Pace:
     is spent on one.
     """
 
-    def __init__(self, price: Price, total: Fraction, attributes: int, rounds: int | None) -> None:
+    def __init__(self, price: RoundPricing, total: Fraction, attributes: int, rounds: int | None) -> None:
         self.left = total
         self._each = total / (rounds or FIRST_ROUNDS * attributes)
         self._growth = 1 if rounds else price.growth

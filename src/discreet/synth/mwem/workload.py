@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidInput
 from discreet.model.exact import whole
 from discreet.synth.core.domain import Domain, Marginal
-from discreet.synth.core.weight_array import Halves, Numbers
+from discreet.synth.core.weight_array import Halves, WeightsOrCounts
 
 MOST_QUESTIONS = 2**24
 _BLOCK = 2**24  # entries of masks that are unpacked at a time
@@ -42,7 +42,7 @@ class Family(ABC):
         return 1 if self.whole else self.questions
 
     @abstractmethod
-    def answers(self, counts: Numbers) -> Numbers:
+    def answers(self, counts: WeightsOrCounts) -> WeightsOrCounts:
         """All answers, from the counts in the table's cells; exact if these are integers."""
 
     @abstractmethod
@@ -62,7 +62,7 @@ class Family(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Table(Family):
+class CellQuestions(Family):
     """One question for each cell, all of them one candidate."""
 
     whole: ClassVar[bool] = True
@@ -71,7 +71,7 @@ class Table(Family):
     def questions(self) -> int:
         return self.marginal.cells
 
-    def answers(self, counts: Numbers) -> Numbers:
+    def answers(self, counts: WeightsOrCounts) -> WeightsOrCounts:
         return counts
 
     def mask(self, question: int) -> NDArray[np.bool_]:
@@ -79,7 +79,7 @@ class Table(Family):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EachCell(Table):
+class EachCell(CellQuestions):
     """One question for each cell, each a candidate."""
 
     whole: ClassVar[bool] = False
@@ -93,7 +93,7 @@ class Prefixes(Family):
     def questions(self) -> int:
         return self.marginal.cells
 
-    def answers(self, counts: Numbers) -> Numbers:
+    def answers(self, counts: WeightsOrCounts) -> WeightsOrCounts:
         sums = counts.reshape(self.marginal.shape)
         for axis in range(sums.ndim):
             sums = sums.cumsum(axis=axis)
@@ -113,7 +113,7 @@ class Ranges(Family):
     def questions(self) -> int:
         return prod(_pairs(size) for size in self.marginal.shape)
 
-    def answers(self, counts: Numbers) -> Numbers:
+    def answers(self, counts: WeightsOrCounts) -> WeightsOrCounts:
         sums = counts.reshape(self.marginal.shape)
         for axis, size in enumerate(self.marginal.shape):
             starts, ends = np.triu_indices(size)
@@ -149,7 +149,7 @@ class Masks(Family):
     def questions(self) -> int:
         return len(self.bits)
 
-    def answers(self, counts: Numbers) -> Numbers:
+    def answers(self, counts: WeightsOrCounts) -> WeightsOrCounts:
         some = max(1, _BLOCK // len(counts))
         parts = [self._unpacked(start, start + some) for start in range(0, len(self.bits), some)]
         return np.concatenate([part.astype(counts.dtype) @ counts for part in parts])
@@ -180,7 +180,7 @@ class Workload:
     @classmethod
     def marginals(cls, domain: Domain, order: int, *, each_cell: bool = False) -> "Workload":
         """All tables of `order` attributes, each one candidate; or each of their cells."""
-        kind = EachCell if each_cell else Table
+        kind = EachCell if each_cell else CellQuestions
         return cls(domain=domain, families=tuple(kind(marginal=m) for m in _tables(domain, order)))
 
     @classmethod

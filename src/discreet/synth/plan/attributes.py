@@ -45,7 +45,7 @@ Bins: TypeAlias = int | Mapping[str, int] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedValues:
     """Values one by one."""
 
     values: tuple[KeyValue, ...]
@@ -66,7 +66,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binned:
+class BinnedValues:
     """Numbers in bins of one width, from low on; the last one ends at high."""
 
     low: Fraction
@@ -104,7 +104,7 @@ class Attribute:
     name: str
     column: Expression
     """As it was asked for."""
-    values: Listed | Binned
+    values: ListedValues | BinnedValues
 
     @property
     def size(self) -> int:
@@ -112,7 +112,7 @@ class Attribute:
 
     def key(self) -> GroupKey:
         """To group rows by: a value that was not declared is as good as none."""
-        if isinstance(self.values, Binned):
+        if isinstance(self.values, BinnedValues):
             codes = range(self.values.count)
             place = _bin(self.column, self.values)
             return GroupKey(name=self.name, expression=place, values=(*codes, None), total=True)
@@ -127,7 +127,7 @@ class Attribute:
 
     def texts(self) -> list[str]:
         """What the codes stand for, for people to read."""
-        if isinstance(self.values, Listed):
+        if isinstance(self.values, ListedValues):
             return [*map(str, self.values.values), "NULL"]
         low, width = float(self.values.low), float(self.values.width)
         return [*(f"{low + i * width:g}–{low + (i + 1) * width:g}" for i in range(self.values.count)), "NULL"]
@@ -159,7 +159,7 @@ def _attribute(column: RowColumn, bins: int | None) -> Attribute:
         listed = tuple(value for value in column.values if value is not None)
         most = MOST_LISTED if span is None else bins or MOST_WHOLE_NUMBERS
         if 0 < len(listed) <= most:
-            return Attribute(name=column.name, column=expression, values=Listed(values=listed))
+            return Attribute(name=column.name, column=expression, values=ListedValues(values=listed))
         if span is None:
             raise QueryRefused(
                 f"“{column.name}” has {len(listed):,} values; at most {most:,} can be learnt.",
@@ -170,17 +170,17 @@ def _attribute(column: RowColumn, bins: int | None) -> Attribute:
     return Attribute(name=column.name, column=expression, values=_binned(expression, span, bins or BINS))
 
 
-def _binned(expression: Expression, span: Range, most: int) -> Binned:
+def _binned(expression: Expression, span: Range, most: int) -> BinnedValues:
     if expression.type is ValueType.INTEGER:
         low, high = Fraction(math.ceil(span.low)), Fraction(math.floor(span.high))
         width = Fraction(math.ceil((high - low + 1) / most))
-        return Binned(low=low, high=high, width=width, step=Fraction(1), whole=True)
+        return BinnedValues(low=low, high=high, width=width, step=Fraction(1), whole=True)
     unit = expression.unit if isinstance(expression, Field) else None
     width = (span.high - span.low) / most or Fraction(1)
-    return Binned(low=span.low, high=span.high, width=width, step=unit, whole=False)
+    return BinnedValues(low=span.low, high=span.high, width=width, step=unit, whole=False)
 
 
-def _declared(expression: Expression, listed: Listed) -> Expression:
+def _declared(expression: Expression, listed: ListedValues) -> Expression:
     """The value, or NULL for one that is not listed."""
     if set(listed.values) == set(_possible(expression)):
         return expression
@@ -195,7 +195,7 @@ def _possible(expression: Expression) -> Sequence[KeyValue]:
     return integer_values(expression, MOST_VALUES) or ()
 
 
-def _bin(expression: Expression, binned: Binned) -> Expression:
+def _bin(expression: Expression, binned: BinnedValues) -> Expression:
     """⌊(x − low)/width⌋, and the last bin for what is beyond it by rounding."""
     number = build_call("-", (expression, Literal(value=binned.low, type=ValueType.NUMBER)))
     place = build_call("/", (number, Literal(value=binned.width, type=ValueType.NUMBER)))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,25 +20,25 @@ from discreet.bounds.bound import Bounded
 from discreet.bounds.vectors import WeightedSum
 from discreet.bounds.weights import Norm, Weight
 from discreet.model.policy import Dataset
-from discreet.model.query import Query
+from discreet.model.query import GroupingSets, Query
 from discreet.model.sensitivity import Sensitivity
 from discreet.question.plain_rows import RowQuery
 from discreet.release.exact_vectors import Results, integers_of, places_of
 from discreet.synth.core.domain import Domain, Marginal
 from discreet.synth.plan.attributes import Attribute
 
-Sets: TypeAlias = tuple[tuple[int, ...], ...]
-
 _PART = 0
 
 
-def sets_of(attributes: int, *, wide: bool) -> Sets:
+def sets_of(attributes: int, *, wide: bool) -> GroupingSets:
     """By which attributes rows are counted for a synthetic table: by all, or by every one and two of them."""
     every = tuple(range(attributes))
     return tuple(chosen for order in (1, 2) for chosen in combinations(every, order)) if wide else (every,)
 
 
-def counting(rows: RowQuery, attributes: Sequence[Attribute], dataset: Dataset, *, sets: Sets) -> Bounded:
+def counting(
+    rows: RowQuery, attributes: Sequence[Attribute], dataset: Dataset, *, sets: GroupingSets
+) -> Bounded:
     """Rows, counted by these sets of attributes. Each row is in one cell of every set."""
     source = rows.source
     weight = None if source.one_row_a_person else Weight.for_rows(source.max_rows, Norm.L1)
@@ -86,7 +86,7 @@ def _part(bounded: Bounded) -> WeightedSum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Counts:
+class CellCounts:
     """Exact counts by some attributes: the codes of the cells that are not empty, and their integers."""
 
     codes: Mapping[int, NDArray[np.int64]]
@@ -109,13 +109,13 @@ class Counted:
     """All exact counts of one plan: secret, and asked only for tables that meet noise at once."""
 
     def __init__(self, domain: Domain, bounded: Bounded, results: Results) -> None:
-        pieces: dict[tuple[int, ...], list[Counts]] = {}
+        pieces: dict[tuple[int, ...], list[CellCounts]] = {}
         for statement, table in results:
             places = places_of(bounded.query, statement, table)
             known = places >= 0  # others belong to no group, and an error about them would name them
             sizes = tuple(domain.sizes[i] for i in statement.keys)
             codes = np.unravel_index(places[known], sizes) if sizes else ()
-            counts = Counts(
+            counts = CellCounts(
                 codes=dict(zip(statement.keys, codes, strict=True)),
                 integers=integers_of(table[f"s{_PART}"])[known],
             )

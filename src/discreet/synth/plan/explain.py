@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from math import log, pi, sqrt
 
 from discreet.answers.wording import charge_text
-from discreet.bounds.calibrate import Charge, budget_of
+from discreet.bounds.calibrate import budget_of
 from discreet.model.policy import Dataset
-from discreet.model.privacy import PureLoss, amount_of
+from discreet.model.privacy import PureLoss, Spend, amount_of
 from discreet.model.sensitivity import Sensitivity
 from discreet.release.explain import epsilon_of
 from discreet.synth.core.synthesis import Stage, stages_of
@@ -46,7 +46,7 @@ class ExplainedStage:
 class SynthesisExplanation:
     """Everything that can be said before anything is spent."""
 
-    loss: Charge
+    loss: Spend
     epsilon: float
     """The loss as ε: pure, or at the dataset's δ."""
     share: float
@@ -144,5 +144,5 @@ def _round_deviation(plan: SynthesisPlan, workload: Workload) -> float:
     return sqrt(variance(currency.noise(each, moved))) / plan.unit
 
 
-def _reach(loss: Charge) -> float:
+def _reach(loss: Spend) -> float:
     return _AT_95[isinstance(loss, PureLoss)]

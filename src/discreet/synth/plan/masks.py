@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.dialects.duckdb import DUCKDB
 from discreet.functions.registry import emit
 from discreet.model.expression import Call, Expression, Field, Literal, fields_of
-from discreet.synth.plan.attributes import Attribute, Listed, Values
+from discreet.synth.plan.attributes import Attribute, ListedValues, Values
 
 if TYPE_CHECKING:
     import duckdb
@@ -25,7 +25,7 @@ def readable(condition: Expression, attributes: Sequence[Attribute]) -> tuple[in
     listed = {
         attribute.column.name: i
         for i, attribute in enumerate(attributes)
-        if isinstance(attribute.column, Field) and isinstance(attribute.values, Listed)
+        if isinstance(attribute.column, Field) and isinstance(attribute.values, ListedValues)
     }
     names = {field.name for field in fields_of(condition)}
     return tuple(sorted(listed[name] for name in names)) if names <= set(listed) else None
@@ -42,7 +42,7 @@ def same_for_rows(condition: Expression, attributes: Sequence[Attribute]) -> boo
         attribute.column.name: attribute.values.values
         for attribute in attributes
         if isinstance(attribute.column, Field)
-        and isinstance(attribute.values, Listed)
+        and isinstance(attribute.values, ListedValues)
         and attribute.key().expression != attribute.column
     }
 

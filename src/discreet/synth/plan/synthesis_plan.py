@@ -7,18 +7,18 @@ from functools import partial
 from typing import TypeAlias
 
 from discreet.bounds.bound import Bounded
-from discreet.bounds.calibrate import Charge
 from discreet.bounds.facts import bounded_facts
 from discreet.errors import QueryRefused
 from discreet.model.identity import identity_of, loss_facts
 from discreet.model.policy import Dataset
+from discreet.model.privacy import Spend
 from discreet.model.sensitivity import Sensitivity
 from discreet.question.answer_size import check_storable
 from discreet.question.plain_rows import RowQuery
 from discreet.release.exact_vectors import Results
 from discreet.synth.core.domain import Domain, Marginal
-from discreet.synth.core.measurement import Measurement, measure, noise, part
-from discreet.synth.core.synthesis import Exact, Synthetic, fitted, left_out, measured, synthesise
+from discreet.synth.core.measurement import ExactMarginals, Measurement, measure, noise, part
+from discreet.synth.core.synthesis import Synthetic, fitted, left_out, measured, synthesise
 from discreet.synth.core.synthetic import decode_measurements, encode_measurements
 from discreet.synth.core.weight_array import Halves
 from discreet.synth.core.what_to_measure import MOST_CELLS
@@ -45,7 +45,7 @@ class SynthesisPlan:
 
     attributes: tuple[Attribute, ...]
     bounded: Bounded
-    loss: Charge
+    loss: Spend
     dataset: Dataset = field(repr=False)
     """Whose people the bounds are right for."""
     wanted: tuple[Wanted, ...] = ()
@@ -80,7 +80,7 @@ class SynthesisPlan:
             return Synthetic.decode(stored)
         return fitted(self.domain, decode_measurements(stored), progress=partial(_fitting, advance))
 
-    def tables_again(self, learnt: Synthetic, loss: Charge) -> list[Marginal]:
+    def tables_again(self, learnt: Synthetic, loss: Spend) -> list[Marginal]:
         """What is measured anew for a synthetic table to be compared with. Reads no data."""
         marginals = self._tables(learnt, loss)
         check_storable(
@@ -90,7 +90,7 @@ class SynthesisPlan:
         return marginals
 
     def measured_again(
-        self, results: Results, marginals: Sequence[Marginal], loss: Charge
+        self, results: Results, marginals: Sequence[Marginal], loss: Spend
     ) -> list[Measurement]:
         """These tables; costs the loss in all."""
         counted = Counted(self.domain, self.bounded, results)(marginals)
@@ -121,7 +121,7 @@ class SynthesisPlan:
         else:
             check_storable(of_synthesis(self.domain), "Take fewer columns, or wider bins.")
 
-    def _tables(self, learnt: Synthetic, loss: Charge) -> list[Marginal]:
+    def _tables(self, learnt: Synthetic, loss: Spend) -> list[Marginal]:
         """Those that are whole tables, and pairs of a wide one that were not chosen to be measured.
 
         Of a workload of questions, all of one and two attributes.
@@ -133,13 +133,13 @@ class SynthesisPlan:
         sigma = noise(part(loss, Fraction(1, tables)), self.sensitivity, self.unit) ** 0.5
         return whole + left_out(self.domain, learnt.measurements, sigma)
 
-    def _rehearsed(self, exact: Exact) -> Synthetic:
+    def _rehearsed(self, exact: ExactMarginals) -> Synthetic:
         """Made from a synthetic table as that was made from the data. No data is involved."""
         if self.wanted:
             return self._for_questions(exact)
         return synthesise(self.domain, exact, loss=self.loss, sensitivity=self.sensitivity, unit=self.unit)
 
-    def _for_questions(self, exact: Exact) -> Synthetic:
+    def _for_questions(self, exact: ExactMarginals) -> Synthetic:
         """Multiplicative weights that pick, privately, what they answer badly."""
         return mwem(
             workload_of(self.wanted, self.domain),
@@ -170,7 +170,7 @@ def _fitting(advance: Advance, order: int, sweep: int, misfit: float) -> None:
 def plan_synthesis(
     rows: RowQuery,
     attributes: tuple[Attribute, ...],
-    loss: Charge,
+    loss: Spend,
     dataset: Dataset,
     wanted: tuple[Wanted, ...] = (),
 ) -> SynthesisPlan:

@@ -11,7 +11,7 @@ from discreet.answers.tabular import Tabular
 from discreet.answers.wording import charge_text
 from discreet.errors import InvalidInput
 from discreet.model.exact import positive_count
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
 from discreet.synth.core.synthesis import Synthetic
 from discreet.synth.plan.attributes import Attribute
@@ -49,8 +49,8 @@ class SyntheticTable:
 
     plan: SynthesisPlan
     encoded: bytes
-    charged: PureLoss | ConcentratedLoss
-    left: PureLoss | ConcentratedLoss
+    charged: Spend
+    left: Spend
     receipt: Receipt
     repeated: bool
     """Whether the same table had been made before: then this is the same one, and was free."""

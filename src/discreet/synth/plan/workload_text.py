@@ -30,7 +30,7 @@ _KINDS: dict[str, Callable[[Domain, int], Workload]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class QuestionKind:
     """All questions of a kind, about so many columns at a time."""
 
     name: str
@@ -38,14 +38,14 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class CountedCells:
     """One question: the columns that it is about, and which of their cells it counts, a bit for each."""
 
     attributes: tuple[int, ...]
     bits: bytes
 
 
-Wanted: TypeAlias = Kind | Cells
+Wanted: TypeAlias = QuestionKind | CountedCells
 
 
 def wanted_of(
@@ -63,8 +63,10 @@ def wanted_of(
 
 def workload_of(wanted: Sequence[Wanted], domain: Domain) -> Workload:
     """All of it; questions about the same columns together."""
-    parts = [_KINDS[each.name](domain, each.order) for each in wanted if isinstance(each, Kind)]
-    questions = sorted((each for each in wanted if isinstance(each, Cells)), key=lambda each: each.attributes)
+    parts = [_KINDS[each.name](domain, each.order) for each in wanted if isinstance(each, QuestionKind)]
+    questions = sorted(
+        (each for each in wanted if isinstance(each, CountedCells)), key=lambda each: each.attributes
+    )
     for chosen, same in groupby(questions, key=lambda each: each.attributes):
         cells = int(np.prod([domain.sizes[i] for i in chosen], dtype=np.int64))
         bits = np.array([np.frombuffer(each.bits, dtype=np.uint8) for each in same])
@@ -75,12 +77,12 @@ def workload_of(wanted: Sequence[Wanted], domain: Domain) -> Workload:
 
 def wanted_facts(wanted: Wanted) -> Facts:
     """What a question of a workload is known by."""
-    if isinstance(wanted, Kind):
+    if isinstance(wanted, QuestionKind):
         return [wanted.name, wanted.order]
     return [list(wanted.attributes), wanted.bits.hex()]
 
 
-def _kind(text: str, columns: int) -> Kind | None:
+def _kind(text: str, columns: int) -> QuestionKind | None:
     name, _, order = text.strip().partition(" ")
     if name not in _KINDS:
         return None
@@ -89,10 +91,10 @@ def _kind(text: str, columns: int) -> Kind | None:
             f"“{text.strip()[:60]}” does not say about how many columns at a time.",
             remedy=f"Write {name} 1, up to {name} {columns}.",
         )
-    return Kind(name, int(order))
+    return QuestionKind(name, int(order))
 
 
-def _cells(text: str, query: Query, attributes: Sequence[Attribute], table: str) -> Cells:
+def _cells(text: str, query: Query, attributes: Sequence[Attribute], table: str) -> CountedCells:
     count = plain_count(query)
     if count is None or count.table != table:
         raise QueryRefused(
@@ -110,7 +112,7 @@ def _cells(text: str, query: Query, attributes: Sequence[Attribute], table: str)
             f"“{text.strip()[:60]}” is about too many columns at once.", remedy="Ask about fewer."
         )
     mask = cells_where(count.condition, attributes, chosen)
-    return Cells(chosen, np.packbits(mask).tobytes())
+    return CountedCells(chosen, np.packbits(mask).tobytes())
 
 
 def _table(source: Relation) -> str:

@@ -9,7 +9,7 @@ from html import escape
 from discreet.synth.report.limits import columns_of
 from discreet.synth.report.plots import bar, column, matrix, percent, scatter
 from discreet.synth.report.quality import FOLLOWED, Quality, TableQuality
-from discreet.synth.report.relations import Relation
+from discreet.synth.report.relations import ColumnRelation
 from discreet.synth.report.style import STYLE
 
 _AGAINST_OWN = (
@@ -168,8 +168,8 @@ def _relations(quality: Quality) -> str:
     )
 
 
-def _differing(relations: Sequence[Relation]) -> str:
-    def gap(each: Relation) -> float:
+def _differing(relations: Sequence[ColumnRelation]) -> str:
+    def gap(each: ColumnRelation) -> float:
         return abs(each.synthetic - (each.measured or 0.0)) - 2 * (each.error or 0.0)
 
     told = [each for each in relations if each.measured is not None]

@@ -6,7 +6,7 @@ from math import floor, log10, sqrt
 
 from discreet.answers.drawing import decades, picture
 from discreet.synth.report.quality import FOLLOWED, ColumnQuality, TableQuality, joined
-from discreet.synth.report.relations import Relation
+from discreet.synth.report.relations import ColumnRelation
 
 _FEW = 9  # values that are shown by name
 _MOST_BARS = 48
@@ -162,7 +162,7 @@ def _thinned(told: ColumnQuality) -> ColumnQuality:
     )
 
 
-def matrix(names: Sequence[str], relations: Sequence[Relation]) -> str:
+def matrix(names: Sequence[str], relations: Sequence[ColumnRelation]) -> str:
     """Below the diagonal the synthetic table, above it what was measured; darker where there is more."""
     count = len(names)
     cell = 46 if count <= 10 else max(12, 460 // count)

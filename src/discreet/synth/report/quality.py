@@ -23,14 +23,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.synth.core.domain import Marginal
-from discreet.synth.core.measurement import Measurement
-from discreet.synth.core.records import Floats, shares
-from discreet.synth.core.synthesis import Exact, Synthetic
+from discreet.synth.core.measurement import ExactMarginals, Measurement
+from discreet.synth.core.records import shares
+from discreet.synth.core.synthesis import Synthetic
 from discreet.synth.core.weight_array import Halves
 from discreet.synth.report.limits import limits
-from discreet.synth.report.relations import Relation, best_table, relation
+from discreet.synth.report.relations import ColumnRelation, best_table, relation
 
 Reference: TypeAlias = Mapping[Marginal, tuple[NDArray[np.float64], float]]
 """Counts of marginals, in people, and the variance of each count: what is compared with instead."""
@@ -92,7 +93,7 @@ class Quality:
     """Whether it was compared with counts that it was not fitted to."""
     tables: tuple[TableQuality, ...]
     columns: tuple[ColumnQuality, ...]
-    relations: tuple[Relation, ...]
+    relations: tuple[ColumnRelation, ...]
     not_preserved: tuple[str, ...]
 
     @property
@@ -172,7 +173,7 @@ def quality(
     )
 
 
-def counts_of(synthetic: Synthetic, unit: int = 1) -> Exact:
+def counts_of(synthetic: Synthetic, unit: int = 1) -> ExactMarginals:
     """The counts of a synthetic table in the place of the data's, for a rehearsal."""
 
     def exact(marginals: Sequence[Marginal]) -> list[NDArray[np.int64]]:

@@ -12,9 +12,10 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.synth.core.domain import Marginal
 from discreet.synth.core.measurement import Measurement
-from discreet.synth.core.records import Floats, shares
+from discreet.synth.core.records import shares
 from discreet.synth.core.synthesis import Synthetic
 from discreet.synth.core.weight_array import Halves
 
@@ -23,7 +24,7 @@ HIDDEN = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relation:
+class ColumnRelation:
     """How much two columns have to do with each other; measured is None where noise hides it."""
 
     columns: tuple[str, str]
@@ -34,7 +35,7 @@ class Relation:
 
 def relation(
     synthetic: Synthetic, pool: Sequence[Measurement], pair: tuple[int, int], names: tuple[str, str]
-) -> Relation:
+) -> ColumnRelation:
     best = best_table(pool, pair)
     marginal = Marginal.full(synthetic.domain, pair) if best is None else best.marginal
     fitted = shares(synthetic.records, marginal).reshape(marginal.shape)
@@ -43,7 +44,7 @@ def relation(
     clear = even > max(sqrt(noise), 1e-12)
     fewer = max(1, min(marginal.shape) - 1)
     drawn = float(_sum((fitted - even) ** 2, even, clear)) / fewer
-    found = Relation(columns=names, synthetic=sqrt(min(drawn, 1.0)), measured=None, error=None)
+    found = ColumnRelation(columns=names, synthetic=sqrt(min(drawn, 1.0)), measured=None, error=None)
     if best is None or not clear.any():
         return found
     off = best.counts.reshape(marginal.shape) / synthetic.people - even
