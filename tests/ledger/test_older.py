@@ -66,5 +66,17 @@ def test_a_file_of_a_later_version_is_refused(path, ledger):
     ledger.close()
     with closing(sqlite3.connect(path)) as later:
         later.execute("PRAGMA user_version = 99")
-    with SqliteLedger(path) as newer, pytest.raises(LedgerClosed, match="version of discreet that wrote it"):
+    with (
+        SqliteLedger(path) as newer,
+        pytest.raises(LedgerClosed, match="written by a later version"),
+    ):
         newer.balance("staff")
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_tables_of_a_later_version_are_refused(place):
+    with place.open() as ledger:
+        ledger.open_account(account())
+    place.run("COMMENT ON TABLE entries IS 'discreet ledger 99'")
+    with place.open() as newer, pytest.raises(LedgerClosed, match="written by a later version"):
+        newer.open_account(account())

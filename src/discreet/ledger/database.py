@@ -231,3 +231,10 @@ class _Fork:
 
 
 _FORK = _Fork()
+
+
+def written_later(ledger: str) -> LedgerClosed:
+    return LedgerClosed(
+        f"The ledger {ledger} was written by a later version of discreet, and this one cannot read it.",
+        remedy="Install that version or a later one: pip install --upgrade discreet. Nothing was spent.",
+    )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DiscreetError, InvalidInput, LedgerClosed, MissingExtra
-from discreet.ledger.database import Database, DatabaseRow, Way
+from discreet.ledger.database import Database, DatabaseRow, Way, written_later
 from discreet.ledger.postgres.address import PostgresAddress
 from discreet.ledger.postgres.errors import (
     commit_unknown,
@@ -32,6 +32,7 @@ from discreet.ledger.postgres.schema import (
     UPGRADES,
     check_schema,
     found_in,
+    is_later,
     is_usable,
     server_of,
 )
@@ -293,6 +294,8 @@ class PostgresDatabase(Database):
             return
         if found.mark == MARK:
             return
+        if is_later(found.mark):
+            raise written_later(self.name)
         if found.relations:
             raise LedgerClosed(
                 f"The schema {schema} holds something, but not a ledger that this version can read.",

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[dict[str, Any]]
 
 SCHEMA_VERSION = 2
-MARK = f"discreet ledger {SCHEMA_VERSION}"
+_MARK = "discreet ledger "
+MARK = f"{_MARK}{SCHEMA_VERSION}"
 """The comment on the table of entries, by which a ledger is known."""
 
 DIGEST = "63d55ea873f385519a8724e620cdbbcc43373db467b7e9c5db9cfc0eff4a47fd"
@@ -266,3 +267,9 @@ def check_schema(connection: "Connection", schema: str) -> None:
     """The tables, constraints, triggers and functions must be the ones that were made."""
     if digest_of_schema(connection, schema) != DIGEST:
         raise LedgerClosed("The ledger's tables or triggers were changed.", remedy=RESTORE)
+
+
+def is_later(mark: str | None) -> bool:
+    """Whether the tables were made by a version of discreet after this one."""
+    version = (mark or "").removeprefix(_MARK)
+    return version.isdigit() and int(version) > SCHEMA_VERSION

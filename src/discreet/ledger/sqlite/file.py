@@ -13,7 +13,7 @@ from pathlib import Path
 
 from discreet.errors import LedgerBusy, LedgerClosed
 from discreet.ledger.chain import RESTORE
-from discreet.ledger.database import Database, DatabaseRow, Way
+from discreet.ledger.database import Database, DatabaseRow, Way, written_later
 from discreet.ledger.files import LOOK, resolved, sync_directory
 from discreet.ledger.sqlite.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, UPGRADES, check_schema
 
@@ -206,6 +206,8 @@ class SqliteFile(Database):
         tables = _number(connection, "SELECT count(*) FROM sqlite_master")
         version = _number(connection, "PRAGMA user_version")
         ours = _number(connection, "PRAGMA application_id") == APPLICATION_ID
+        if tables and ours and version > SCHEMA_VERSION:
+            raise written_later(self._path.name)
         if tables and not (ours and (version == SCHEMA_VERSION or version in UPGRADES)):
             raise LedgerClosed(
                 f"{self._path.name} is a database, but not a ledger that this version can read.",

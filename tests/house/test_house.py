@@ -1,0 +1,104 @@
+"""The house stays one that a newcomer can read: one name one meaning, no folder cycles, small files."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "discreet"
+MODULES = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION, MOST_MODULES = 400, 60, 15
+
+LARGE_FOLDERS = {
+    "apps/views": "one file for each thing that is shown",
+    "audit": "one file for each kind of claim",
+    "model": "the nouns that all others speak of",
+    "noise": "one file for each mechanism, and for what they share",
+}
+"""Folders with more modules than a reader takes in at once, and why."""
+
+
+def dotted(path):
+    parts = ("discreet", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def folder(path):
+    return ".".join(("discreet", *path.relative_to(SOURCE).parent.parts))
+
+
+def type_names(tree):
+    """Classes, and aliases of types, of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        name = getattr(targets[0], "id", "").lstrip("_")
+        constant = isinstance(getattr(node, "value", None), ast.Constant)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and name[:1].isupper() and not name.isupper():
+            if not constant:
+                yield name
+
+
+def test_every_type_name_has_one_meaning():
+    found = defaultdict(list)
+    for path, tree in MODULES.items():
+        for name in type_names(tree):
+            found[name.lstrip("_")].append(dotted(path))
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+def imports(path, tree, known):
+    """The modules of ours that a module names, also inside of functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("discreet"):
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield known.get(whole) or known[node.module]
+        elif isinstance(node, ast.Import):
+            yield from (known[alias.name] for alias in node.names if alias.name.startswith("discreet"))
+
+
+def folder_graph():
+    known = {dotted(path): path for path in MODULES}
+    graph = defaultdict(set)
+    for path, tree in MODULES.items():
+        graph[folder(path)] |= {folder(each) for each in imports(path, tree, known)}
+    graph.pop("discreet")  # what the package offers, and errors, which all others raise
+    return {name: near - {name, "discreet"} for name, near in graph.items()}
+
+
+def test_no_folders_import_each_other_in_a_circle():
+    graph = folder_graph()
+    while free := [name for name, near in graph.items() if not near & graph.keys()]:
+        for name in free:
+            del graph[name]
+    assert {name: sorted(near & graph.keys()) for name, near in graph.items()} == {}
+
+
+def test_a_large_folder_has_a_reason():
+    counts = defaultdict(int)
+    for path in MODULES:
+        counts[path.parent.relative_to(SOURCE).as_posix()] += path.name != "__init__.py"
+    large = {name for name, count in counts.items() if count > MOST_MODULES}
+    assert large == LARGE_FOLDERS.keys()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_files_and_functions_fit_a_reader(path):
+    assert len(path.read_text().splitlines()) <= MOST_LINES_OF_A_FILE
+    for node in ast.walk(MODULES[path]):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = node.end_lineno - node.lineno + 1
+            assert length <= MOST_LINES_OF_A_FUNCTION, node.name
+
+
+def test_every_folder_says_what_it_is_for():
+    silent = [
+        dotted(path)
+        for path, tree in MODULES.items()
+        if path.name == "__init__.py" and not ast.get_docstring(tree)
+    ]
+    assert silent == []
