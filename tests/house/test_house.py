@@ -12,7 +12,6 @@ MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION, MOST_MODULES = 400, 60, 15
 
 LARGE_FOLDERS = {
     "apps/views": "one file for each thing that is shown",
-    "audit": "one file for each kind of claim",
     "model": "the nouns that all others speak of",
     "noise": "one file for each mechanism, and for what they share",
 }
@@ -37,9 +36,9 @@ def type_names(tree):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         name = getattr(targets[0], "id", "").lstrip("_")
         constant = isinstance(getattr(node, "value", None), ast.Constant)
-        if isinstance(node, ast.Assign | ast.AnnAssign) and name[:1].isupper() and not name.isupper():
-            if not constant:
-                yield name
+        named = name[:1].isupper() and not name.isupper()
+        if isinstance(node, ast.Assign | ast.AnnAssign) and named and not constant:
+            yield name
 
 
 def test_every_type_name_has_one_meaning():
@@ -50,7 +49,7 @@ def test_every_type_name_has_one_meaning():
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
 
 
-def imports(path, tree, known):
+def imports(tree, known):
     """The modules of ours that a module names, also inside of functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("discreet"):
@@ -65,7 +64,7 @@ def folder_graph():
     known = {dotted(path): path for path in MODULES}
     graph = defaultdict(set)
     for path, tree in MODULES.items():
-        graph[folder(path)] |= {folder(each) for each in imports(path, tree, known)}
+        graph[folder(path)] |= {folder(each) for each in imports(tree, known)}
     graph.pop("discreet")  # what the package offers, and errors, which all others raise
     return {name: near - {name, "discreet"} for name, near in graph.items()}
 
