@@ -11,9 +11,9 @@ from discreet.curator.opening import open_curator
 from discreet.errors import BudgetExceeded, EngineFailed, InvalidInput, QueryRefused
 from discreet.ledger.interface import EntryKind
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, PureLoss, share_of
 from discreet.model.sensitivity import Sensitivity
-from discreet.synth.core.measurement import noise, part
+from discreet.synth.core.measurement import noise
 from discreet.synth.core.synthetic import decode_measurements
 from discreet.synth.mwem.mwem import _ExactAnswers
 from discreet.synth.plan.synthesis_plan import SynthesisPlan
@@ -200,7 +200,7 @@ def test_a_check_against_the_data_is_charged_and_its_noise_is_what_it_paid_for(f
     _, stored = curator._ledger.stored_answer("clinic", charge.key)
     measured = decode_measurements(stored)
     assert len(measured) == len(quality.tables)
-    each = noise(part(paid, Fraction(1, len(measured))), table.plan.sensitivity, table.plan.unit)
+    each = noise(share_of(paid, Fraction(1, len(measured))), table.plan.sensitivity, table.plan.unit)
     assert {measurement.variance for measurement in measured} == {each}
     left = curator.budget().left
     assert curator.check_synthetic(table, epsilon=0.5).tables[0].distance == quality.tables[0].distance

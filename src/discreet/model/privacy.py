@@ -165,9 +165,21 @@ Spend: TypeAlias = PureLoss | ConcentratedLoss
 """What is charged: losses that add up, in one of two currencies, ε or ρ."""
 
 
-def amount_of(loss: PureLoss | ConcentratedLoss) -> Fraction:
+def amount_of(spend: Spend) -> Fraction:
     """What of it adds up: its ε, or its ρ."""
-    return loss.epsilon if isinstance(loss, PureLoss) else loss.rho
+    return spend.epsilon if isinstance(spend, PureLoss) else spend.rho
+
+
+def spend_of(amount: Fraction, *, concentrated: bool) -> Spend:
+    """So much ρ if losses are concentrated, else so much ε; nothing of it is δ."""
+    if concentrated:
+        return ConcentratedLoss(rho=amount, delta=Fraction(0))
+    return PureLoss(epsilon=amount)
+
+
+def share_of(spend: Spend, share: Fraction) -> Spend:
+    """A share of it, without its δ: shares that add up to 1 compose to the whole, in either currency."""
+    return spend_of(amount_of(spend) * share, concentrated=isinstance(spend, ConcentratedLoss))
 
 
 def _loss(value: Loss) -> Loss:

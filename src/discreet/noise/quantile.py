@@ -34,6 +34,7 @@ from discreet.model.interval import Interval
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
 from discreet.model.sensitivity import Sensitivity
+from discreet.noise.additive import additive, law_for
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.integers import as_integers
@@ -82,14 +83,8 @@ class QuantileTree:
                 "A quantile tree is calibrated to a pure or a concentrated loss.",
                 remedy="Give PureLoss(epsilon=…) or ConcentratedLoss(rho=…, delta=0).",
             )
-        pure = isinstance(loss, PureLoss)
-        shape = _shape(leaves, branching, DiscreteLaplace if pure else DiscreteGaussian)
-        sensitivity = _sensitivity(shape, neighbours, max_rows)
-        noise: DiscreteLaplace | DiscreteGaussian
-        if isinstance(loss, PureLoss):
-            noise = DiscreteLaplace.for_loss(loss.epsilon, sensitivity)
-        else:
-            noise = DiscreteGaussian.for_loss(loss.rho, sensitivity)
+        shape = _shape(leaves, branching, law_for(loss))
+        noise = additive(loss, _sensitivity(shape, neighbours, max_rows))
         return cls(noise=noise, leaves=shape.leaves, branching=shape.branching)
 
     @classmethod

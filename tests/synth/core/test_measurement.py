@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.model.privacy import ConcentratedLoss, PureLoss, share_of
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.core.domain import Domain
 from discreet.synth.core.measurement import (
@@ -17,7 +17,6 @@ from discreet.synth.core.measurement import (
     distances,
     measure,
     noise,
-    part,
 )
 
 HISTOGRAM = Sensitivity.histogram(Neighbours.ADD_REMOVE)
@@ -82,7 +81,7 @@ def test_two_neighbours_are_as_alike_as_the_loss_says(loss, law):
 @pytest.mark.parametrize(("loss", "law"), LOSSES)
 def test_distances_share_the_loss_of_all(loss, law):
     """Each of 400 gets a 400th, so at 400 times the loss the noise of one. As above: once in 10⁷ tests."""
-    all_of_them = part(loss, Fraction(400))
+    all_of_them = share_of(loss, Fraction(400))
     exact = [np.array([3, 1, 4]) for _ in range(400)]
     expected = [np.array([1, 5, 4]) for _ in range(400)]
     draws = [distances(exact, expected, loss=all_of_them, sensitivity=HISTOGRAM) for _ in range(MANY // 400)]
@@ -105,7 +104,7 @@ def test_a_distance_that_moves_by_two_has_twice_the_noise():
 @pytest.mark.parametrize(("loss", "_law"), LOSSES)
 def test_parts_add_up_to_the_whole(loss, _law):
     shares = [Fraction(1, 3), Fraction(1, 7), Fraction(11, 21)]
-    first, *others = [part(loss, share) for share in shares]
+    first, *others = [share_of(loss, share) for share in shares]
     for other in others:
         first = first.compose(other)
     assert first == loss

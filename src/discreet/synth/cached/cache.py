@@ -22,7 +22,7 @@ from discreet.bounds.calibrate import charge_for
 from discreet.bounds.identity import mechanism_facts
 from discreet.errors import LedgerClosed
 from discreet.ledger.interface import Balance, EntryKind, Ledger
-from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
+from discreet.model.privacy import Spend, amount_of, spend_of
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
 from discreet.question.counting import Count
@@ -39,7 +39,6 @@ WEIGHT_NOTE = "People with more than {rows} rows count for less, also if few of 
 MOST_OVER_DIRECT = Fraction(5, 4)
 """A payment may be dearer than the direct answer, as it also serves later ones. Where the error is hardly
 more than a person it would be much dearer: an estimate makes no use of counts being whole."""
-_NOTHING = (PureLoss(epsilon=Fraction(0)), ConcentratedLoss(rho=Fraction(0), delta=Fraction(0)))
 _TESTS = ("run:", "passed:")
 """How the key of a test goes on after the prefix, where that of a reading has a digest."""
 
@@ -113,9 +112,10 @@ class Cache:
     def explained(self, found: Explanation, step: Step, balance: Balance) -> Explanation:
         """What the cache makes of a question that was explained without it: its price, and its way."""
         dataset = self.table.dataset
+        nothing = spend_of(Fraction(0), concentrated=dataset.delta > 0)
         return priced(
             found,
-            _NOTHING[dataset.delta > 0] if isinstance(step, FromCache) else step.loss,
+            step.loss if isinstance(step, Pay | Buy) else nothing,
             dataset,
             budget=balance.account.budget,
             left=balance.left,

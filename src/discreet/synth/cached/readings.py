@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.model.exact import Number, confidence_level, positive_count, round_down
-from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
+from discreet.model.privacy import Spend, amount_of, spend_of
 from discreet.model.sensitivity import Sensitivity
-from discreet.noise.additive import AdditiveNoise
+from discreet.noise.additive import AdditiveNoise, additive
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.sum_tails import laplace_deviations
@@ -58,16 +58,11 @@ class Pricing:
         paid = amount_of(self.loss(noise, table=False))
         if paid >= self.least:
             return noise
-        if isinstance(noise, DiscreteGaussian):
-            return DiscreteGaussian.for_loss(self.least, self.single)
-        return DiscreteLaplace.for_loss(self.least, self.single)
+        return additive(self._spend(self.least), self.single)
 
     def table_noise(self, amount: float) -> AdditiveNoise:
         """The least noise of a table that costs at most so much ε or ρ."""
-        paid = round_down(amount)
-        if self.concentrated:
-            return DiscreteGaussian.for_loss(paid, self.table)
-        return DiscreteLaplace.for_loss(paid, self.table)
+        return additive(self._spend(round_down(amount)), self.table)
 
     def precision(self, amounts: Floats) -> Floats:
         """1/variance of each count, in people, in tables that cost so much each."""
@@ -80,10 +75,10 @@ class Pricing:
         return noise.loss(self.table if table else self.single)
 
     def sum(self, losses: Sequence[Spend]) -> Spend:
-        total = sum((amount_of(loss) for loss in losses), Fraction(0))
-        if self.concentrated:
-            return ConcentratedLoss(rho=total, delta=Fraction(0))
-        return PureLoss(epsilon=total)
+        return self._spend(sum((amount_of(loss) for loss in losses), Fraction(0)))
+
+    def _spend(self, amount: Fraction) -> Spend:
+        return spend_of(amount, concentrated=self.concentrated)
 
     def spread(self, noise: AdditiveNoise) -> "Spread":
         """Of one draw."""

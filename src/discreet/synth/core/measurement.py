@@ -9,11 +9,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
+from discreet.model.privacy import Spend, share_of
 from discreet.model.sensitivity import Sensitivity
+from discreet.noise.additive import additive
 from discreet.noise.entropy import SYSTEM, Entropy
 from discreet.noise.gaussian import DiscreteGaussian
-from discreet.noise.laplace import DiscreteLaplace
 from discreet.synth.core.domain import Marginal
 
 ExactMarginals: TypeAlias = Callable[[Sequence[Marginal]], Sequence[NDArray[np.int64]]]
@@ -42,7 +42,7 @@ def measure(
     entropy: Entropy = SYSTEM,
 ) -> Measurement:
     """Costs the loss (`DiscreteLaplace`, `DiscreteGaussian`). Exact counts are in 1/unit of a person."""
-    noisy = _mechanism(loss, sensitivity).release(exact, entropy=entropy)
+    noisy = additive(loss, sensitivity).release(exact, entropy=entropy)
     return Measurement(
         marginal=marginal,
         counts=np.asarray(noisy, dtype=np.float64) / unit,
@@ -65,7 +65,7 @@ def distances(
     distance by no more than the table, in ℓ₁. The numbers of a table add up to less than 2^62.
     """
     sums = [int(np.abs(counts - known).sum()) for counts, known in zip(exact, expected, strict=True)]
-    mechanism = _mechanism(part(loss, Fraction(1, len(sums))), _of_distance(sensitivity))
+    mechanism = additive(share_of(loss, Fraction(1, len(sums))), _of_distance(sensitivity))
     noisy = mechanism.release(np.array(sums, dtype=np.int64), entropy=entropy)
     return np.asarray(noisy, dtype=np.float64) / unit
 
@@ -88,7 +88,7 @@ class MarginalReader:
             measure(
                 marginal,
                 counts,
-                loss=part(self.loss, share * own),
+                loss=share_of(self.loss, share * own),
                 sensitivity=self.sensitivity,
                 unit=self.unit,
             )
@@ -102,36 +102,29 @@ class MarginalReader:
         return distances(
             self.exact(marginals),
             expected,
-            loss=part(self.loss, share),
+            loss=share_of(self.loss, share),
             sensitivity=self.sensitivity,
             unit=self.unit,
         )
 
     def sigma(self, share: Fraction, tables: int = 1) -> float:
         """The noise of a count, if so many tables have a share of the loss."""
-        return float(noise(part(self.loss, share / tables), self.sensitivity, self.unit) ** 0.5)
+        return float(noise(share_of(self.loss, share / tables), self.sensitivity, self.unit) ** 0.5)
 
     def sigma_of_distance(self, share: Fraction, tables: int) -> float:
         """The noise of a distance, if those of so many tables have a share of the loss."""
-        each = part(self.loss, share / tables)
+        each = share_of(self.loss, share / tables)
         return float(noise(each, _of_distance(self.sensitivity), self.unit) ** 0.5)
 
 
 def noise(loss: Spend, sensitivity: Sensitivity, unit: int = 1) -> float:
     """The variance of a count of people that is measured at this loss. It reads no data."""
-    mechanism = _mechanism(loss, sensitivity)
+    mechanism = additive(loss, sensitivity)
     if isinstance(mechanism, DiscreteGaussian):
         variance = float(mechanism.sigma_squared)
     else:  # of P(x) ∝ q^|x| it is 2q/(1 − q)², with q = e^(−1/scale)
         variance = 0.5 / sinh(min(_STEEP, 0.5 / float(mechanism.scale))) ** 2
     return max(_LEAST_VARIANCE, variance / unit**2)
-
-
-def part(loss: Spend, share: Fraction) -> Spend:
-    """A share of a loss: shares that add up to 1 compose to the whole, in either currency."""
-    if isinstance(loss, PureLoss):
-        return PureLoss(epsilon=loss.epsilon * share)
-    return ConcentratedLoss(rho=loss.rho * share, delta=Fraction(0))
 
 
 def combined(first: Measurement, second: Measurement) -> Measurement:
@@ -146,9 +139,3 @@ def combined(first: Measurement, second: Measurement) -> Measurement:
 
 def _of_distance(sensitivity: Sensitivity) -> Sensitivity:
     return Sensitivity.scalar(sensitivity.l1, sensitivity.neighbours)
-
-
-def _mechanism(loss: Spend, sensitivity: Sensitivity) -> DiscreteLaplace | DiscreteGaussian:
-    if isinstance(loss, PureLoss):
-        return DiscreteLaplace.for_loss(loss.epsilon, sensitivity)
-    return DiscreteGaussian.for_loss(loss.rho, sensitivity)

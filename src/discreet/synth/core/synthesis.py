@@ -26,12 +26,12 @@ from typing import TypeAlias
 import numpy as np
 
 from discreet.arrays import Floats
-from discreet.model.privacy import PureLoss, Spend
+from discreet.model.privacy import PureLoss, Spend, share_of
 from discreet.model.sensitivity import Sensitivity
 from discreet.synth.core.cells import Cells
 from discreet.synth.core.domain import Domain, Marginal
 from discreet.synth.core.fit import fit
-from discreet.synth.core.measurement import ExactMarginals, MarginalReader, Measurement, combined, noise, part
+from discreet.synth.core.measurement import ExactMarginals, MarginalReader, Measurement, combined, noise
 from discreet.synth.core.pair_selection import BinnedAttributes, chosen, coarse, for_ones, scores
 from discreet.synth.core.records import Records, Sample, Term
 from discreet.synth.core.spanning_forest import planted
@@ -99,7 +99,7 @@ def stages_of(domain: Domain, *, loss: Spend, sensitivity: Sensitivity, unit: in
                 order=order,
                 tables=count,
                 cells=round(sum(marginal.cells for marginal in marginals) * count / len(marginals)),
-                sigma=noise(part(loss, share), sensitivity, unit) ** 0.5,
+                sigma=noise(share_of(loss, share), sensitivity, unit) ** 0.5,
             )
         )
     return stages

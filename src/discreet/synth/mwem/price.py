@@ -15,9 +15,8 @@ from discreet.errors import InvalidInput
 from discreet.model.exact import positive_epsilon, positive_rho
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
-from discreet.noise.additive import AdditiveNoise
+from discreet.noise.additive import AdditiveNoise, additive
 from discreet.noise.gaussian import DiscreteGaussian
-from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip, Selection
 
 FIRST_ROUNDS = 16
@@ -65,7 +64,7 @@ class Pure:
         return PermuteAndFlip.for_loss(amount, sensitivity)
 
     def noise(self, amount: Fraction, sensitivity: Sensitivity) -> AdditiveNoise:
-        return DiscreteLaplace.for_loss(amount, sensitivity)
+        return additive(PureLoss(epsilon=amount), sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class Concentrated:
         return ExponentialMechanism.for_concentrated_loss(amount, sensitivity)
 
     def noise(self, amount: Fraction, sensitivity: Sensitivity) -> AdditiveNoise:
-        return DiscreteGaussian.for_loss(amount, sensitivity)
+        return additive(ConcentratedLoss(rho=amount, delta=Fraction(0)), sensitivity)
 
 
 def price(loss: Spend) -> RoundPricing:

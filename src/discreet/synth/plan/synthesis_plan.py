@@ -11,13 +11,13 @@ from discreet.bounds.facts import bounded_facts
 from discreet.errors import QueryRefused
 from discreet.model.identity import identity_of, loss_facts
 from discreet.model.policy import Dataset
-from discreet.model.privacy import Spend
+from discreet.model.privacy import Spend, share_of
 from discreet.model.sensitivity import Sensitivity
 from discreet.question.answer_size import check_storable
 from discreet.question.plain_rows import RowQuery
 from discreet.release.exact_vectors import Results
 from discreet.synth.core.domain import Domain, Marginal
-from discreet.synth.core.measurement import ExactMarginals, Measurement, measure, noise, part
+from discreet.synth.core.measurement import ExactMarginals, Measurement, measure, noise
 from discreet.synth.core.synthesis import Synthetic, fitted, left_out, measured, synthesise
 from discreet.synth.core.synthetic import decode_measurements, encode_measurements
 from discreet.synth.core.weight_array import Halves
@@ -94,7 +94,7 @@ class SynthesisPlan:
     ) -> list[Measurement]:
         """These tables; costs the loss in all."""
         counted = Counted(self.domain, self.bounded, results)(marginals)
-        each = part(loss, Fraction(1, len(marginals)))
+        each = share_of(loss, Fraction(1, len(marginals)))
         return [
             measure(marginal, counts, loss=each, sensitivity=self.sensitivity, unit=self.unit)
             for marginal, counts in zip(marginals, counted, strict=True)
@@ -130,7 +130,7 @@ class SynthesisPlan:
         if self.wanted:
             return whole or [each for order in (1, 2) for each in self.domain.marginals(order)]
         tables = len(self.attributes) * (len(self.attributes) + 1) // 2
-        sigma = noise(part(loss, Fraction(1, tables)), self.sensitivity, self.unit) ** 0.5
+        sigma = noise(share_of(loss, Fraction(1, tables)), self.sensitivity, self.unit) ** 0.5
         return whole + left_out(self.domain, learnt.measurements, sigma)
 
     def _rehearsed(self, exact: ExactMarginals) -> Synthetic:
