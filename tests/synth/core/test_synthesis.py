@@ -64,7 +64,7 @@ def distance(columns, rows, marginal):
 def test_measurements_cost_the_loss_together(domain, rows, whole, monkeypatch):
     """By the mechanisms that made the noise, whatever was measured in the end."""
     spent = []
-    mechanism = measurement._mechanism
+    mechanism = measurement.additive
 
     def noted(loss, sensitivity):
         made, caller = mechanism(loss, sensitivity), inspect.stack()[1]
@@ -73,7 +73,7 @@ def test_measurements_cost_the_loss_together(domain, rows, whole, monkeypatch):
             spent.extend([made.loss(sensitivity)] * numbers)
         return made
 
-    monkeypatch.setattr(measurement, "_mechanism", noted)
+    monkeypatch.setattr(measurement, "additive", noted)
     monkeypatch.setattr(synthesis, "sample_size", lambda _: 2000)
     synthetic = synthesise(domain, counting(table(domain, rows)), loss=whole, sensitivity=HISTOGRAM)
     assert len(spent) >= len(synthetic.measurements)
@@ -118,7 +118,7 @@ def test_tables_that_would_drown_are_not_measured(loss):
     assert [attributes for attributes, _ in asked] == 2 * [(0,), (1,), (2,), (3,)]
     shares = worth.divided(SMALL.sizes, pure=isinstance(loss, PureLoss))
     for each, share in zip(synthetic.measurements, shares, strict=True):
-        whole = measurement.noise(measurement.part(loss, share), HISTOGRAM)
+        whole = measurement.noise(measurement.share_of(loss, share), HISTOGRAM)
         assert 0.9 * whole < each.variance < 2 * whole
 
 
