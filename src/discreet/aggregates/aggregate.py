@@ -81,7 +81,7 @@ class AggregateDefinition(ABC):
 
     aggregate: ClassVar[Aggregate]
     usages: ClassVar[tuple[str, ...]]
-    """How it is written; docs/reference/questions.md has each of these, or a test fails."""
+    """How it is written, by all its nodes. docs/reference/questions.md has each of these, or a test fails."""
     offered: ClassVar[tuple[str, ...]] = ()
     """What a refusal of another function calls it."""
     nodes: ClassVar[tuple[type[exp.Expression], ...]] = ()

@@ -46,7 +46,9 @@ class QuantileAggregate(AggregateDefinition):
     usages = (
         "median(x)",
         "quantile(x, 0.9)",
+        "approx_quantile(x, 0.9)",
         "percentile_cont(0.9) WITHIN GROUP (ORDER BY x)",
+        "percentile_disc(0.9) WITHIN GROUP (ORDER BY x)",
         "min(x)",
         "max(x)",
     )

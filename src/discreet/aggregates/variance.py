@@ -25,7 +25,7 @@ class VarianceAggregate(AggregateDefinition):
     """Divided by n, as n is noisy anyway. A standard deviation is its root."""
 
     aggregate = Aggregate.VARIANCE
-    usages = ("variance(x)", "stddev(x)")
+    usages = ("variance(x)", "var_pop(x)", "stddev(x)", "stddev_pop(x)", "stddev_samp(x)")
     offered = ("variance", "stddev")
     nodes = (exp.Variance, exp.VariancePop, *_DEVIATIONS)
     squares = (1 / 9, 4 / 3, 1.0)
