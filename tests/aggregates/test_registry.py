@@ -21,8 +21,9 @@ USAGES = [(usage, each) for each in AGGREGATES.values() for usage in each.usages
 
 
 def sql_of(usage):
-    """A question of the clinic, where x is a number with bounds."""
-    return f"SELECT {usage.replace('(x', '(cost').replace(' x)', ' cost)')} AS it FROM visits"
+    """A question of the clinic, where x is a number with bounds, and y another."""
+    asked = re.sub(r"\by\b", "age", re.sub(r"\bx\b", "cost", usage))
+    return f"SELECT {asked} AS it FROM visits"
 
 
 def test_every_aggregate_is_registered_under_its_own_name():
@@ -70,7 +71,7 @@ def test_it_can_be_asked_within_an_error_exactly_if_its_error_is_known_before(us
 def test_a_refusal_offers_all_that_can_be_asked():
     assert offered() == "count, sum, avg, variance, stddev, median or a quantile"
     with pytest.raises(QueryRefused, match="has no private version") as refused:
-        planned("SELECT corr(cost, age) AS it FROM visits", clinic())
+        planned("SELECT array_agg(cost) AS it FROM visits", clinic())
     assert offered() in refused.value.remedy
 
 
