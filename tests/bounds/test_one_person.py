@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.aggregates.vectors import Histogram, Scores, WeightedSum
+from discreet.aggregates.weights import Norm, Unit
 from discreet.bounds.calibrate import unique_key_delta
-from discreet.bounds.vectors import Histogram, Scores, WeightedSum
-from discreet.bounds.weights import Norm, Unit
 from discreet.model.neighbours import Neighbours
 from tests.question.clinic import Database, clinic, planned
 

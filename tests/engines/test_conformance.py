@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from discreet.bounds.weights import Norm, Weight
+from discreet.aggregates.weights import Norm, Weight
 from discreet.dialects import DIALECTS
 from discreet.errors import QueryRefused
 from discreet.learn import LinearRegression

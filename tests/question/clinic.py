@@ -5,9 +5,9 @@ from fractions import Fraction
 import duckdb
 import numpy as np
 
+from discreet.aggregates.vectors import Histogram
 from discreet.bounds.bound import bound
 from discreet.bounds.calibrate import calibrate
-from discreet.bounds.vectors import Histogram
 from discreet.dialects.duckdb import DUCKDB
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import (

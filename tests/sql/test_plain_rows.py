@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from discreet.bounds.weights import Norm, Unit, Weight
+from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.dialects.duckdb import DUCKDB
 from discreet.model.expression import Field
 from discreet.model.policy import ValueType

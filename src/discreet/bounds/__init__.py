@@ -1,1 +1,1 @@
-"""What one person can change at most, and the noise that hides it: vectors, weights, mechanisms, price."""
+"""What one person can change at most, and the noise that hides it: bounds, mechanisms, price."""

@@ -16,16 +16,17 @@ from math import ceil, floor, log10
 from typing import TypeAlias
 
 from discreet.accounting.filters import ConcentratedFilter
+from discreet.aggregates.aggregate import VectorNoise
+from discreet.aggregates.registry import AGGREGATES
+from discreet.aggregates.vectors import Histogram, Part, Scores, WeightedSum, known
+from discreet.aggregates.weights import Norm, Unit, together
 from discreet.bounds.bound import Bounded, BoundedMeasure
 from discreet.bounds.split_price import split
-from discreet.bounds.vectors import Histogram, Part, Scores, WeightedSum, known
-from discreet.bounds.weights import Norm, Unit, together
 from discreet.errors import QueryRefused
 from discreet.model.interval import Interval
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Dataset
 from discreet.model.privacy import AMOUNT_UNITS, DELTA_UNITS, ConcentratedLoss, PureLoss, Spend, amount_of
-from discreet.model.query import Aggregate
 from discreet.model.request import ByEpsilon, ByRho, Request, Within
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.additive import AdditiveNoise
@@ -35,7 +36,7 @@ from discreet.noise.quantile import QuantileTree
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 from discreet.noise.threshold import StabilityThreshold
 
-QuestionMechanism: TypeAlias = AdditiveNoise | QuantileTree | PermuteAndFlip | ExponentialMechanism
+QuestionMechanism: TypeAlias = VectorNoise | PermuteAndFlip | ExponentialMechanism
 
 _ROUNDING = Fraction(1, 10**6)
 THRESHOLD_SHARE = Fraction(1, 2)
@@ -77,14 +78,10 @@ class Plan:
         Of an average: that of its numerator, to be divided by the rows. Of a quantile: that of its rank.
         """
         part, mechanism = self._last(measure)
-        if isinstance(mechanism, QuantileTree):
-            each = 1 - (1 - self.request.confidence) / cells  # a union bound: the cells share no noise
-            rank = Fraction(mechanism.rank_error(each)) * part.scale
-            return Interval(low=-rank, high=rank, confidence=self.request.confidence)
         if isinstance(mechanism, PermuteAndFlip | ExponentialMechanism):
             raise TypeError("A selection has no error of a number.")
-        noise = mechanism.interval(self.request.confidence, values=cells)
-        return Interval(low=noise.low * part.scale, high=noise.high * part.scale, confidence=noise.confidence)
+        definition = AGGREGATES[measure.measure.aggregate]
+        return definition.error(part, mechanism, self.request.confidence, cells=cells)
 
     def _last(self, measure: BoundedMeasure) -> tuple[Part, QuestionMechanism]:
         position = measure.parts[-1]
@@ -216,8 +213,7 @@ def _mechanism(part: Part, amount: Fraction, bounded: Bounded, *, concentrated: 
 def _for_error(
     bounded: Bounded, error: Fraction, request: Request, dataset: Dataset
 ) -> tuple[QuestionMechanism, ...]:
-    derived = (Aggregate.AVERAGE, Aggregate.VARIANCE, Aggregate.QUANTILE)
-    if any(m.measure.aggregate in derived for m in bounded.measures):
+    if not all(AGGREGATES[m.measure.aggregate].known_before for m in bounded.measures):
         raise QueryRefused(
             "The error of an average or a quantile depends on the data, which is private.",
             remedy="Ask with epsilon=, or ask for the sum and the count within= an error.",

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Sequence
 
+from discreet.aggregates.vectors import DistinctCount, Histogram, Part, Scores, WeightedSum
+from discreet.aggregates.weights import Weight
 from discreet.bounds.bound import Bounded
-from discreet.bounds.vectors import DistinctCount, Histogram, Part, Scores, WeightedSum
-from discreet.bounds.weights import Weight
 from discreet.model.identity import Facts, RelationFacts
 
 

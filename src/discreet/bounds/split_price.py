@@ -1,26 +1,19 @@
 """How the price of a question is split over its parts: so that the errors of its measures are least.
 
 Let part i get noise of standard deviation sᵢ relative to its own bound. To first order, and for values spread
-evenly over their bounds, the error of a measure is a sum of cᵢ·sᵢ: a count or a sum has c = 1; an average
-c = 1 for its sum and 1/√3 for its count, which only matters as far as the mean is off the middle; a variance
-has 1 for the squares, 2/√3 for the sum and 1/3 for the count. What is least is Σ aᵢ·sᵢ², with aᵢ the
-sum of the c² of the measures that use part i. Gaussian noise has s² ∝ 1/ρ, so ρᵢ ∝ √aᵢ; Laplace noise
-s² ∝ 1/ε², so εᵢ ∝ ∛aᵢ. Shares are whole 1024ths, or finer if there are many, that add up to 1: what is asked
-for is what is spent.
+evenly over their bounds, the error of a measure is a sum of cᵢ·sᵢ. Its aggregate says the c² (`squares`).
+What is least is Σ aᵢ·sᵢ², with aᵢ the sum of the c² of the measures that use part i. Gaussian noise has
+s² ∝ 1/ρ, so ρᵢ ∝ √aᵢ; Laplace noise s² ∝ 1/ε², so εᵢ ∝ ∛aᵢ. Shares are whole 1024ths, or finer if there are
+many, that add up to 1: what is asked for is what is spent.
 """
 
 from fractions import Fraction
 
+from discreet.aggregates.registry import AGGREGATES
 from discreet.bounds.bound import Bounded
 from discreet.bounds.facts import parts_in_order
-from discreet.model.query import Aggregate
 
 _STEPS = 1024
-
-_SQUARES: dict[Aggregate, tuple[float, ...]] = {
-    Aggregate.AVERAGE: (1 / 3, 1.0),
-    Aggregate.VARIANCE: (1 / 9, 4 / 3, 1.0),
-}
 
 
 def split(bounded: Bounded, *, concentrated: bool, in_order_asked: bool = False) -> list[Fraction]:
@@ -31,7 +24,7 @@ def split(bounded: Bounded, *, concentrated: bool, in_order_asked: bool = False)
     """
     squares = [0.0] * len(bounded.parts)
     for measure in bounded.measures:
-        known = _SQUARES.get(measure.measure.aggregate, (1.0,))
+        known = AGGREGATES[measure.measure.aggregate].squares
         for part, square in zip(measure.parts, known, strict=True):
             squares[part] += square
     if bounded.selector is not None and not squares[bounded.selector]:

@@ -10,8 +10,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.bounds.grid import EXACT_STEPS, grid_of, steps
-from discreet.bounds.weights import too_large
+from discreet.aggregates.grid import EXACT_STEPS, grid_of, steps
+from discreet.aggregates.weights import too_large
 from discreet.errors import QueryRefused
 from discreet.functions.registry import range_of
 from discreet.model.expression import Expression, Field, Range

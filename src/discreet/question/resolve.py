@@ -2,19 +2,17 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.aggregates.aggregate import AskedMeasure
+from discreet.aggregates.registry import AGGREGATES, READERS, offered
 from discreet.bounds.work_limits import check_question
-from discreet.errors import InvalidInput, QueryRefused
+from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, range_of
-from discreet.model.exact import exact_fraction
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Dataset, ValueType
 from discreet.model.query import (
-    Aggregate,
     GroupingSets,
     GroupKey,
     Measure,
@@ -40,28 +38,6 @@ from discreet.question.scope import (
 )
 
 _MOST_OUTPUTS = 200
-
-_AGGREGATES: dict[type[exp.Expression], Aggregate] = {
-    exp.Sum: Aggregate.SUM,
-    exp.Avg: Aggregate.AVERAGE,
-    exp.Variance: Aggregate.VARIANCE,
-    exp.VariancePop: Aggregate.VARIANCE,
-    exp.Stddev: Aggregate.VARIANCE,
-    exp.StddevSamp: Aggregate.VARIANCE,
-    exp.StddevPop: Aggregate.VARIANCE,
-}
-_DEVIATIONS = (exp.Stddev, exp.StddevSamp, exp.StddevPop)
-_QUANTILES = (
-    exp.Median,
-    exp.Quantile,
-    exp.PercentileCont,
-    exp.PercentileDisc,
-    exp.WithinGroup,
-    exp.Min,
-    exp.Max,
-)
-_SMALLEST_SHARE = Fraction(1, 100)
-"""MIN and MAX are the quantiles at this share and at one minus it: the very ends belong to one person."""
 
 
 def resolve(
@@ -179,65 +155,25 @@ class _Resolver:
         if isinstance(node, exp.Filter):
             condition = predicate(node.expression.this, self.scope, "FILTER")
             node = node.this
-        if isinstance(node, exp.Count):
-            return self._count(node, condition)
-        if isinstance(node, _QUANTILES):
-            return self._quantile(node, condition)
-        aggregate = _AGGREGATES.get(type(node))
-        if aggregate is None:
+        definition = READERS.get(type(node))
+        if definition is None:
             if isinstance(node, exp.AggFunc | exp.IgnoreNulls):
                 raise QueryRefused(
                     f"{node.key.upper()} has no private version here.",
-                    remedy="Ask for count, sum, avg, variance, stddev, median or a quantile;"
-                    " each takes FILTER (WHERE …).",
+                    remedy=f"Ask for {offered()}; each takes FILTER (WHERE …).",
                 )
             return None
-        argument = self._number(node.this, aggregate.value)
-        measured = self._add(aggregate, argument, condition)
-        return build_call("sqrt", (measured,)) if isinstance(node, _DEVIATIONS) else measured
+        asked = definition.read(node, _Arguments(self.scope))
+        measured = self._add(asked, condition)
+        return measured if asked.function is None else build_call(asked.function, (measured,))
 
-    def _number(self, node: exp.Expression, function: str) -> Expression:
-        argument = row_expression(node, self.scope)
-        if not argument.type.numeric:
-            raise QueryRefused(
-                f"{function.upper()} needs a number, not {argument.type.value}.",
-                remedy="Use a numeric column, or CASE WHEN … THEN 1 ELSE 0 END.",
-            )
-        return argument if range_of(argument) is not None else self.scope.clamped(argument)
-
-    def _count(self, node: exp.Count, condition: Expression | None) -> Field:
-        inner = node.this
-        if node.expressions:
-            raise QueryRefused("count(…) takes one thing.", remedy="Count one column, or count(*).")
-        if isinstance(inner, exp.Star) or inner is None:
-            return self._add(Aggregate.COUNT, None, condition)
-        if not isinstance(inner, exp.Distinct):
-            return self._add(Aggregate.COUNT, row_expression(inner, self.scope), condition)
-        if len(inner.expressions) != 1:
-            raise QueryRefused("count(DISTINCT …) takes one thing.", remedy="Count one column.")
-        argument = row_expression(inner.expressions[0], self.scope)
-        if self.scope.is_person(argument):
-            return self._add(Aggregate.PEOPLE, None, condition)
-        return self._add(Aggregate.DISTINCT, argument, condition)
-
-    def _quantile(self, node: exp.Expression, condition: Expression | None) -> Field:
-        value, share = _quantile_of(node)
-        argument = self._number(value, "a quantile")
-        return self._add(Aggregate.QUANTILE, argument, condition, share)
-
-    def _add(
-        self,
-        aggregate: Aggregate,
-        argument: Expression | None,
-        condition: Expression | None,
-        share: Fraction | None = None,
-    ) -> Field:
+    def _add(self, asked: AskedMeasure, condition: Expression | None) -> Field:
         made = Measure(
             name=f"m{len(self.measures)}",
-            aggregate=aggregate,
-            argument=argument,
+            aggregate=asked.aggregate,
+            argument=asked.argument,
             condition=condition,
-            share=share,
+            share=asked.share,
         )
         for measure in self.measures:
             if _what(measure) == _what(made):
@@ -260,7 +196,7 @@ class _Resolver:
         if not plain or len(found) != 1 or found[0].argument is not None:
             return None
         (measure,) = found
-        if measure.aggregate not in (Aggregate.COUNT, Aggregate.PEOPLE):
+        if AGGREGATES[measure.aggregate].counts is None:
             return None
         return Picks(
             count=limit,
@@ -299,48 +235,23 @@ def _what(measure: Measure) -> tuple[object, ...]:
     return measure.aggregate, measure.argument, measure.condition, measure.share
 
 
-def _quantile_of(node: exp.Expression) -> tuple[exp.Expression, Fraction]:
-    """What a quantile is of, and at which share."""
-    match node:
-        case exp.Median():
-            return node.this, Fraction(1, 2)
-        case exp.Min():
-            return _only(node), _SMALLEST_SHARE
-        case exp.Max():
-            return _only(node), 1 - _SMALLEST_SHARE
-        case exp.Quantile():
-            return node.this, _share(node.args.get("quantile"))
-        case exp.WithinGroup(this=exp.PercentileCont() | exp.PercentileDisc() as inner, expression=order):
-            items = [] if order is None else order.expressions
-            (item,) = items if len(items) == 1 else (None,)
-            if item is not None and inner.args.get("expression") is None:
-                share = _share(inner.this)
-                return item.this, 1 - share if item.args.get("desc") else share
-        case exp.PercentileCont() | exp.PercentileDisc() if node.args.get("expression") is not None:
-            return node.this, _share(node.expression)
-    raise QueryRefused(
-        "A quantile needs a share and a column.",
-        remedy="Write quantile(cost, 0.9), or percentile_cont(0.9) WITHIN GROUP (ORDER BY cost).",
-    )
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """Reads what an aggregate is of, in the names of one question."""
 
+    scope: Scope
 
-def _only(node: exp.Expression) -> exp.Expression:
-    if node.args.get("expressions"):
-        raise QueryRefused(
-            f"{node.key.upper()} takes one thing.", remedy=f"Write {node.key}(cost); or least(a, b)."
-        )
-    inner: exp.Expression = node.this
-    return inner
+    def expression(self, node: exp.Expression) -> Expression:
+        return row_expression(node, self.scope)
 
+    def number(self, node: exp.Expression, function: str) -> Expression:
+        argument = row_expression(node, self.scope)
+        if not argument.type.numeric:
+            raise QueryRefused(
+                f"{function.upper()} needs a number, not {argument.type.value}.",
+                remedy="Use a numeric column, or CASE WHEN … THEN 1 ELSE 0 END.",
+            )
+        return argument if range_of(argument) is not None else self.scope.clamped(argument)
 
-def _share(node: exp.Expression | None) -> Fraction:
-    try:
-        text = node.this if isinstance(node, exp.Literal) and not node.is_string else ""
-        share = exact_fraction(Decimal(str(text)), "the share")
-    except (InvalidOperation, InvalidInput):
-        share = Fraction(-1)
-    if not 0 <= share <= 1:
-        raise QueryRefused(
-            "The share of a quantile is a number from 0 to 1.", remedy="Write quantile(cost, 0.9)."
-        )
-    return share
+    def is_person(self, expression: Expression) -> bool:
+        return self.scope.is_person(expression)

@@ -9,11 +9,11 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.aggregates.vectors import Histogram, Scores, known
 from discreet.answers.released import Released
 from discreet.arrays import ColumnValues, Integers
 from discreet.bounds.calibrate import Plan
 from discreet.bounds.facts import parts_in_order
-from discreet.bounds.vectors import Histogram, Scores, known
 from discreet.model.deadline import Deadline
 from discreet.model.query import Picks
 from discreet.noise.gaussian import DiscreteGaussian

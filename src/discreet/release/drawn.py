@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.aggregates.vectors import Histogram, known
 from discreet.answers.columns import as_column
 from discreet.answers.encoding import decode_columns, encode_columns
 from discreet.arrays import ColumnValues, Integers
 from discreet.bounds.calibrate import Plan
-from discreet.bounds.vectors import Histogram, known
 from discreet.errors import InvalidInput, QueryRefused
 from discreet.model.query import group_count
 from discreet.model.receipt import LARGEST_ANSWER

@@ -1,4 +1,4 @@
-"""Measures from noisy vectors: an average is a noisy sum over a noisy count. All of it is post-processing.
+"""Measures from noisy vectors, as their aggregates say (`aggregates`). All of it is post-processing.
 
 An interval is the exact tail of the noise where a measure is a count or a sum, and that of the ranks where it
 is a quantile. Elsewhere the known noise is drawn many times more and taken off the noisy vectors: the middle
@@ -8,24 +8,20 @@ from a seed that follows from the noisy numbers: an interval that is computed ag
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.aggregates.aggregate import AggregateDefinition, NoisyMeasure, VectorNoise
+from discreet.aggregates.registry import AGGREGATES
+from discreet.aggregates.vectors import known
 from discreet.arrays import Floats
 from discreet.bounds.bound import BoundedMeasure
-from discreet.bounds.calibrate import Plan
-from discreet.bounds.vectors import Histogram, WeightedSum, known
-from discreet.functions.registry import range_of
-from discreet.model.query import Aggregate
+from discreet.bounds.calibrate import Plan, QuestionMechanism
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.quantile import NoisyTree
-
-COUNTS = (Aggregate.COUNT, Aggregate.PEOPLE, Aggregate.DISTINCT)
-_LINEAR = (*COUNTS, Aggregate.SUM)
+from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,21 +38,12 @@ class Noisy:
 
 def estimate(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> Floats:
     """A measure of each group; NaN where a noisy count is too small to divide by."""
-    if measure.measure.aggregate is Aggregate.QUANTILE:
-        return _quantiles(plan, measure, noisy)
-    return _from_sums(plan, measure, [noisy.sums[i] for i in measure.parts])
+    return _definition(measure).estimate(_noisy_measure(plan, measure, noisy, noisy.sums))
 
 
 def reach(plan: Plan, measure: BoundedMeasure, values: Floats, noisy: Noisy) -> tuple[Floats, Floats] | None:
     """Where the truth of a measure lies, if its noise alone says so; None where it has to be simulated."""
-    aggregate = measure.measure.aggregate
-    if aggregate is Aggregate.QUANTILE:
-        return _quantile_reach(plan, measure, noisy)
-    if aggregate not in _LINEAR:
-        return None
-    error = float(plan.error(measure).high)
-    least = 0.0 if aggregate in COUNTS else -np.inf
-    return np.maximum(values - error, least), np.maximum(values + error, least)
+    return _definition(measure).reach(_noisy_measure(plan, measure, noisy, noisy.sums), values)
 
 
 def draw(
@@ -68,13 +55,7 @@ def draw(
     generator: np.random.Generator,
 ) -> Floats:
     """What a measure may be in truth, for each group in `at`, given sums with other noise taken off."""
-    if measure.measure.aggregate is not Aggregate.QUANTILE:
-        return _from_sums(plan, measure, [drawn[i] for i in measure.parts])
-    values = _quantiles(plan, measure, noisy)[at]
-    low, high = (end[at] for end in _quantile_reach(plan, measure, noisy))
-    deviation = NormalDist().inv_cdf((1 + float(plan.request.confidence)) / 2)
-    normal = generator.standard_normal(len(at))
-    return values + np.where(normal < 0, values - low, high - values) * normal / deviation
+    return _definition(measure).draw(_noisy_measure(plan, measure, noisy, drawn), at, generator)
 
 
 def draw_sums(
@@ -93,48 +74,24 @@ def draw_sums(
     return drawn
 
 
-def _from_sums(plan: Plan, measure: BoundedMeasure, parts: list[Floats]) -> Floats:
-    match measure.measure.aggregate:
-        case Aggregate.AVERAGE:
-            count, total = parts
-            part = known(WeightedSum, plan.bounded.parts[measure.parts[1]])
-            return _clamped(_ratio(total, count) + float(part.offset), measure)
-        case Aggregate.VARIANCE:
-            count, total, squares = parts
-            return np.maximum(_ratio(squares, count) - _ratio(total, count) ** 2, 0.0)
-    return parts[0]
+def _definition(measure: BoundedMeasure) -> AggregateDefinition:
+    return AGGREGATES[measure.measure.aggregate]
 
 
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator >= 0.5)
+def _noisy_measure(
+    plan: Plan, measure: BoundedMeasure, noisy: Noisy, sums: Mapping[int, Floats]
+) -> NoisyMeasure:
+    return NoisyMeasure(
+        measure=measure.measure,
+        vectors=tuple(plan.bounded.parts[i] for i in measure.parts),
+        noise=tuple(_vector_noise(plan.mechanisms[i]) for i in measure.parts),
+        sums=tuple(sums[i] for i in measure.parts if i in sums),
+        trees=tuple(noisy.trees[i] for i in measure.parts if i in noisy.trees),
+        confidence=plan.request.confidence,
+    )
 
 
-def _clamped(values: Floats, measure: BoundedMeasure) -> Floats:
-    """An average, or a quantile, lies within the bounds: to cut off what does not is free, and no worse."""
-    span = None if measure.measure.argument is None else range_of(measure.measure.argument)
-    return values if span is None else np.clip(values, float(span.low), float(span.high))
-
-
-def _quantiles(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> Floats:
-    part, trees, share = _tree(plan, measure, noisy)
-    positions = [tree.quantile(share) if part.points else tree.position(share) for tree in trees]
-    return _clamped(np.array([part.value_at(position) for position in positions], dtype=np.float64), measure)
-
-
-def _quantile_reach(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> tuple[Floats, Floats]:
-    part, trees, share = _tree(plan, measure, noisy)
-    confidence = plan.request.confidence
-    if part.points:
-        intervals = [tree.interval(share, confidence) for tree in trees]
-        ends = [(float(each.low), float(each.high)) for each in intervals]
-    else:
-        ends = [tree.position_interval(share, confidence) for tree in trees]
-    found = np.array([[part.value_at(low), part.value_at(high)] for low, high in ends], dtype=np.float64)
-    low, high = _clamped(found.reshape(-1, 2), measure).T
-    return low, high
-
-
-def _tree(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> tuple[Histogram, list[NoisyTree], Fraction]:
-    (position,) = measure.parts
-    part = known(Histogram, plan.bounded.parts[position])
-    return part, noisy.trees[position], known(Fraction, measure.measure.share)
+def _vector_noise(mechanism: QuestionMechanism) -> VectorNoise:
+    if isinstance(mechanism, PermuteAndFlip | ExponentialMechanism):
+        raise TypeError("No number is computed from a selection.")
+    return mechanism

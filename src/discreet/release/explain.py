@@ -4,14 +4,15 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from discreet.aggregates.registry import AGGREGATES
+from discreet.aggregates.vectors import WeightedSum, known
+from discreet.aggregates.weights import Norm
 from discreet.bounds.bound import bound
 from discreet.bounds.calibrate import THRESHOLD_SHARE, Plan, calibrate
-from discreet.bounds.vectors import WeightedSum, known
-from discreet.bounds.weights import Norm
 from discreet.errors import DiscreetError
 from discreet.model.policy import Dataset
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
-from discreet.model.query import Aggregate, Query, group_count
+from discreet.model.query import Query, group_count
 from discreet.model.request import ByEpsilon, ByRho, Price, Request
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 from discreet.release.notes import notes_of
@@ -172,13 +173,12 @@ def _only(plan: Plan, part: int) -> Plan:
 
 
 def _errors(plan: Plan, groups: int | None) -> tuple[ErrorStatement, ...]:
-    of = {Aggregate.AVERAGE: "total", Aggregate.VARIANCE: "total", Aggregate.QUANTILE: "rank"}
     return tuple(
         ErrorStatement(
             measure=title_of(plan, measure.measure.name),
             each=float(plan.error(measure).high),
             all=float(plan.error(measure, cells=groups or 1).high),
-            of=of.get(measure.measure.aggregate, "value"),
+            of=AGGREGATES[measure.measure.aggregate].error_of,
         )
         for measure in plan.bounded.measures
     )

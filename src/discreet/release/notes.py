@@ -1,16 +1,12 @@
 """What bounding may have done to the truth, in words that go with every answer."""
 
-from fractions import Fraction
-
+from discreet.aggregates.registry import AGGREGATES
+from discreet.aggregates.vectors import DistinctCount, Histogram, WeightedSum, known
+from discreet.aggregates.weights import Unit
 from discreet.bounds.calibrate import Plan
-from discreet.bounds.vectors import DistinctCount, Histogram, WeightedSum, known
-from discreet.bounds.weights import Unit
 from discreet.bounds.work_limits import columns_of, looked_up, sides_cut, tables_of
-from discreet.functions.registry import range_of
-from discreet.model.query import Aggregate, FewRows, group_count
+from discreet.model.query import FewRows, group_count
 from discreet.noise.selection import Selection
-
-ENDS = {Fraction(1, 100): "min", Fraction(99, 100): "max"}
 
 
 def notes_of(plan: Plan) -> tuple[str, ...]:
@@ -50,18 +46,8 @@ def _named(few: FewRows) -> str:
 
 
 def _values(plan: Plan) -> list[str]:
-    notes = []
-    for measure in plan.bounded.measures:
-        what = measure.measure
-        span = None if what.argument is None else range_of(what.argument)
-        if span is None or what.aggregate in (Aggregate.COUNT, Aggregate.DISTINCT):
-            continue
-        notes.append(
-            f"{what.aggregate.value}: values are taken within {float(span.low):g} … {float(span.high):g}."
-        )
-        if what.share in ENDS:
-            notes.append(f"{ENDS[what.share]} stands for the {float(what.share):.0%} quantile.")
-    return notes
+    measures = [each.measure for each in plan.bounded.measures]
+    return [note for measure in measures for note in AGGREGATES[measure.aggregate].notes(measure)]
 
 
 def _picks(plan: Plan) -> list[str]:
@@ -71,7 +57,7 @@ def _picks(plan: Plan) -> list[str]:
         return []
     confidence = plan.request.confidence
     off = int(-mechanism.interval(confidence, candidates=group_count(query)).low)
-    unit = "people" if query.picks.aggregate is Aggregate.PEOPLE else "rows"
+    unit = "people" if AGGREGATES[query.picks.aggregate].counts is Unit.PEOPLE else "rows"
     return [
         f"Each pick is within {off:,} {unit} of the best that is left, at {float(confidence):.4g} confidence."
     ]

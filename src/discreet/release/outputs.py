@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.aggregates.registry import AGGREGATES
 from discreet.answers.released import Released
 from discreet.arrays import ColumnValues, Floats
 from discreet.bounds.calibrate import Plan
@@ -21,10 +22,9 @@ from discreet.errors import EngineFailed, TookTooLong
 from discreet.functions.registry import emit_duckdb
 from discreet.model.deadline import Deadline
 from discreet.model.expression import Expression, Field, fields_of
-from discreet.model.policy import ValueType
-from discreet.model.query import Aggregate, key_field
+from discreet.model.query import key_field
 from discreet.question.grouping import MOST_GROUPS
-from discreet.release.estimate import COUNTS, Noisy, draw, draw_sums, estimate, reach
+from discreet.release.estimate import Noisy, draw, draw_sums, estimate, reach
 
 _MEMORY = "2GB"
 _SECONDS_BETWEEN_INTERRUPTS = 0.2
@@ -142,17 +142,11 @@ class _NoisyTable:
         return f" LIMIT {MOST_GROUPS if self._cut is None else self._cut}"
 
     def _presented(self, expression: Expression, raw: Floats) -> ColumnValues:
-        """Counts are whole and not negative, sums of whole numbers are whole; the raw number stays beside."""
+        """A measure as its aggregate is shown, such as whole numbers; the raw number stays beside."""
         measure = self._measures.get(expression.name) if isinstance(expression, Field) else None
         if measure is None or np.isnan(raw).any():
             return raw
-        what = measure.measure
-        if what.aggregate in COUNTS:
-            return np.clip(np.rint(raw), 0, 2.0**62).astype(np.int64)
-        whole = what.argument is not None and what.argument.type is ValueType.INTEGER
-        if what.aggregate is Aggregate.SUM and whole:
-            return np.clip(np.rint(raw), -(2.0**62), 2.0**62).astype(np.int64)
-        return raw
+        return AGGREGATES[measure.measure.aggregate].shown(measure.measure, raw)
 
     # Intervals
 

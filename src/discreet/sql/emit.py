@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from discreet.bounds.vectors import DistinctCount, Histogram, Scores, WeightedSum
-from discreet.bounds.weights import Unit, Weight
+from discreet.aggregates.vectors import DistinctCount, Histogram, Scores, WeightedSum
+from discreet.aggregates.weights import Unit, Weight
 from discreet.dialects.dialect import Dialect
 from discreet.dialects.parameters import Parameters
 from discreet.functions.registry import emit, emit_steps, range_of

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.bounds.weights import Weight
+from discreet.aggregates.weights import Weight
 from discreet.dialects.dialect import Dialect
 from discreet.dialects.parameters import Parameters
 from discreet.functions.registry import emit_steps

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from discreet.bounds.weights import Norm, Unit, Weight
+from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.dialects.dialect import Dialect
 from discreet.model.policy import ValueType
 

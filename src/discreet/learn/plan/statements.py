@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.arrays import Floats
-from discreet.bounds.weights import Norm, Unit, Weight
 from discreet.dialects.dialect import Dialect
 from discreet.learn.core.encoding import ONE, RowOwners, person_weights
 from discreet.learn.core.moments import LENGTHS, WEIGHT_ONE

@@ -1,6 +1,6 @@
 """The tables of counts that a synthetic table is made from, computed where the data lives.
 
-Every person has one weight w = ⌊2^s · min(1, B/rows)⌋ in all tables (`bounds.weights`, ℓ₁): adding cells
+Every person has one weight w = ⌊2^s · min(1, B/rows)⌋ in all tables (`aggregates.weights`, ℓ₁): adding cells
 together never adds more than B·2^s of one person. So the cells of all attributes at once, or pairs of them,
 can be added up to any coarser table, and each such table has the same sensitivity.
 
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.aggregates.vectors import WeightedSum
+from discreet.aggregates.weights import Norm, Weight
 from discreet.bounds.bound import Bounded
-from discreet.bounds.vectors import WeightedSum
-from discreet.bounds.weights import Norm, Weight
 from discreet.model.policy import Dataset
 from discreet.model.query import GroupingSets, Query
 from discreet.model.sensitivity import Sensitivity

@@ -5,7 +5,7 @@ from math import isqrt
 import duckdb
 import pytest
 
-from discreet.bounds.weights import Norm, Weight
+from discreet.aggregates.weights import Norm, Weight
 from discreet.dialects.duckdb import DUCKDB
 from discreet.model.neighbours import Neighbours
 from discreet.sql.weights import weight_sql

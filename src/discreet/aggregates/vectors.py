@@ -11,8 +11,8 @@ from fractions import Fraction
 from math import isqrt
 from typing import TypeAlias, TypeVar
 
-from discreet.bounds.grid import EXACT_STEPS
-from discreet.bounds.weights import Unit, Weight, together, too_large
+from discreet.aggregates.grid import EXACT_STEPS
+from discreet.aggregates.weights import Unit, Weight, together, too_large
 from discreet.model.expression import Expression
 from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity

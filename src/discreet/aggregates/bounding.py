@@ -1,0 +1,76 @@
+"""Contribution bounding that all aggregates share: how much the rows of one person weigh in a question."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.aggregates.vectors import WeightedSum
+from discreet.aggregates.weights import Norm, Weight
+from discreet.errors import QueryRefused
+from discreet.functions.registry import range_of
+from discreet.model.expression import Expression, Field, Range, title
+from discreet.model.query import Measure, Query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ContributionBounds:
+    """The question that a measure belongs to, and so how its rows are weighed."""
+
+    query: Query
+    gaussian: bool
+    """Whether the noise is Gaussian, and not Laplace."""
+    selecting: Measure | None
+    """With private keys: the measure that names them and is released too. None if it is not asked for."""
+
+    @property
+    def one_group(self) -> tuple[bool, ...]:
+        """For each grouping set, whether it has no keys, and so one group."""
+        return tuple(not chosen for chosen in self.query.sets)
+
+    @property
+    def norm(self) -> Norm:
+        """ℓ₂ where Gaussian noise is added to one set of groups; the norms of one group are the same."""
+        several = bool(self.query.keys) and len(self.query.sets) == 1
+        return Norm.L2 if self.gaussian and several else Norm.L1
+
+    def row_weight(self, norm: Norm, *, names_keys: bool = False) -> Weight | None:
+        """None where no person has two rows."""
+        source = self.query.source
+        if source.one_row_a_person:
+            return None
+        return Weight.for_rows(source.max_rows, norm, names_keys=names_keys)
+
+    def ones(
+        self, weight: Weight | None, condition: Expression | None, not_null: Expression | None
+    ) -> WeightedSum:
+        """A count: every row, or person, adds its weight."""
+        return WeightedSum(
+            weight=weight,
+            value=None,
+            condition=condition,
+            not_null=not_null,
+            offset=Fraction(0),
+            grid=Fraction(1),
+            power=1,
+            largest=1,
+            signed=False,
+            sets=self.one_group,
+        )
+
+
+def bounded_argument(measure: Measure) -> tuple[Expression, Range]:
+    """What a measure is of, and where its values lie; refused if nothing bounds them."""
+    argument = measure.argument
+    span = None if argument is None else range_of(argument)
+    if argument is not None and span is not None:
+        return argument, span
+    function = measure.aggregate.value.upper()
+    if isinstance(argument, Field):
+        raise QueryRefused(
+            f"{function}({title(argument.name)}) has no bounds, so one person could change it without limit.",
+            remedy="The owner can declare them in the policy:"
+            f" [tables.….columns.{title(argument.name)}] bounds = [low, high].",
+        )
+    raise QueryRefused(
+        f"{function}(…) has no bounds, so one person could change it without limit.",
+        remedy="Use columns with declared bounds, or clamp it: least(greatest(…, 0), 100).",
+    )

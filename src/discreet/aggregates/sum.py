@@ -1,0 +1,57 @@
+"""sum(x): values clamped to their bounds, rounded to a public grid and added up as integers."""
+
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+from sqlglot import exp
+
+from discreet.aggregates.aggregate import clamping_notes
+from discreet.aggregates.bounding import ContributionBounds, bounded_argument
+from discreet.aggregates.grid import grid_of, steps
+from discreet.aggregates.one_vector import LARGEST_SHOWN, OneVectorAggregate
+from discreet.aggregates.vectors import Part, WeightedSum
+from discreet.arrays import ColumnValues, Floats
+from discreet.model.policy import ValueType
+from discreet.model.query import Aggregate, Measure
+
+
+class SumAggregate(OneVectorAggregate):
+    """One vector, from zero: a group without rows has the sum 0."""
+
+    aggregate = Aggregate.SUM
+    usages = ("sum(x)",)
+    offered = ("sum",)
+    nodes = (exp.Sum,)
+
+    def vectors(self, measure: Measure, bounds: ContributionBounds) -> tuple[Part, ...]:
+        return (sum_of_values(measure, bounds, centred=False, power=1),)
+
+    def shown(self, measure: Measure, raw: Floats) -> ColumnValues:
+        """Sums of whole numbers are whole."""
+        if measure.argument is None or measure.argument.type is not ValueType.INTEGER:
+            return raw
+        return np.clip(np.rint(raw), -LARGEST_SHOWN, LARGEST_SHOWN).astype(np.int64)
+
+    def notes(self, measure: Measure) -> list[str]:
+        return clamping_notes(measure)
+
+
+def sum_of_values(measure: Measure, bounds: ContributionBounds, *, centred: bool, power: int) -> WeightedSum:
+    """The sum of values to a power; if centred, of how far they are from the middle of their bounds."""
+    argument, span = bounded_argument(measure)
+    grid = grid_of(argument, span)
+    offset = floor((span.low + span.high) / 2 / grid) * grid if centred else Fraction(0)
+    most = max(steps(span.low - offset, grid), steps(span.high - offset, grid), 1)
+    return WeightedSum(
+        weight=bounds.row_weight(bounds.norm),
+        value=argument,
+        condition=measure.condition,
+        not_null=argument,
+        offset=offset,
+        grid=grid,
+        power=power,
+        largest=most**power,
+        signed=power == 1 and span.low < offset < span.high,
+        sets=bounds.one_group,
+    )
