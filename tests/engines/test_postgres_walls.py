@@ -317,7 +317,8 @@ def test_ctrl_c_cancels_at_the_server(clinic):
     code = f"""
         from discreet.engines.postgres.engine import PostgresEngine
         from discreet.model.declaration import TableSource
-        where = TableSource(location="{clinic}#visits", public=False, person=None, types={{}}, implied_types={{}})
+        facts = dict(public=False, person=None, types={{}}, implied_types={{}})
+        where = TableSource(location="{clinic}#visits", **facts)
         engine = PostgresEngine({{"visits": where}})
         print("ready", flush=True)
         try:
