@@ -19,7 +19,8 @@ import duckdb
 import numpy as np
 from timing import CONSOLE, Figure, at_least, at_most, best_of_rounds, for_information, judge, show
 
-from discreet.apps.views.answer import answer_csv, json_pieces
+from discreet.answers.csv_text import to_csv
+from discreet.answers.json_text import to_json
 from discreet.curator import Curator
 from discreet.curator.opening import open_curator
 from discreet.dialects.duckdb import DUCKDB
@@ -227,9 +228,9 @@ def private_keys(folder: Path) -> list[Figure]:
         answer = curator.ask(PRIVATE_KEYS, epsilon=100)
         whole = perf_counter() - start
     start = perf_counter()
-    csv_bytes = len(answer_csv(answer.released))
+    csv_bytes = len(to_csv(answer.released))
     csv_seconds, start = perf_counter() - start, perf_counter()
-    json_bytes = sum(map(len, json_pieces(answer)))
+    json_bytes = sum(map(len, to_json(answer)))
     json_seconds = perf_counter() - start
     file.unlink()
     return [

@@ -1,6 +1,6 @@
 """Round numbers on axes, and pictures that say what they show."""
 
-from discreet.answers.drawing import decades, picture, ticks
+from discreet.answers.drawing import Scale, as_file, decades, picture, ticks, titled_file
 
 
 def test_round_numbers():
@@ -16,3 +16,19 @@ def test_round_numbers_between_powers_of_ten():
 
 def test_a_label_is_escaped():
     assert 'aria-label="a &lt; b &amp; &quot;c&quot;"' in picture(1, 2, 'a < b & "c"', "")
+
+
+def test_a_scale_leads_from_values_to_places():
+    up = Scale(low=0, high=4, start=100, end=20)
+    assert [up.at(value) for value in (0, 1, 4, 5)] == [100, 80, 20, 0]
+    assert [up.inside(value) for value in (-1, 1, 5)] == [100, 80, 20]
+    assert Scale(low=-1, high=2, end=10).at(0) == 3.3
+
+
+def test_a_file_says_what_it_is():
+    assert as_file(picture(1, 2, "a", "")).startswith(
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 2"'
+    )
+    drawn = titled_file(3, 4, "a < b", ["<g/>"])
+    assert "<title>a &lt; b</title>" in drawn
+    assert drawn.endswith("<g/>\n</svg>\n")

@@ -2,10 +2,23 @@
 
 import math
 from datetime import datetime
+from fractions import Fraction
 
 import pytest
 
-from discreet.answers.wording import confidence_text, key_text, measure_text
+from discreet.answers.wording import (
+    charge_text,
+    confidence_text,
+    cut_text,
+    epsilon_beside,
+    full_charge_text,
+    key_text,
+    measure_text,
+    price_text,
+)
+from discreet.model.privacy import ConcentratedLoss, PureLoss
+
+from .examples import by_ward
 
 
 @pytest.mark.parametrize(
@@ -61,3 +74,28 @@ def test_confidence_is_never_rounded_to_certainty():
     assert confidence_text(0.95) == "95 %"
     assert confidence_text(0.999999999) == "99.9999999 %"
     assert confidence_text(1e-06) == "0.0001 %"
+
+
+PURE = PureLoss(epsilon=Fraction(1, 3))
+CONCENTRATED = ConcentratedLoss(rho=Fraction(1, 3), delta=Fraction(1, 10**6))
+
+
+def test_a_loss_is_told_in_its_own_currency():
+    assert [charge_text(loss) for loss in (PURE, CONCENTRATED)] == ["ε = 0.3333", "ρ = 0.3333"]
+    assert full_charge_text(PURE) == "ε = 0.333333"
+    assert full_charge_text(CONCENTRATED) == "ρ = 0.333333, δ = 0.000001"
+    assert epsilon_beside(PURE, 1 / 3) == ""
+    assert epsilon_beside(CONCENTRATED, 2.34567) == " (ε = 2.346)"
+    assert epsilon_beside(CONCENTRATED, 2.34567, digits=3) == " (ε = 2.35)"
+
+
+def test_a_price_says_what_is_left():
+    receipt = by_ward().receipt
+    assert price_text(PURE, CONCENTRATED, receipt) == "Cost ε = 0.3333; ρ = 0.3333 left. Receipt 7."
+    assert (
+        price_text(PURE, PURE, receipt, free="Asked before: free") == "Asked before: free; ε = 0.3333 left."
+    )
+
+
+def test_a_long_text_is_cut():
+    assert [cut_text(text, 3) for text in ("abc", "abcd", "")] == ["abc", "ab…", ""]

@@ -1,18 +1,14 @@
 """Answers on the terminal, as JSON and as CSV."""
 
-import csv
 import io
 import json
-from datetime import date, datetime
-from math import isfinite
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from discreet.apps.views.answer import answer_csv, answer_facts, json_pieces, show_answer, show_table
+from discreet.apps.views.answer import show_answer, show_table
 from discreet.apps.views.bars import axis_of, bar
-from discreet.apps.views.escape import iso_cells
 from tests.answers.examples import answer_of, by_ward
 
 
@@ -95,57 +91,3 @@ def test_json_is_one_object_without_nan(capsys):
     assert found["raw"][0] == {"n": 1043.0, "mean": 49.31}
     assert (found["charged"], found["left"]) == ({"epsilon": 0.5}, {"epsilon": 0.5})
     assert found["receipt"]["number"] == 7
-    assert json_of(by_ward(repeated=True))["charged"] == {"epsilon": 0.0}
-
-
-def json_of(answer):
-    return json.loads("".join(json_pieces(answer)))
-
-
-def test_json_of_keys_alone_and_of_dates():
-    stamp = datetime(2020, 2, 29, 1, 2, 3)
-    found = json_of(answer_of({"d": [date(2020, 2, 29), None], "t": [stamp, stamp]}, {}))
-    assert found["rows"][0] == {"d": "2020-02-29", "t": "2020-02-29T01:02:03"}
-    assert found["intervals"] == [{}, {}]
-
-
-def objects_of(answer):
-    """The same with an object for each row."""
-    released, rows = answer.released, range(len(answer))
-    columns = {name: iso_cells(released.values[name]) for name in released.columns}
-    low, high, raw = (
-        {name: [x if isfinite(x) else None for x in part[name].tolist()] for name in released.measured}
-        for part in (released.low, released.high, released.raw)
-    )
-    return answer_facts(answer) | {
-        "rows": [{name: cells[i] for name, cells in columns.items()} for i in rows],
-        "intervals": [{name: [low[name][i], high[name][i]] for name in low} for i in rows],
-        "raw": [{name: cells[i] for name, cells in raw.items()} for i in rows],
-    }
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        by_ward(),
-        answer_of({"50%, s": ['a, "b"\n%s\u2028', None], "d": [date(2020, 2, 29), None]}, {}),
-        answer_of(
-            {"é": [True, None]}, {"n": (np.array([2**60, -1]), 0.5), "x": (np.array([1e-7, np.nan]), 1.0)}
-        ),
-        answer_of({"none": [None, None]}, {}),
-        answer_of({"k": []}, {"n": (np.array([], dtype=np.int64), 1.0)}),
-        answer_of({}, {"n": (np.arange(3), np.inf)}),
-    ],
-)
-def test_json_is_written_as_the_objects_would_be(answer):
-    written = "".join(json_pieces(answer))
-    assert written == json.dumps(objects_of(answer), ensure_ascii=False, allow_nan=False)
-
-
-def test_csv_has_each_measure_with_its_interval():
-    rows = list(csv.DictReader(io.StringIO(answer_csv(by_ward().released))))
-    assert list(rows[0]) == ["ward", "n", "n_low", "n_high", "mean", "mean_low", "mean_high"]
-    assert rows[0]["n"] == "1043"
-    assert float(rows[0]["mean_low"]) == pytest.approx(47.81)
-    assert rows[1]["ward"] == rows[2]["mean"] == rows[2]["mean_high"] == ""
-    assert rows[2]["ward"] == "<script>alert(1)</script>"

@@ -7,11 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from discreet.engines.postgres import session as postgres_session
 from discreet.engines.postgres.engine import PostgresEngine, schema_of
-from discreet.engines.postgres.errors import unreachable
 from discreet.errors import EngineFailed, MissingExtra, PolicyError, QueryRefused
 from discreet.model.policy import ValueType
+from discreet.postgres import connection as postgres_connection
 from tests.engines.conftest import everything_in, source
 from tests.engines.databases import READER, create_database, execute, rows
 from tests.servers.postgres import UNTRUSTED
@@ -141,23 +140,6 @@ def test_sources_that_cannot_be_opened_say_why(postgres_server, location, hint, 
 
 
 @pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        ('FATAL:  no pg_hba.conf entry for host "10.0.0.1", user "a", database "b", SSL off', "from here"),
-        ('connection to server at "tls.example", port 5432 failed: Connection refused', "does not answer"),
-        ("SSL error: certificate verify failed", "no encrypted connection"),
-        ('FATAL:  permission denied for database "password"', "does not let this role in"),
-        ("FATAL:  sorry, too many clients already", "no connection left"),
-        ("FATAL:  the database system is starting up", "starts or stops"),
-        ("connection timeout expired", "in time"),
-        ("FATAL:  Passwort-Authentifizierung fehlgeschlagen", "cannot be reached"),
-    ],
-)
-def test_refusals_that_the_tests_cannot_bring_about(words, hint):
-    assert hint in unreachable("postgresql://h/d", words).problem
-
-
-@pytest.mark.parametrize(
     "location",
     [
         "postgresql://ann:hunter2@h/db#v",
@@ -186,7 +168,7 @@ def test_text_that_is_not_utf_8_is_not_opened(postgres_server):
 
 
 def test_servers_that_are_too_old_are_not_opened(clinic, monkeypatch):
-    monkeypatch.setattr(postgres_session, "OLDEST_SERVER", 99)
+    monkeypatch.setattr(postgres_connection, "OLDEST_SERVER", 99)
     assert "older than PostgreSQL 99" in str(opening(f"{clinic}#visits"))
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from discreet.engines.postgres.address import read_address
 from discreet.errors import PolicyError
 from discreet.policy.reader import read_policy
+from discreet.postgres.address import read_table_address
 from tests.engines.conftest import source
 from tests.engines.databases import execute, rows
 
@@ -101,7 +101,7 @@ def test_the_policy_of_the_page_is_one(tmp_path):
     (example,) = blocks("toml")
     (tmp_path / "discreet.toml").write_text(example)
     sources = read_policy(tmp_path / "discreet.toml").sources
-    assert {read_address(each.location).name for each in sources.values()} == {
+    assert {read_table_address(each.location).name for each in sources.values()} == {
         "postgresql://db.example.org/clinic#public.visits",
         "postgresql://db.example.org/clinic#public.wards",
     }

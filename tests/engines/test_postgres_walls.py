@@ -316,8 +316,9 @@ def test_a_sign_of_life_while_it_runs(open_postgres):
 def test_ctrl_c_cancels_at_the_server(clinic):
     code = f"""
         from discreet.engines.postgres.engine import PostgresEngine
-        from discreet.model.declaration import Source
-        where = Source(location="{clinic}#visits", public=False, person=None, types={{}}, implied_types={{}})
+        from discreet.model.declaration import TableSource
+        facts = dict(public=False, person=None, types={{}}, implied_types={{}})
+        where = TableSource(location="{clinic}#visits", **facts)
         engine = PostgresEngine({{"visits": where}})
         print("ready", flush=True)
         try:

@@ -514,10 +514,11 @@ from discreet.engines.spark.engine import SparkEngine
 from discreet.engines.spark.engine import SparkEngine
 from discreet.engines.spark.local_session import local_spark
 from discreet.errors import DiscreetError
-from discreet.model.declaration import Source
+from discreet.model.declaration import TableSource
 warnings.simplefilter("default")
 handler = signal.getsignal(signal.SIGINT)
-source = Source(location="spark://local#visits.parquet", public=True, person=None, types={}, implied_types={})
+facts = dict(public=True, person=None, types={}, implied_types={})
+source = TableSource(location="spark://local#visits.parquet", **facts)
 engine = SparkEngine({"visits": source}, Path(sys.argv[1]))
 assert signal.getsignal(signal.SIGINT) is handler
 visits = engine.relations["visits"]

@@ -13,10 +13,10 @@ import pytest
 
 from discreet.errors import LedgerClosed
 from discreet.ledger.interface import Account
-from discreet.ledger.postgres.address import is_postgres, read_address
 from discreet.ledger.postgres.ledger import PostgresLedger
 from discreet.ledger.sqlite.ledger import SqliteLedger
 from discreet.model.privacy import PureLoss
+from discreet.postgres.address import is_postgres, read_ledger_address
 from tests.servers.postgres import run_program
 
 TENTH = PureLoss(epsilon=Fraction(1, 10))
@@ -71,11 +71,11 @@ class PostgresPlace:
 
     @property
     def server(self):
-        return read_address(self.address).server
+        return read_ledger_address(self.address).database.url
 
     @property
     def schema(self):
-        return read_address(self.address).schema
+        return read_ledger_address(self.address).schema
 
     def run(self, *statements):
         """What a careless or malicious hand does with a database tool; it is the superuser's."""

@@ -14,6 +14,7 @@ from discreet.ledger.postgres import database as postgres_database
 from discreet.ledger.postgres.database import PostgresDatabase
 from discreet.ledger.postgres.schema import MARK
 from discreet.model.privacy import PureLoss
+from discreet.postgres import connection as postgres_connection
 
 from .places import TENTH, account, charge, closed_at_every_call
 
@@ -247,7 +248,7 @@ def test_a_database_that_cannot_hold_all_texts_is_refused(place):
 
 
 def test_a_server_that_is_too_old_is_refused(place, monkeypatch):
-    monkeypatch.setattr(postgres_database, "OLDEST_SERVER", 99)
+    monkeypatch.setattr(postgres_connection, "OLDEST_SERVER", 99)
     with place.open() as ledger, pytest.raises(LedgerClosed, match="too old"):
         ledger.open_account(account())
 

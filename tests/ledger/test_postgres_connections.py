@@ -9,7 +9,6 @@ import psycopg
 import pytest
 
 from discreet.errors import InvalidInput, LedgerClosed, MissingExtra
-from discreet.ledger.postgres.address import read_address
 from discreet.ledger.postgres.ledger import PostgresLedger
 from discreet.model.privacy import PureLoss
 from tests.servers.postgres import UNTRUSTED
@@ -82,14 +81,6 @@ def test_addresses_that_cannot_be_are_refused(url, tmp_path):
     with pytest.raises(InvalidInput) as failure:
         PostgresLedger(url, anchor=tmp_path / "anchor")
     told(failure.value)
-
-
-def test_an_address_is_shown_without_what_is_secret():
-    address = read_address(f"postgresql://ana:{SECRET}@a.example:5433,b.example/clinic?password={SECRET}")
-    assert address.name == "postgresql://a.example:5433,b.example/clinic#discreet"
-    assert SECRET not in repr(address)
-    assert address.has_password
-    assert not read_address("postgresql://ana@a.example/clinic?sslmode=require#x").has_password
 
 
 def test_an_unknown_host_is_told(place):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from discreet.answers.columns import Cell, plain_cells
 from discreet.answers.released import Released
 from discreet.answers.tabular import Tabular
-from discreet.answers.wording import charge_text, confidence_text
+from discreet.answers.wording import confidence_text, price_text
 from discreet.arrays import ColumnValues, Floats
 from discreet.errors import InvalidInput
 from discreet.model.privacy import Spend
@@ -73,13 +73,13 @@ class Answer(Tabular):
 
     def price(self) -> str:
         """What it cost and what is left, in a sentence."""
-        left = f"{charge_text(self.left)} left"
+        free = ""
         if self.cached:
-            return f"Follows from what was paid for before: free; {left}."
-        if self.repeated:
+            free = "Follows from what was paid for before: free"
+        elif self.repeated:
             when = f"on {self.receipt.at:%Y-%m-%d}, of version {self.receipt.version} of the data"
-            return f"Asked before, {when}: the same answer, free; {left}."
-        return f"Cost {charge_text(self.charged)}; {left}. Receipt {self.receipt.number}."
+            free = f"Asked before, {when}: the same answer, free"
+        return price_text(self.charged, self.left, self.receipt, free=free)
 
     def summary(self) -> str:
         """What the errors mean, and the price."""

@@ -83,6 +83,14 @@ def plain_cells(column: ColumnValues) -> list[Cell]:
     return some
 
 
+def iso_cells(column: ColumnValues) -> Sequence[object]:
+    """Plain values; dates as text."""
+    cells = plain_cells(column)
+    if column.dtype.kind != "M":
+        return cells
+    return [cell.isoformat() if isinstance(cell, date) else cell for cell in cells]
+
+
 def _kind(data: NDArray[Any], missing: NDArray[np.bool_]) -> str:
     match data.dtype.kind:
         case "i" | "u":

@@ -1,7 +1,40 @@
-"""What pictures have in common: round numbers on an axis, and SVG that says what it shows."""
+"""What pictures have in common: axes with round numbers on them, and SVG that says what it shows."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, isfinite, log10
+
+_SVG = '<svg xmlns="http://www.w3.org/2000/svg"'
+"""How it begins in a file of its own; inside of a page, nobody needs to be told what it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """An axis: values from `low` to `high` are at `start` to `end`, to a tenth of a point."""
+
+    low: float
+    high: float
+    start: float = 0.0
+    end: float
+
+    def at(self, value: float) -> float:
+        return self._place(self._share(value))
+
+    def inside(self, value: float) -> float:
+        """What is beyond an end is at that end."""
+        return self._place(clamped(self._share(value)))
+
+    def _share(self, value: float) -> float:
+        return (value - self.low) / (self.high - self.low)
+
+    def _place(self, share: float) -> float:
+        return round(self.start + share * (self.end - self.start), 1)
+
+
+def clamped(share: float) -> float:
+    """From 0 to 1."""
+    return min(max(share, 0.0), 1.0)
 
 
 def ticks(low: float, high: float, steps: int = 4) -> tuple[float, ...]:
@@ -25,4 +58,24 @@ def picture(width: float, height: float, label: str, inside: str) -> str:
     return (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
         f'aria-label="{escape(label)}">{inside}</svg>'
+    )
+
+
+def as_file(svg: str) -> str:
+    """A picture as a file of its own."""
+    return svg.replace("<svg", _SVG, 1) + "\n"
+
+
+def titled_file(width: float, height: float, title: str, lines: Iterable[str], *, left: float = 16) -> str:
+    """A file that needs nothing else: the title, from `left` on, above what is drawn."""
+    return "\n".join(
+        [
+            f'{_SVG} viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" font-size="13">',
+            f"<title>{escape(title)}</title>",
+            '<rect width="100%" height="100%" fill="white"/>',
+            f'<text x="{left}" y="28" font-size="16" font-weight="bold">{escape(title)}</text>',
+            *lines,
+            "</svg>",
+            "",
+        ]
     )

@@ -5,12 +5,11 @@ it reads on light and on dark. All text is escaped: a key is whatever somebody w
 """
 
 import math
-from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
 from discreet.answers.columns import Cell
-from discreet.answers.drawing import ticks
+from discreet.answers.drawing import Scale, ticks
 from discreet.answers.wording import NULL, key_text, measure_text
 
 if TYPE_CHECKING:
@@ -41,19 +40,6 @@ overflow:hidden;text-overflow:ellipsis}
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _WhiskerAxis:
-    """Where numbers of one measure lie between the left and the right edge."""
-
-    low: float
-    high: float
-    ticks: tuple[float, ...]
-
-    def x(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
-        return round(_WIDTH * min(max(share, 0.0), 1.0), 1)
-
-
 def html_table(answer: "Answer") -> str:
     """The first rows as a table, then what the errors mean, the price and the notes."""
     released = answer.released
@@ -75,7 +61,7 @@ def html_table(answer: "Answer") -> str:
     )
 
 
-def _title(name: str, answer: "Answer", axes: dict[str, _WhiskerAxis]) -> str:
+def _title(name: str, answer: "Answer", axes: dict[str, Scale]) -> str:
     shown = escape(key_text(name))
     if name not in answer.released.raw:
         return f'<th scope="col">{shown}</th>'
@@ -83,7 +69,7 @@ def _title(name: str, answer: "Answer", axes: dict[str, _WhiskerAxis]) -> str:
     return title + (f'<td class="plot">{_scale(axes[name])}</td>' if name in axes else "")
 
 
-def _cells(name: str, cell: tuple[Cell, float, float], axis: _WhiskerAxis | None, *, measured: bool) -> str:
+def _cells(name: str, cell: tuple[Cell, float, float], axis: Scale | None, *, measured: bool) -> str:
     value, low, high = cell
     if not measured:
         shown = escape(key_text(value))
@@ -97,7 +83,7 @@ def _cells(name: str, cell: tuple[Cell, float, float], axis: _WhiskerAxis | None
     return f'{cells}<td class="plot">{_whisker(name, cell, axis, f"{number} {error}")}</td>'
 
 
-def _axis(head: list[tuple[Cell, float, float]]) -> _WhiskerAxis | None:
+def _axis(head: list[tuple[Cell, float, float]]) -> Scale | None:
     """From the least end to the greatest; with zero, unless all lie close together far from it."""
     ends = [end for cell in head for end in map(_float, cell) if math.isfinite(end)]
     if not ends:
@@ -109,19 +95,20 @@ def _axis(head: list[tuple[Cell, float, float]]) -> _WhiskerAxis | None:
     if not 1e-300 < span < math.inf:
         return None
     low, high = low - span * (0.03 if low else 0), high + span * (0.03 if high else 0)
-    return _WhiskerAxis(low=low, high=high, ticks=ticks(low, high))
+    return Scale(low=low, high=high, end=_WIDTH)
 
 
 def _float(value: Cell) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _scale(axis: _WhiskerAxis) -> str:
+def _scale(axis: Scale) -> str:
+    x = axis.inside
     labels = "".join(
-        f'<text x="{axis.x(tick)}" y="{_HEAD - 6}" text-anchor="middle" font-size="10" fill="currentColor"'
+        f'<text x="{x(tick)}" y="{_HEAD - 6}" text-anchor="middle" font-size="10" fill="currentColor"'
         f' fill-opacity=".75">{escape(_short(tick))}</text>'
-        f'<path d="M{axis.x(tick)} {_HEAD - 3}V{_HEAD}" stroke="currentColor" stroke-opacity=".5"/>'
-        for tick in axis.ticks
+        f'<path d="M{x(tick)} {_HEAD - 3}V{_HEAD}" stroke="currentColor" stroke-opacity=".5"/>'
+        for tick in ticks(axis.low, axis.high)
     )
     return f'<svg width="{_WIDTH}" height="{_HEAD}" aria-hidden="true">{labels}</svg>'
 
@@ -133,23 +120,23 @@ def _short(tick: float) -> str:
     return f"{tick:.4g}".replace("-", "−")
 
 
-def _whisker(name: str, cell: tuple[Cell, float, float], axis: _WhiskerAxis, told: str) -> str:
+def _whisker(name: str, cell: tuple[Cell, float, float], axis: Scale, told: str) -> str:
     middle, label = _HEIGHT / 2, escape(f"{key_text(name)}: {told.strip()}")
     lines = "".join(
-        f'<path d="M{axis.x(tick)} 0V{_HEIGHT}" stroke="currentColor"'
+        f'<path d="M{axis.inside(tick)} 0V{_HEIGHT}" stroke="currentColor"'
         f' stroke-opacity="{0.18 if tick else 0.55}"/>'
-        for tick in axis.ticks
+        for tick in ticks(axis.low, axis.high)
     )
     value, low, high = map(_float, cell)
     drawn = ""
     if not math.isnan(low) and not math.isnan(high):
-        left, right = axis.x(low), axis.x(high)
+        left, right = axis.inside(low), axis.inside(high)
         caps = "".join(
             f"M{x} {middle - 4}V{middle + 4}" for x, end in ((left, low), (right, high)) if math.isfinite(end)
         )
         drawn += f'<path d="M{left} {middle}H{right}{caps}" stroke="{_DOT}" stroke-width="1.5" fill="none"/>'
     if math.isfinite(value):
-        drawn += f'<circle cx="{axis.x(value)}" cy="{middle}" r="3" fill="{_DOT}"/>'
+        drawn += f'<circle cx="{axis.inside(value)}" cy="{middle}" r="3" fill="{_DOT}"/>'
     return (
         f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{label}">'
         f"<title>{label}</title>{lines}{drawn}</svg>"

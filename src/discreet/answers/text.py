@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from discreet.answers.wording import key_text, measure_text
+from discreet.answers.wording import cut_text, key_text, measure_text
 
 if TYPE_CHECKING:
     from discreet.answers.answer import Answer
@@ -28,7 +28,7 @@ def text_table(answer: "Answer") -> str:
 
 
 def _padded(title: str, cells: list[str]) -> list[str]:
-    cut = [cell if len(cell) <= _WIDEST_KEY else cell[: _WIDEST_KEY - 1] + "…" for cell in (title, *cells)]
+    cut = [cut_text(cell, _WIDEST_KEY) for cell in (title, *cells)]
     width = max(map(len, cut))
     return [cell.ljust(width) for cell in cut]
 

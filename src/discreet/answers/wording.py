@@ -5,7 +5,9 @@ from datetime import datetime
 from decimal import Decimal
 
 from discreet.answers.columns import Cell
+from discreet.model.exact import short
 from discreet.model.privacy import PureLoss, Spend
+from discreet.model.receipt import Receipt
 
 MISSING = "–"
 NULL = "∅"
@@ -53,6 +55,11 @@ def measure_text(value: Cell, low: float, high: float) -> tuple[str, str]:
     return shown, f"({first} … {last})"
 
 
+def cut_text(text: str, most: int) -> str:
+    """So many characters at most."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def key_text(value: Cell) -> str:
     """A key as it can be shown anywhere: on one line, and without characters that a terminal would obey."""
     match value:
@@ -82,6 +89,25 @@ def charge_text(loss: Spend) -> str:
     if isinstance(loss, PureLoss):
         return f"ε = {float(loss.epsilon):.4g}"
     return f"ρ = {float(loss.rho):.4g}"
+
+
+def full_charge_text(loss: Spend) -> str:
+    """With its δ, and with more digits."""
+    if isinstance(loss, PureLoss):
+        return f"ε = {short(loss.epsilon)}"
+    return f"ρ = {short(loss.rho)}, δ = {short(loss.delta)}"
+
+
+def epsilon_beside(loss: Spend, epsilon: float, *, digits: int = 4) -> str:
+    """What follows a ρ in brackets: the same as ε. Nothing follows an ε."""
+    return "" if isinstance(loss, PureLoss) else f" (ε = {epsilon:.{digits}g})"
+
+
+def price_text(charged: Spend, left: Spend, receipt: Receipt, *, free: str = "") -> str:
+    """What something cost and what is left, in a sentence; `free` says why it cost nothing."""
+    if free:
+        return f"{free}; {charge_text(left)} left."
+    return f"Cost {charge_text(charged)}; {charge_text(left)} left. Receipt {receipt.number}."
 
 
 def confidence_text(confidence: float) -> str:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from discreet.errors import InvalidInput
 from discreet.ledger.database_ledger import DatabaseLedger
-from discreet.ledger.postgres.address import is_postgres
 from discreet.ledger.postgres.ledger import PostgresLedger
 from discreet.ledger.sqlite.ledger import SqliteLedger
 from discreet.policy.reader import read_policy
+from discreet.postgres.address import is_postgres
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,12 @@ two budgets for the same people would add up.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from discreet.answers.wording import full_charge_text
 from discreet.errors import LedgerClosed
 from discreet.ledger.chain import added, declaration
 from discreet.ledger.interface import Account, Balance, EntryKind
 from discreet.ledger.people import MOST_IN_ONE_ENTRY, pages
 from discreet.ledger.tables import Books
-from discreet.model.exact import short
-from discreet.model.privacy import PureLoss, Spend
 
 
 def is_open(books: Books, account: Account) -> bool:
@@ -108,11 +107,5 @@ def _check_declared_alike(found: Account, asked: Account, known: frozenset[str])
 
 
 def _budget_text(account: Account) -> str:
-    budget, cap = (_loss_text(loss) for loss in (account.budget, account.analyst_cap))
+    budget, cap = (full_charge_text(loss) for loss in (account.budget, account.analyst_cap))
     return f"a budget of {budget}" + ("" if cap == budget else f" with {cap} for an analyst")
-
-
-def _loss_text(loss: Spend) -> str:
-    if isinstance(loss, PureLoss):
-        return f"ε = {short(loss.epsilon)}"
-    return f"ρ = {short(loss.rho)}, δ = {short(loss.delta)}"

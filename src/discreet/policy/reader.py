@@ -6,7 +6,6 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.errors import PolicyError
-from discreet.ledger.postgres.address import is_postgres, read_address
 from discreet.model.declaration import USUAL_TIME_LIMIT, ColumnDeclaration, Policy, nearest
 from discreet.model.exact import exact_fraction
 from discreet.model.neighbours import Neighbours
@@ -28,6 +27,7 @@ from discreet.model.policy import (
     type_of_key,
 )
 from discreet.policy.toml_file import LONGEST_NAME, FileKind, Section, read_toml
+from discreet.postgres.address import is_postgres, read_ledger_address
 
 SETTINGS = {
     "": ("dataset", "tables"),
@@ -127,7 +127,7 @@ def _ledger(section: Section) -> str | None:
         if "://" in location:
             section.refuse("ledger", "no ledger can be kept there.", f"Write {example}.")
         return location
-    if section.checked("ledger", lambda: read_address(location)).has_password:
+    if section.checked("ledger", lambda: read_ledger_address(location)).database.has_password:
         section.refuse(
             "ledger",
             "everybody who reads the policy would read the password in it.",

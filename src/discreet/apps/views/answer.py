@@ -1,9 +1,7 @@
 """Answers on the terminal, as JSON and as CSV."""
 
-import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
@@ -12,11 +10,11 @@ from rich.text import Text
 
 from discreet.answers.answer import Answer
 from discreet.answers.columns import Cell
+from discreet.answers.csv_text import to_csv
+from discreet.answers.json_text import to_json
 from discreet.answers.released import Released
 from discreet.answers.wording import key_text, measure_text
 from discreet.apps.views.bars import BarAxis, axis_of, bar
-from discreet.apps.views.escape import csv_text, escaped_json, iso_cells
-from discreet.model.privacy import PureLoss, Spend
 
 _MOST_ROWS = 200
 _WIDEST_KEY, _NARROWEST_KEY = 40, 8
@@ -27,67 +25,12 @@ _GAP = 2  # between columns: the table's own line, and padding
 def show_answer(answer: Answer, output: str) -> None:
     match output:
         case "json":
-            sys.stdout.writelines(map(escaped_json, json_pieces(answer)))
+            sys.stdout.writelines(to_json(answer))
             sys.stdout.write("\n")
         case "csv":
-            sys.stdout.write(answer_csv(answer.released))
+            sys.stdout.write(to_csv(answer.released))
         case _:
             show_table(answer, Console())
-
-
-def answer_facts(answer: Answer) -> dict[str, object]:
-    """All that JSON tells but the rows, which may be many."""
-    released = answer.released
-    return {
-        "columns": list(released.columns),
-        "rows": [],
-        "intervals": [],
-        "raw": [],
-        "confidence": released.confidence,
-        "charged": charge_json(answer.charged, free=answer.repeated or answer.cached),
-        "left": charge_json(answer.left),
-        "receipt": {
-            "number": answer.receipt.number,
-            "digest": answer.receipt.digest,
-            "at": answer.receipt.at.isoformat(),
-            "repeated": answer.repeated,
-            "cached": answer.cached,
-        },
-        "notes": list(released.notes),
-    }
-
-
-def json_pieces(answer: Answer) -> Iterator[str]:
-    """The text of one object: columns, rows, intervals, raw, confidence, charged, left, receipt, notes.
-
-    It is written without an object for each row: a million of them take long.
-    """
-    released = answer.released
-    measured = released.measured
-    values = [_json_cells(iso_cells(released.values[name])) for name in released.columns]
-    reaches = [_json_pairs(released.low[name].tolist(), released.high[name].tolist()) for name in measured]
-    raw = [_json_cells(_finite(released.raw[name].tolist())) for name in measured]
-    rows = {"rows": (released.columns, values), "intervals": (measured, reaches), "raw": (measured, raw)}
-    before = "{"
-    for name, value in answer_facts(answer).items():
-        yield f"{before}{json.dumps(name)}: "
-        if name in rows:
-            yield from _json_rows(*rows[name], len(answer))
-        else:
-            yield json.dumps(value, ensure_ascii=False, allow_nan=False)
-        before = ", "
-    yield "}"
-
-
-def charge_json(loss: Spend, *, free: bool = False) -> dict[str, float]:
-    if isinstance(loss, PureLoss):
-        return {"epsilon": 0.0 if free else float(loss.epsilon)}
-    return {"rho": 0.0 if free else float(loss.rho), "delta": 0.0 if free else float(loss.delta)}
-
-
-def answer_csv(released: Released) -> str:
-    """Each measure with its interval in two more columns; what is missing is empty."""
-    return csv_text(released.flat())
 
 
 def show_table(answer: Answer, console: Console) -> None:
@@ -162,26 +105,3 @@ def _axes(
 def _numbers(cell: tuple[Cell, float, float]) -> tuple[float, float, float]:
     value, low, high = cell
     return (float(value) if isinstance(value, int | float) else math.nan), low, high
-
-
-def _finite(numbers: list[float]) -> list[float | None]:
-    """JSON has no NaN and no ∞."""
-    return [number if math.isfinite(number) else None for number in numbers]
-
-
-def _json_cells(cells: Sequence[object]) -> list[str]:
-    """Each cell as JSON, in one call: JSON escapes line breaks, so that they part cells and nothing else."""
-    lines = json.dumps(cells, ensure_ascii=False, allow_nan=False, separators=("\n", ": "))
-    return lines[1:-1].split("\n") if cells else []
-
-
-def _json_pairs(low: list[float], high: list[float]) -> list[str]:
-    ends = zip(_json_cells(_finite(low)), _json_cells(_finite(high)), strict=True)
-    return [f"[{left}, {right}]" for left, right in ends]
-
-
-def _json_rows(names: tuple[str, ...], columns: Sequence[list[str]], rows: int) -> Iterator[str]:
-    keys = [json.dumps(name, ensure_ascii=False).replace("%", "%%") for name in names]
-    template = "{" + ", ".join(f"{key}: %s" for key in keys) + "}"
-    filled = map(template.__mod__, zip(*columns, strict=True)) if names else ["{}"] * rows
-    yield f"[{', '.join(filled)}]"

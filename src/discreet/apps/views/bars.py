@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from discreet.answers.drawing import clamped
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarAxis:
@@ -18,7 +20,7 @@ class BarAxis:
     def place(self, value: float) -> int:
         """The boundary between two characters that is closest to a value."""
         share = (value - self.low) / (self.high - self.low)
-        return round(self.width * min(max(share, 0.0), 1.0))
+        return round(self.width * clamped(share))
 
 
 def axis_of(cells: Iterable[tuple[float, float, float]], width: int) -> BarAxis | None:

@@ -11,8 +11,8 @@ import numpy as np
 from rich.console import Console
 
 from discreet.answers.answer import Answer
+from discreet.answers.json_text import charge_json
 from discreet.answers.wording import visible_text
-from discreet.apps.views.budget import loss_json
 from discreet.apps.views.escape import write_json
 from discreet.curator import Curator
 from discreet.errors import QueryRefused
@@ -58,8 +58,8 @@ def show_bounds(found: LearntBounds, output: str) -> None:
             "table": found.table,
             "column": found.column,
             "bounds": None if found.ends is None else [float(end) for end in found.ends],
-            "charged": loss_json(found.answer.charged),
-            "left": loss_json(found.answer.left),
+            "charged": charge_json(found.answer.charged),
+            "left": charge_json(found.answer.left),
         }
         write_json(told)
         return

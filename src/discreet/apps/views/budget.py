@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from discreet.apps.views.burn_down import amount_of, forecast, spent_by
+from discreet.answers.json_text import charge_json
+from discreet.answers.wording import charge_text, counted
+from discreet.apps.views.burn_down import forecast, spent_after, spent_by
 from discreet.apps.views.escape import write_json
 from discreet.apps.views.plot import steps
 from discreet.bounds.calibrate import analyst_cap_of, budget_of
@@ -20,7 +22,7 @@ from discreet.curator.ledgers import open_ledger, place_of
 from discreet.errors import InvalidInput
 from discreet.ledger.interface import Account, Balance, Entry, EntryKind
 from discreet.model.policy import Dataset
-from discreet.model.privacy import PureLoss, Spend
+from discreet.model.privacy import Spend, amount_of
 from discreet.policy.reader import read_policy
 
 _LATEST = 10
@@ -78,16 +80,16 @@ def show_budget(policy: Path, output: str) -> None:
 def budget_json(found: AccountHistory, now: datetime) -> dict[str, object]:
     """One object with everything."""
     balance = found.balance
-    rest = forecast(found.entries, left=amount(balance.left), now=now)
+    rest = forecast(found.entries, left=_amount(balance.left), now=now)
     asked = Counter(entry.analyst for entry in found.charges)
     return {
         "dataset": balance.account.dataset,
         "version": balance.version,
-        "budget": loss_json(balance.account.budget),
-        "spent": loss_json(balance.spent),
-        "left": loss_json(balance.left),
-        "analysts": {name: loss_json(spent) for name, spent in balance.analysts.items()},
-        "analyst_cap": loss_json(balance.account.analyst_cap),
+        "budget": charge_json(balance.account.budget),
+        "spent": charge_json(balance.spent),
+        "left": charge_json(balance.left),
+        "analysts": {name: charge_json(spent) for name, spent in balance.analysts.items()},
+        "analyst_cap": charge_json(balance.account.analyst_cap),
         "questions": len(found.charges),
         "questions_by_analyst": dict(asked),
         "policy_agrees": found.declared == balance.account,
@@ -104,8 +106,8 @@ def budget_json(found: AccountHistory, now: datetime) -> dict[str, object]:
                 "analyst": entry.analyst,
                 "question": entry.question,
                 "version": entry.version,
-                "taken": loss_json(entry.taken.loss),
-                "spent": loss_json(entry.spent.loss),
+                "taken": charge_json(entry.taken.loss),
+                "spent": charge_json(entry.spent.loss),
             }
             for entry in found.entries
             if entry.kind
@@ -117,13 +119,14 @@ def budget_json(found: AccountHistory, now: datetime) -> dict[str, object]:
 def draw_budget(console: Console, found: AccountHistory, now: datetime) -> None:
     """The view for people: totals, the line over time, the forecast, analysts and the latest questions."""
     balance = found.balance
-    total, spent = amount(balance.account.budget), amount(balance.spent)
+    total, spent = _amount(balance.account.budget), _amount(balance.spent)
     people = len({entry.analyst for entry in found.charges})
     console.print(
-        f"[bold]{readable(balance.account.dataset)}[/]: {show_loss(balance.spent)} of"
-        f" {show_loss(balance.account.budget)} spent ({spent / total:.1%}), {show_loss(balance.left)} left;"
-        f" {_count(len(found.charges), 'question')}"
-        + (f" by {_count(people, 'analyst')}." if people else ".")
+        f"[bold]{readable(balance.account.dataset)}[/]: {charge_text(balance.spent)} of"
+        f" {charge_text(balance.account.budget)} spent ({spent / total:.1%}),"
+        f" {charge_text(balance.left)} left;"
+        f" {counted(len(found.charges), 'question')}"
+        + (f" by {counted(people, 'analyst')}." if people else ".")
     )
     if found.declared != balance.account:
         console.print(
@@ -133,7 +136,7 @@ def draw_budget(console: Console, found: AccountHistory, now: datetime) -> None:
     if found.entries:
         console.print()
         _draw_line(console, found, now)
-    console.print(f"\n{forecast(found.entries, left=amount(balance.left), now=now).text}")
+    console.print(f"\n{forecast(found.entries, left=_amount(balance.left), now=now).text}")
     if found.charges:
         console.print(_analysts(found))
         console.print(_latest(found, width=console.width))
@@ -141,7 +144,7 @@ def draw_budget(console: Console, found: AccountHistory, now: datetime) -> None:
 
 def _draw_line(console: Console, found: AccountHistory, now: datetime) -> None:
     """What was spent, as steps that rise to the budget; every column is one stretch of time."""
-    total, first = amount(found.balance.account.budget), found.entries[0].at
+    total, first = _amount(found.balance.account.budget), found.entries[0].at
     stretch = max(now - first, timedelta(seconds=1)) / _COLUMNS
     ends = [first + stretch * (i + 1) for i in range(_COLUMNS - 1)] + [max(now, found.entries[-1].at)]
     lines = steps([value / total for value in spent_by(found.entries, ends)])
@@ -159,17 +162,17 @@ def _moments(first: datetime, now: datetime) -> tuple[str, str]:
 
 def _analysts(found: AccountHistory) -> Table:
     balance = found.balance
-    cap, total = amount(balance.account.analyst_cap), amount(balance.account.budget)
+    cap, total = _amount(balance.account.analyst_cap), _amount(balance.account.budget)
     asked = Counter(entry.analyst for entry in found.charges)
     table = Table(box=SIMPLE_HEAD)
     table.add_column("analyst")
     table.add_column("questions", justify="right")
     table.add_column("spent", justify="right")
     table.add_column("of what they may" if cap < total else "of the budget")
-    for name, loss in sorted(balance.analysts.items(), key=lambda item: -amount(item[1])):
-        share = amount(loss) / cap
+    for name, loss in sorted(balance.analysts.items(), key=lambda item: -_amount(item[1])):
+        share = _amount(loss) / cap
         bar = "█" * round(20 * share) or "▏"
-        table.add_row(readable(name), f"{asked[name]:,}", show_loss(loss), f"[cyan]{bar}[/] {share:.0%}")
+        table.add_row(readable(name), f"{asked[name]:,}", charge_text(loss), f"[cyan]{bar}[/] {share:.0%}")
     return table
 
 
@@ -188,7 +191,7 @@ def _latest(found: AccountHistory, *, width: int) -> Table:
     for entry in latest:
         question = textwrap.shorten(entry.question, room, placeholder=" …") or entry.question[:room]
         what = readable(question) if entry.question else f"[dim]{entry.kind.value}[/]"
-        cost, after = show_loss(entry.taken.loss), f"{amount_of(entry):.4g}"
+        cost, after = charge_text(entry.taken.loss), f"{spent_after(entry):.4g}"
         table.add_row(f"{entry.at:%m-%d %H:%M}", readable(entry.analyst), cost, after, what)
     return table
 
@@ -198,23 +201,8 @@ def readable(text: str) -> str:
     return escape("".join(sign if sign.isprintable() else "�" for sign in text))
 
 
-def show_loss(loss: Spend) -> str:
-    return f"{'ε' if isinstance(loss, PureLoss) else 'ρ'} = {amount(loss):.4g}"
-
-
-def amount(loss: Spend) -> float:
-    """The ε or the ρ of a loss."""
-    return float(loss.epsilon if isinstance(loss, PureLoss) else loss.rho)
-
-
-def loss_json(loss: Spend) -> dict[str, float]:
-    if isinstance(loss, PureLoss):
-        return {"epsilon": float(loss.epsilon)}
-    return {"rho": float(loss.rho), "delta": float(loss.delta)}
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
+def _amount(loss: Spend) -> float:
+    return float(amount_of(loss))
 
 
 def _unopened(dataset: Dataset) -> AccountHistory:

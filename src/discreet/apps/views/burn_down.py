@@ -26,12 +26,12 @@ def spent_by(entries: Sequence[Entry], ends: Sequence[datetime]) -> list[float]:
     spent, amount, left = [], 0.0, list(reversed(entries))
     for end in ends:
         while left and left[-1].at <= end:
-            amount = amount_of(left.pop())
+            amount = spent_after(left.pop())
         spent.append(amount)
     return spent
 
 
-def amount_of(entry: Entry) -> float:
+def spent_after(entry: Entry) -> float:
     """What was spent after an entry, in ε or ρ."""
     return float(entry.spent.amount / AMOUNT_UNITS)
 

@@ -7,10 +7,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from discreet.answers.wording import charge_text, confidence_text, key_text, number_text
-from discreet.apps.views.budget import loss_json
+from discreet.answers.json_text import charge_json
+from discreet.answers.wording import charge_text, confidence_text, epsilon_beside, key_text, number_text
 from discreet.apps.views.escape import write_json
-from discreet.model.privacy import ConcentratedLoss
 from discreet.release.explain import ErrorStatement, Explanation, PrivateGroups
 
 _SUFFIX = {"value": "", "total": " / rows", "rank": " rows in rank"}
@@ -25,7 +24,7 @@ def show_explanation(found: Explanation, output: str) -> None:
     console.print(
         f"Costs [bold]{charge_text(found.loss)}[/]"
         + (f" and δ = {float(delta):.2g}" if delta else "")
-        + (f" (ε = {found.epsilon:.4g})" if isinstance(found.loss, ConcentratedLoss) else "")
+        + epsilon_beside(found.loss, found.epsilon)
         + f", {found.share:.1%} of the budget"
         + ("" if found.questions_left is None else f"; {found.questions_left:,} such questions are left")
         + ". Nothing has been spent."
@@ -92,7 +91,7 @@ def explanation_json(found: Explanation) -> dict[str, object]:
     """One object with all that can be said before anything is spent."""
     private = found.private_groups
     return {
-        "cost": loss_json(found.loss),
+        "cost": charge_json(found.loss),
         "epsilon": found.epsilon,
         "share_of_budget": found.share,
         "questions_left": found.questions_left,

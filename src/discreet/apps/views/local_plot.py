@@ -3,15 +3,18 @@
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from discreet.answers.drawing import clamped, titled_file
+from discreet.answers.wording import cut_text
 from discreet.local.collector.estimates_json import largest_options, option_name
 from discreet.local.estimate import Mean, Shares, SurveyEstimate
 
 _LEFT, _WIDTH, _ROW = 180, 420, 24
+_LONGEST = 24  # letters of an option
 
 
 def estimates_as_svg(title: str, found: Sequence[SurveyEstimate]) -> str:
     """All questions one below the other; a mean stands on the scale between its bounds."""
-    lines, y = [f'<text x="16" y="28" font-size="16" font-weight="bold">{escape(title)}</text>'], 48
+    lines, y = [], 48
     for estimated in found:
         heading = f"{estimated.question.text} ({estimated.reports:,} reports)"
         lines.append(f'<text x="16" y="{y + 16}" font-weight="bold">{escape(heading)}</text>')
@@ -20,18 +23,7 @@ def estimates_as_svg(title: str, found: Sequence[SurveyEstimate]) -> str:
             lines.append(f'<g transform="translate(0 {y})">{line}</g>')
             y += _ROW
         y += 12
-    size = f"0 0 {_LEFT + _WIDTH + 130} {y + 8}"
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}" role="img" font-family="sans-serif"'
-    return "\n".join(
-        [
-            f'{head} font-size="13">',
-            f"<title>{escape(title)}</title>",
-            '<rect width="100%" height="100%" fill="white"/>',
-            *lines,
-            "</svg>",
-            "",
-        ]
-    )
+    return titled_file(_LEFT + _WIDTH + 130, y + 8, title, lines)
 
 
 def _rows(found: SurveyEstimate) -> Iterator[str]:
@@ -54,10 +46,9 @@ def _others(found: Shares) -> int:
 
 def _row(name: str, value: float, error: float, text: str) -> str:
     """The bar is what is certain of it, the line its interval; both end at the edges of the scale."""
-    end, low, high = (_LEFT + _WIDTH * min(max(x, 0.0), 1.0) for x in (value, value - error, value + error))
-    shown = name if len(name) <= 24 else name[:23] + "…"
+    end, low, high = (_LEFT + _WIDTH * clamped(x) for x in (value, value - error, value + error))
     return (
-        f'<text x="{_LEFT - 8}" y="16" text-anchor="end">{escape(shown)}</text>'
+        f'<text x="{_LEFT - 8}" y="16" text-anchor="end">{escape(cut_text(name, _LONGEST))}</text>'
         f'<rect x="{_LEFT}" y="3" width="{end - _LEFT:.2f}" height="16" fill="#1f6feb" opacity="0.6"/>'
         f'<path d="M{low:.2f} 11H{high:.2f}M{low:.2f} 6v10M{high:.2f} 6v10" stroke="#24292f" fill="none"/>'
         f'<text x="{_LEFT + _WIDTH + 8}" y="16">{escape(text)}</text>'

@@ -12,7 +12,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from discreet.apps.views.budget import declared_account, readable, show_loss
+from discreet.answers.wording import charge_text
+from discreet.apps.views.budget import declared_account, readable
 from discreet.curator.ledgers import LedgerPlace, open_existing, place_of
 from discreet.errors import InvalidInput
 from discreet.ledger.interface import Account, Balance, EntryKind, Ledger
@@ -43,8 +44,8 @@ def verify_ledger(place: LedgerPlace) -> None:
             f"{len(own):,}",
             f"{sum(line['kind'] == EntryKind.CHARGED for line in own):,}",
             str(balance.version),
-            show_loss(balance.spent),
-            show_loss(balance.account.budget),
+            charge_text(balance.spent),
+            charge_text(balance.account.budget),
         )
     console.print(table)
     if lines:
@@ -82,7 +83,7 @@ def refresh_data(policy: Path, confirm: Confirm) -> None:
             "  - Answers that were given before stay as they are, and are not given again:\n"
             "    the same question is asked of the new data, and is paid for anew.\n"
             "  - The budget goes on, because most people are in the new data too:"
-            f" {show_loss(balance.spent)} of {show_loss(balance.account.budget)} stays spent.\n"
+            f" {charge_text(balance.spent)} of {charge_text(balance.account.budget)} stays spent.\n"
             "Start the new version?"
         )
         confirm(text)
@@ -101,7 +102,7 @@ def change_budget(policy: Path, reason: str, confirm: Confirm) -> None:
             Console(highlight=False).print("The ledger already has the budget that the policy declares.")
             return
         text = (
-            f"The budget of “{dataset.name}”, of which {show_loss(balance.spent)} is spent:\n"
+            f"The budget of “{dataset.name}”, of which {charge_text(balance.spent)} is spent:\n"
             f"  from {_budget_text(balance.account)}\n"
             f"  to   {_budget_text(account)}\n"
             "More budget is more that can be learnt about each person, for ever. Change it?"
@@ -110,7 +111,7 @@ def change_budget(policy: Path, reason: str, confirm: Confirm) -> None:
         after = ledger.change_budget(
             dataset.name, budget=account.budget, analyst_cap=account.analyst_cap, reason=reason
         )
-    Console(highlight=False).print(f"Changed: {show_loss(after.left)} is left.", markup=False)
+    Console(highlight=False).print(f"Changed: {charge_text(after.left)} is left.", markup=False)
 
 
 def _balance(ledger: Ledger, dataset: str) -> Balance:
@@ -124,5 +125,5 @@ def _balance(ledger: Ledger, dataset: str) -> Balance:
 
 
 def _budget_text(account: Account) -> str:
-    budget, cap = show_loss(account.budget), show_loss(account.analyst_cap)
+    budget, cap = charge_text(account.budget), charge_text(account.analyst_cap)
     return budget if account.analyst_cap == account.budget else f"{budget}, at most {cap} an analyst"

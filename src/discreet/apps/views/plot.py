@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from discreet.answers.drawing import clamped, titled_file
+
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a Braille cell: four rows of two
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _COLOURS = ("#1f6feb", "#d1242f", "#1a7f37")
@@ -29,7 +31,7 @@ def braille(curves: Sequence[PlottedCurve], *, width: int = 40, height: int = 12
     for x in range(0, across, 4):
         dot(x, round(x / (across - 1) * (up - 1)))
     for curve in curves:
-        heights = [round(_clamped(curve.at(x / (across - 1))) * (up - 1)) for x in range(across)]
+        heights = [round(clamped(curve.at(x / (across - 1))) * (up - 1)) for x in range(across)]
         for x, y in enumerate(heights):
             start = heights[x - 1] if x else y
             for between in range(min(start, y), max(start, y) + 1):  # a steep curve stays whole
@@ -40,7 +42,7 @@ def braille(curves: Sequence[PlottedCurve], *, width: int = 40, height: int = 12
 
 def steps(heights: Sequence[float], *, height: int = 6) -> list[str]:
     """Bars of 0 to 1 side by side, as lines of text; what is above 0 is always seen."""
-    eighths = [max(1, round(8 * height * _clamped(value))) if value > 0 else 0 for value in heights]
+    eighths = [max(1, round(8 * height * clamped(value))) if value > 0 else 0 for value in heights]
     return [
         "".join(_EIGHTHS[max(0, min(8, bar - 8 * row))] for bar in eighths) for row in reversed(range(height))
     ]
@@ -49,13 +51,7 @@ def steps(heights: Sequence[float], *, height: int = 6) -> list[str]:
 def svg(curves: Sequence[PlottedCurve], *, title: str, across: str, up: str) -> str:
     """The unit square as an SVG file that needs nothing else: grid, diagonal, curves and their names."""
     left, top, size = 64, 48, 400
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size + 96} {size + 120}" role="img"'
-        ' font-family="sans-serif" font-size="13">',
-        f"<title>{escape(title)}</title>",
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{left}" y="28" font-size="16" font-weight="bold">{escape(title)}</text>',
-    ]
+    lines = []
     for step in range(6):
         place, label = size * step / 5, f"{20 * step} %"
         x, y = left + place, top + size - place
@@ -73,7 +69,7 @@ def svg(curves: Sequence[PlottedCurve], *, title: str, across: str, up: str) -> 
     for i, curve in enumerate(curves):
         colour = _COLOURS[i % len(_COLOURS)]
         points = " ".join(
-            f"{left + size * x / 200:g},{top + size * (1 - _clamped(curve.at(x / 200))):.2f}"
+            f"{left + size * x / 200:g},{top + size * (1 - clamped(curve.at(x / 200))):.2f}"
             for x in range(201)
         )
         y = top + size - 16 - 20 * (len(curves) - 1 - i)
@@ -82,8 +78,4 @@ def svg(curves: Sequence[PlottedCurve], *, title: str, across: str, up: str) -> 
             f'<text x="{left + size - 10}" y="{y}" text-anchor="end" fill="{colour}">'
             f"{escape(curve.name)}</text>",
         ]
-    return "\n".join([*lines, "</svg>", ""])
-
-
-def _clamped(value: float) -> float:
-    return max(0.0, min(1.0, value))
+    return titled_file(size + 96, size + 120, title, lines, left=left)

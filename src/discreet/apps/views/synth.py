@@ -12,15 +12,15 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from discreet.answers.wording import charge_text, number_text
-from discreet.apps.views.answer import charge_json
+from discreet.answers.json_text import charge_json
+from discreet.answers.wording import charge_text, epsilon_beside, number_text
 from discreet.apps.views.escape import write_json
 from discreet.curator import Curator
 from discreet.curator.opening import note, open_curator
 from discreet.engines.base.execution import Watch
 from discreet.errors import InvalidInput
 from discreet.model.policy import Dataset, PrivateTable
-from discreet.model.privacy import PureLoss, Spend
+from discreet.model.privacy import Spend
 from discreet.question.plain_rows import select_of
 from discreet.synth.plan.attributes import Bins
 from discreet.synth.plan.explain import SynthesisExplanation
@@ -189,7 +189,7 @@ def show_explanation(found: SynthesisExplanation, *, as_json: bool) -> None:
     console = Console(highlight=False, emoji=False)
     console.print(
         f"Costs [bold]{charge_text(found.loss)}[/]"
-        + ("" if isinstance(found.loss, PureLoss) else f" (ε = {found.epsilon:.4g})")
+        + epsilon_beside(found.loss, found.epsilon)
         + f", {found.share:.1%} of the budget. Nothing has been spent."
     )
     console.print(f"{found.cells:,} different records are possible; {found.form}.")

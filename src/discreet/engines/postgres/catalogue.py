@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from discreet.engines.postgres.address import PostgresAddress
 from discreet.engines.postgres.errors import missing_table, no_permission, not_a_table
 from discreet.engines.postgres.types import NativeType
 from discreet.errors import PolicyError
+from discreet.postgres.address import TableAddress
 
 if TYPE_CHECKING:
     from discreet.engines.postgres.session import Connection
@@ -87,7 +87,7 @@ class RelationInCatalogue:
     columns: tuple[ColumnInCatalogue, ...]
 
 
-def look_up(connection: "Connection", address: PostgresAddress) -> RelationInCatalogue | None:
+def look_up(connection: "Connection", address: TableAddress) -> RelationInCatalogue | None:
     """A table as it is now; None if there is none of that name."""
     found = connection.execute(_RELATION, [address.schema, address.table]).fetchone()
     if found is None:
@@ -113,19 +113,19 @@ def look_up(connection: "Connection", address: PostgresAddress) -> RelationInCat
     )
 
 
-def names_of(connection: "Connection", address: PostgresAddress, oid: int) -> frozenset[str]:
+def names_of(connection: "Connection", address: TableAddress, oid: int) -> frozenset[str]:
     """All that a table is known by, and what it shows: by address, and as the server itself numbers them."""
     allowed = connection.execute(_MAY_ASK_FOR_SYSTEM).fetchone()
     system = connection.execute(_SYSTEM).fetchone() if allowed and allowed[0] else None
     names = set()
     for relation, schema, table, database in connection.execute(_BEHIND, [oid]).fetchall():
-        names.add(f"server {address.database.casefold()}#{schema}#{table}")
+        names.add(f"server {address.database.name.casefold()}#{schema}#{table}")
         if system is not None:
             names.add(f"oid {system[0]} {database} {relation}")
     return frozenset(names)
 
 
-def readable(address: PostgresAddress, relation: RelationInCatalogue | None) -> RelationInCatalogue:
+def readable(address: TableAddress, relation: RelationInCatalogue | None) -> RelationInCatalogue:
     """The table, if this role may read it; a PolicyError that says why not."""
     if relation is None:
         raise missing_table(address.name)
@@ -137,7 +137,7 @@ def readable(address: PostgresAddress, relation: RelationInCatalogue | None) -> 
     return relation
 
 
-def _check_names(address: PostgresAddress, relation: RelationInCatalogue) -> None:
+def _check_names(address: TableAddress, relation: RelationInCatalogue) -> None:
     names = [column.name.casefold() for column in relation.columns if column.is_readable]
     if len(set(names)) < len(names):
         raise PolicyError(

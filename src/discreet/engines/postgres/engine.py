@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from discreet.engines.base.column_types import fitting_type
 from discreet.engines.base.engine import ResultColumns
 from discreet.engines.base.execution import Watch, failed, run_to_end, silently
-from discreet.engines.postgres.address import PostgresAddress, read_address
 from discreet.engines.postgres.catalogue import RelationInCatalogue, look_up, names_of, readable
 from discreet.engines.postgres.errors import changed, locked, lost, no_permission_behind
 from discreet.engines.postgres.session import Sessions
@@ -28,6 +27,7 @@ from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
 from discreet.model.expression import Parameter
 from discreet.model.policy import ValueType
 from discreet.model.secret import Secret
+from discreet.postgres.address import DatabaseAddress, TableAddress, read_table_address
 
 if TYPE_CHECKING:
     from discreet.engines.postgres.session import Connection
@@ -53,7 +53,7 @@ class PostgresEngine:
     ) -> None:
         """Connect and look the tables up. A question is stopped after `time_limit` seconds."""
         self.time_limit = time_limit
-        self._addresses = {name: read_address(source.location) for name, source in sources.items()}
+        self._addresses = {name: read_table_address(source.location) for name, source in sources.items()}
         self._schemas: dict[str, dict[str, ValueType]] = {}
         self._unsupported: dict[str, tuple[str, ...]] = {}
         self._relations: dict[str, str] = {}
@@ -158,7 +158,7 @@ class PostgresEngine:
         self._sessions.close()
 
     @property
-    def _database(self) -> str:
+    def _database(self) -> DatabaseAddress:
         return next(iter(self._addresses.values())).database
 
     def _look_up(self, connection: "Connection") -> dict[str, RelationInCatalogue | None]:
@@ -236,16 +236,16 @@ def schema_of(location: str) -> dict[str, ValueType]:
     return engine.schema("data")
 
 
-def _only_database(addresses: Mapping[str, PostgresAddress]) -> PostgresAddress:
-    servers = {address.server: address for address in addresses.values()}
-    if len(servers) != 1:
+def _only_database(addresses: Mapping[str, TableAddress]) -> DatabaseAddress:
+    databases = {address.database for address in addresses.values()}
+    if len(databases) != 1:
         raise PolicyError(
             "The tables of this policy are in more than one database."
-            if servers
+            if databases
             else "This policy has no table.",
             remedy="Give every table the same address before the #.",
         )
-    return next(iter(servers.values()))
+    return next(iter(databases))
 
 
 def _until_server_ends(left: float) -> float:

@@ -14,31 +14,25 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.engines.base.execution import silently
-from discreet.engines.postgres.address import PostgresAddress, connection_options
-from discreet.engines.postgres.errors import lost, not_unicode, settings_lost, too_old, unreachable
+from discreet.engines.postgres.errors import lost, no_address, password_in_policy, refused, settings_lost
 from discreet.errors import PolicyError
+from discreet.postgres.address import DatabaseAddress
+from discreet.postgres.connection import connection_options, why_unfit
+from discreet.postgres.refusals import why_unreachable
 
 if TYPE_CHECKING:
     import psycopg
 
     Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 
-OLDEST_SERVER = 14
 MOST_CONNECTIONS = 8
 """Further statements wait for one of these to end."""
 
 _LONGEST_TIMEOUT = 24 * 24 * 3600
 """In seconds, the most that PostgreSQL takes, in whole days."""
 
-_CONNECT = {
-    "connect_timeout": 10,
-    "keepalives_idle": 30,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 60_000,
-    "application_name": "discreet",
-}
-"""Unless the address says otherwise."""
+_CONNECT = {"tcp_user_timeout": 60_000, "application_name": "discreet"}
+"""Unless the address says otherwise. Times are milliseconds."""
 
 _SETTINGS = {
     "default_transaction_read_only": "on",
@@ -64,9 +58,9 @@ _SETTINGS = {
 class Sessions:
     """The connections of one engine. Threads may share them."""
 
-    def __init__(self, address: PostgresAddress, *, statement_timeout: float) -> None:
-        self._database = address.database
-        self._options = {**_CONNECT, **connection_options(address), "client_encoding": "UTF8"}
+    def __init__(self, database: DatabaseAddress, *, statement_timeout: float) -> None:
+        self._database = database
+        self._options = _options(database)
         self._expected = {
             **_SETTINGS,
             "statement_timeout": _milliseconds(statement_timeout),
@@ -193,10 +187,10 @@ class Sessions:
         connection = self._connected()
         if isinstance(connection, PolicyError):
             raise connection
-        problem = self._unfit(connection)
-        if problem is not None:
+        unfit = why_unfit(connection)
+        if unfit is not None:
             silently(connection.close)
-            raise problem
+            raise refused(self._database, unfit)
         return connection
 
     def _connected(self) -> "Connection | PolicyError":
@@ -206,17 +200,20 @@ class Sessions:
         try:
             connection = psycopg.connect(**self._options, prepare_threshold=None)
         except psycopg.Error as error:
-            return unreachable(self._database, str(error))
+            return refused(self._database, why_unreachable(str(error)))
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         return connection
 
-    def _unfit(self, connection: "Connection") -> PolicyError | None:
-        if connection.info.server_version < OLDEST_SERVER * 10_000:
-            return too_old(self._database, OLDEST_SERVER)
-        if connection.info.parameter_status("server_encoding") != "UTF8":
-            return not_unicode(self._database)
-        return None
+
+def _options(database: DatabaseAddress) -> dict[str, Any]:
+    """What to connect with. A policy is read by everybody, so that no password is in it."""
+    options = connection_options(database, of="source", usual=_CONNECT)
+    if options is None:
+        raise no_address(database)
+    if database.has_password:
+        raise password_in_policy(database)
+    return options
 
 
 def _snapshot(connection: "Connection") -> str | None:

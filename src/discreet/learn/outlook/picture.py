@@ -7,7 +7,7 @@ picture has its own, for either.
 from math import log10
 from typing import TYPE_CHECKING
 
-from discreet.answers.drawing import decades, picture, ticks
+from discreet.answers.drawing import Scale, as_file, decades, picture, ticks
 
 if TYPE_CHECKING:
     from discreet.learn.outlook.learning_curve import Curve
@@ -50,8 +50,7 @@ def html_figure(curve: "Curve") -> str:
 
 def standalone_svg(curve: "Curve") -> str:
     """For a file."""
-    drawn = _drawn(curve, _FILE_STYLE)
-    return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+    return as_file(_drawn(curve, _FILE_STYLE))
 
 
 def _caption(curve: "Curve") -> str:
@@ -74,31 +73,30 @@ class _Axes:
     def __init__(self, curve: "Curve") -> None:
         self.curve = curve
         logs = [log10(each.epsilon) for each in curve]
-        self.left, self.right = min(logs) - 0.1, max(logs) + 0.1
+        self.across = Scale(low=min(logs) - 0.1, high=max(logs) + 0.1, start=_LEFT, end=_WIDTH - _RIGHT)
         shown = [curve.without_noise, curve.guessing, *(each.mean for each in curve)]
         ends = [end for each in curve for end in (each.worst, each.best)]
         least = min(shown) - 0.25 * (max(shown) - min(shown))  # one fit that fails does not flatten the rest
         low, high = max(min(shown + ends), least), max(shown + ends)
         spread = max(high - low, 0.02)
-        self.low, self.high = low - 0.06 * spread, high + 0.06 * spread
+        low, high = low - 0.06 * spread, high + 0.06 * spread
+        self.up = Scale(low=low, high=high, start=_HEIGHT - _BOTTOM, end=_TOP)
 
     def x(self, epsilon: float) -> float:
-        share = (log10(epsilon) - self.left) / (self.right - self.left)
-        return round(_LEFT + share * (_WIDTH - _LEFT - _RIGHT), 1)
+        return self.across.at(log10(epsilon))
 
     def y(self, score: float) -> float:
-        share = min(max((score - self.low) / (self.high - self.low), 0.0), 1.0)
-        return round(_HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _TOP), 1)
+        return self.up.inside(score)
 
     def grid(self) -> str:
         faint = 'stroke="currentColor" stroke-opacity=".16"'
         lines = []
-        for tick in ticks(self.low, self.high, steps=7):
+        for tick in ticks(self.up.low, self.up.high, steps=7):
             y = self.y(tick)
             lines.append(f'<path d="M{_LEFT} {y}H{_WIDTH - _RIGHT}" {faint}/>')
             lines.append(_text(_LEFT - 7, y + 4, f"{tick:g}".replace("-", "−"), "end", ".75"))
         tried = [each.epsilon for each in self.curve]
-        for tick in tried if len(tried) <= _FEW else decades(self.left, self.right):
+        for tick in tried if len(tried) <= _FEW else decades(self.across.low, self.across.high):
             x = self.x(tick)
             lines.append(f'<path d="M{x} {_TOP}V{_HEIGHT - _BOTTOM}" {faint}/>')
             lines.append(_text(x, _HEIGHT - _BOTTOM + 17, f"{tick:g}", "middle", ".75"))

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from math import ceil
 
-from discreet.answers.wording import charge_text, counted
+from discreet.answers.wording import charge_text, counted, epsilon_beside
 from discreet.bounds.calibrate import budget_of
 from discreet.learn.core.account import FitAccount
 from discreet.learn.outlook.outlook import Outlook, noise_beside
 from discreet.learn.plan.fit_plan import FitPlan
 from discreet.learn.plan.statements import Fetched, Summed
 from discreet.model.policy import Dataset
-from discreet.model.privacy import PureLoss, Spend, amount_of
+from discreet.model.privacy import Spend, amount_of
 from discreet.model.query import FewRows
 from discreet.release.explain import epsilon_of
 
@@ -57,7 +57,7 @@ class FitExplanation:
         }
 
     def __str__(self) -> str:
-        as_epsilon = "" if isinstance(self.loss, PureLoss) else f" (ε = {self.epsilon:.3g})"
+        as_epsilon = epsilon_beside(self.loss, self.epsilon, digits=3)
         lines = [
             f"{self.model} of “{self.target}” by {counted(len(self.features), 'feature')}.",
             f"It costs {charge_text(self.loss)}{as_epsilon}, {self.share:.2%} of the budget.",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 
-from discreet.answers.wording import charge_text, counted, number_text
+from discreet.answers.wording import counted, number_text, price_text
 from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.learn.plan.columns import ChoiceColumn, FeatureColumn
@@ -105,10 +105,8 @@ class FittedModel(Pipeline):  # type: ignore[misc]
         """What it cost and what is left, in a sentence."""
         if not hasattr(self, "receipt"):
             return "Not fitted: a copy of a model that was."
-        left = f"{charge_text(self.left)} left"
-        if self.repeated:
-            return f"Fitted before: the same model, free; {left}."
-        return f"Cost {charge_text(self.charged)}; {left}. Receipt {self.receipt.number}."
+        free = "Fitted before: the same model, free" if self.repeated else ""
+        return price_text(self.charged, self.left, self.receipt, free=free)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803  scikit-learn's own signature
         return str(self)

@@ -13,9 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import DiscreetError, InvalidInput, LedgerClosed, MissingExtra
+from discreet.errors import DiscreetError, InvalidInput, LedgerClosed
 from discreet.ledger.database import Database, DatabaseRow, Way, written_later
-from discreet.ledger.postgres.address import PostgresAddress
 from discreet.ledger.postgres.errors import (
     commit_unknown,
     is_lost,
@@ -36,6 +35,9 @@ from discreet.ledger.postgres.schema import (
     is_usable,
     server_of,
 )
+from discreet.postgres.address import LEDGER_FORM, LedgerAddress
+from discreet.postgres.connection import connection_options, why_unfit
+from discreet.postgres.refusals import why_unreachable
 
 if TYPE_CHECKING:
     import psycopg
@@ -50,25 +52,15 @@ IDLE_MILLISECONDS = 30_000
 """How long a turn may do nothing until the server ends it; less, so that others outwait it."""
 PATIENCE_SECONDS = 60.0
 """How long to wait for others on this machine: as long as one of them may wait for the server."""
-OLDEST_SERVER = 14
 
 _CREATING = 0x64697363
 """The advisory lock under which tables are made."""
-
-_CONNECT = {
-    "connect_timeout": 10,
-    "keepalives_idle": 30,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-    "tcp_user_timeout": PATIENCE_MILLISECONDS,
-}
-"""Unless the address says otherwise."""
 
 
 class PostgresTransaction:
     """The statements of one transaction."""
 
-    def __init__(self, connection: "Connection", address: PostgresAddress) -> None:
+    def __init__(self, connection: "Connection", address: LedgerAddress) -> None:
         self._connection = connection
         self._address = address
         self._cursor = connection.cursor(binary=True)
@@ -98,7 +90,7 @@ class PostgresTransaction:
 class PostgresDatabase(Database):
     """One schema of one database, and a lock for the processes of this machine."""
 
-    def __init__(self, address: PostgresAddress, lock: Path) -> None:
+    def __init__(self, address: LedgerAddress, lock: Path) -> None:
         self._address = address
         self._options = _options(address)
         self._connection: Connection | None = None
@@ -229,7 +221,7 @@ class PostgresDatabase(Database):
             silence = (PATIENCE_MILLISECONDS + 2 * MORE_MILLISECONDS) / 1000
             return connect(self._options, longest_silence=silence)
         except psycopg.Error as error:
-            raise refused(self._address, error) from None
+            raise refused(self._address, why_unreachable(str(error))) from None
 
     def _prepared(self, connection: "Connection") -> "Connection":
         """Make the tables if they are not there; refuse what is not a ledger, or was changed."""
@@ -270,16 +262,9 @@ class PostgresDatabase(Database):
             yield
 
     def _check_server(self, connection: "Connection") -> None:
-        if connection.info.server_version < OLDEST_SERVER * 10_000:
-            raise LedgerClosed(
-                f"The ledger {self.name} is on a server that is too old.",
-                remedy=f"Use PostgreSQL {OLDEST_SERVER} or later.",
-            )
-        if connection.info.parameter_status("server_encoding") != "UTF8":
-            raise LedgerClosed(
-                f"The ledger {self.name} is in a database that cannot hold all texts.",
-                remedy="Keep it in a database that was created with ENCODING 'UTF8'.",
-            )
+        unfit = why_unfit(connection)
+        if unfit is not None:
+            raise refused(self._address, unfit)
         self._server = server_of(connection)
 
     def _create_if_missing(self, connection: "Connection") -> None:
@@ -336,22 +321,12 @@ class PostgresDatabase(Database):
         return told(self._address, error) if isinstance(error, psycopg.Error) else None
 
 
-def _options(address: PostgresAddress) -> dict[str, Any]:
-    """What to connect with; MissingExtra without the driver."""
-    try:
-        import psycopg
-    except ImportError:
-        raise MissingExtra(
-            "A ledger in PostgreSQL needs psycopg, which is not installed.",
-            remedy='Run: pip install "discreet[postgres]"',
-        ) from None
-    try:
-        given = psycopg.conninfo.conninfo_to_dict(address.server)
-    except psycopg.Error:
-        raise InvalidInput(
-            "This is no address of a ledger in PostgreSQL.", remedy="Write postgresql://HOST/DATABASE#SCHEMA."
-        ) from None
-    return {**_CONNECT, **given, "client_encoding": "UTF8"}
+def _options(address: LedgerAddress) -> dict[str, Any]:
+    usual = {"tcp_user_timeout": PATIENCE_MILLISECONDS}
+    options = connection_options(address.database, of="ledger", usual=usual)
+    if options is None:
+        raise InvalidInput("This is no address of a ledger in PostgreSQL.", remedy=LEDGER_FORM)
+    return options
 
 
 @cache

@@ -1,13 +1,13 @@
 """What PostgreSQL says, in our words: its own may quote an entry, and are in the language of its server."""
 
-import re
 from typing import TYPE_CHECKING
 
 from discreet.errors import DiscreetError, LedgerBusy, LedgerClosed
 from discreet.ledger.chain import RESTORE
 from discreet.ledger.database import not_holdable
 from discreet.ledger.files import ADDED_NOTHING
-from discreet.ledger.postgres.address import PostgresAddress
+from discreet.postgres.address import LedgerAddress
+from discreet.postgres.refusals import NO_DATABASE, NO_RIGHTS, Refusal
 
 if TYPE_CHECKING:
     import psycopg
@@ -42,74 +42,16 @@ _BY_STATE = {
 }
 _BUSY_STATES = ("40001", "40P01", "55P03", "57014")
 
-_REFUSALS: tuple[tuple[str, type[LedgerClosed], tuple[str, str]], ...] = (
-    (
-        "resolve host|translate host name",
-        LedgerClosed,
-        ("is on a host that nobody knows by this name.", "Check the host in the address."),
-    ),
-    (
-        "connection refused|no route to host|network is unreachable|no such file",
-        LedgerBusy,
-        ("is on a server that does not answer.", "Check the host and the port, and that PostgreSQL runs."),
-    ),
-    (
-        "timeout|timed out",
-        LedgerBusy,
-        ("is on a server that does not answer in time.", "Check the host and the port."),
-    ),
-    (
-        "password",
-        LedgerClosed,
-        (
-            "is on a server that wants another password.",
-            "Give the password in the file that PGPASSFILE names, or as PGPASSWORD, and the user as PGUSER.",
-        ),
-    ),
-    (
-        "role .* does not exist",
-        LedgerClosed,
-        ("is on a server that does not know this role.", "Check the user, or PGUSER."),
-    ),
-    (
-        "database .* does not exist",
-        LedgerClosed,
-        ("is in a database that is not there.", "Check its name, or create it: CREATE DATABASE …"),
-    ),
-    ("permission denied", LedgerClosed, ("is in a database that does not let this role in.", _RIGHTS)),
-    (
-        "pg_hba|ssl|authentication",
-        LedgerClosed,
-        (
-            "is on a server that does not let this role in from here.",
-            "Look at the server's pg_hba.conf, and at sslmode in the address.",
-        ),
-    ),
-    (
-        "too many|remaining connection slots",
-        LedgerBusy,
-        ("is on a server that has no connection left.", "Wait, or raise the server's max_connections."),
-    ),
-    (
-        "starting up|shutting down|recovery",
-        LedgerBusy,
-        ("is on a server that starts or stops just now.", "Ask again soon."),
-    ),
-)
-"""A connection that fails has no code, only words; in another language they are told as one."""
-_NAMES = re.compile(r"""".*?"|'.*?'""")
+_OWN_REMEDIES = {NO_RIGHTS: _RIGHTS, NO_DATABASE: "Check its name, or create it: CREATE DATABASE …"}
 
 
-def refused(address: PostgresAddress, error: "psycopg.Error") -> LedgerClosed:
-    """Why there is no connection. Names are not looked at: a host may be called “timeout”."""
-    words = _NAMES.sub("", str(error)).casefold()
-    for pattern, kind, (problem, remedy) in _REFUSALS:
-        if re.search(pattern, words):
-            return kind(f"The ledger {address.name} {problem}", remedy=remedy)
-    return _busy(address, "cannot be reached.", "Check the address, and whether psql can connect to it.")
+def refused(address: LedgerAddress, refusal: Refusal) -> LedgerClosed:
+    """Why its database cannot be used."""
+    told_as = _busy if refusal.may_pass else _closed
+    return told_as(address, refusal.problem_inside, _OWN_REMEDIES.get(refusal, refusal.remedy))
 
 
-def told(address: PostgresAddress, error: "psycopg.Error") -> DiscreetError:
+def told(address: LedgerAddress, error: "psycopg.Error") -> DiscreetError:
     """What went wrong on a connection that was there."""
     import psycopg
 
@@ -131,7 +73,7 @@ def is_lost(error: "psycopg.Error") -> bool:
     return error.diag.severity_nonlocalized != "ERROR"
 
 
-def commit_unknown(address: PostgresAddress) -> LedgerClosed:
+def commit_unknown(address: LedgerAddress) -> LedgerClosed:
     """Nobody but the server knows whether the commit came through."""
     return _busy(
         address,
@@ -140,11 +82,11 @@ def commit_unknown(address: PostgresAddress) -> LedgerClosed:
     )
 
 
-def not_taken(address: PostgresAddress) -> LedgerClosed:
+def not_taken(address: LedgerAddress) -> LedgerClosed:
     return _busy(address, "did not take what was added.", _AGAIN)
 
 
-def kept_busy(address: PostgresAddress, holder: tuple[int, str | None] | None) -> LedgerClosed:
+def kept_busy(address: LedgerAddress, holder: tuple[int, str | None] | None) -> LedgerClosed:
     """Somebody keeps the tables: a session of the server, and of our processes the one that it is."""
     if holder is None:
         return _busy(address, *_BY_STATE["55P03"])
@@ -157,11 +99,11 @@ def kept_busy(address: PostgresAddress, holder: tuple[int, str | None] | None) -
     )
 
 
-def no_rights(address: PostgresAddress) -> LedgerClosed:
+def no_rights(address: LedgerAddress) -> LedgerClosed:
     return _closed(address, *_BY_STATE["42501"])
 
 
-def not_makeable(address: PostgresAddress) -> LedgerClosed:
+def not_makeable(address: LedgerAddress) -> LedgerClosed:
     """Neither the schema nor its tables are there, and the role may not create them."""
     return _closed(
         address,
@@ -170,10 +112,10 @@ def not_makeable(address: PostgresAddress) -> LedgerClosed:
     )
 
 
-def _closed(address: PostgresAddress, problem: str, remedy: str) -> LedgerClosed:
+def _closed(address: LedgerAddress, problem: str, remedy: str) -> LedgerClosed:
     return LedgerClosed(f"The ledger {address.name} {problem}", remedy=remedy)
 
 
-def _busy(address: PostgresAddress, problem: str, remedy: str) -> LedgerBusy:
+def _busy(address: LedgerAddress, problem: str, remedy: str) -> LedgerBusy:
     """It may be over soon."""
     return LedgerBusy(f"The ledger {address.name} {problem}", remedy=remedy)

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.answers.released import Released
 from discreet.answers.tabular import Tabular
-from discreet.answers.wording import charge_text
+from discreet.answers.wording import price_text
 from discreet.errors import InvalidInput
 from discreet.model.exact import positive_count
 from discreet.model.privacy import Spend
@@ -96,10 +96,8 @@ class SyntheticTable:
 
     def price(self) -> str:
         """What it cost and what is left, in a sentence."""
-        left = f"{charge_text(self.left)} left"
-        if self.repeated:
-            return f"Made before: the same table, free; {left}."
-        return f"Cost {charge_text(self.charged)}; {left}. Receipt {self.receipt.number}."
+        free = "Made before: the same table, free" if self.repeated else ""
+        return price_text(self.charged, self.left, self.receipt, free=free)
 
     def __repr__(self) -> str:
         names = ", ".join(self.columns)

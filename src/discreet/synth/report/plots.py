@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from math import floor, log10, sqrt
 
-from discreet.answers.drawing import decades, picture
+from discreet.answers.drawing import Scale, decades, picture
+from discreet.answers.wording import cut_text
 from discreet.synth.report.quality import FOLLOWED, ColumnQuality, TableQuality, joined
 from discreet.synth.report.relations import ColumnRelation
 
@@ -28,13 +29,14 @@ def scatter(tables: Sequence[TableQuality]) -> str:
     width, height, left, bottom, top = 520, 400, 64, 46, 12
     ends = [each.floor for each in tables] + [max(each.distance, each.floor / 30) for each in tables]
     low, high = log10(min(ends)) - 0.15, log10(max(ends)) + 0.15
+    across = Scale(low=low, high=high, start=left, end=width - 12)
+    up = Scale(low=low, high=high, start=height - bottom, end=top)
 
     def x(value: float) -> float:
-        return round(left + (log10(value) - low) / (high - low) * (width - left - 12), 1)
+        return across.at(log10(value))
 
     def y(value: float) -> float:
-        share = (log10(max(value, 10**low)) - low) / (high - low)
-        return round(height - bottom - share * (height - bottom - top), 1)
+        return up.at(log10(max(value, 10**low)))
 
     lines = [
         f'<path d="M{x(t)} {top}V{height - bottom}M{left} {y(t)}H{width - 12}" class="grid"/>'
@@ -70,10 +72,7 @@ def _kind(table: TableQuality) -> str:
 def bar(table: TableQuality, longest: float) -> str:
     """The distance as a bar, the noise floor as a tick."""
     width, height = 260, 20
-
-    def x(value: float) -> float:
-        return round(value / longest * (width - 4), 1)
-
+    x = Scale(low=0, high=longest, end=width - 4).at
     kind = "followed" if table.followed else "missed"
     return picture(
         width,
@@ -96,10 +95,7 @@ def _few(told: ColumnQuality) -> str:
     width, row = 330, 22
     left = 14 + 7 * max(len(_short(value)) for value in told.values)
     longest = max([*told.synthetic, *(each + 2 * told.error for each in told.measured)])
-
-    def x(value: float) -> float:
-        return round(left + min(max(value / longest, 0.0), 1.0) * (width - left - 56), 1)
-
+    x = Scale(low=0, high=longest, start=left, end=width - 56).inside
     rows = []
     for i, (value, drawn, measured) in enumerate(_triples(told)):
         middle = row * i + row / 2 + 2
@@ -120,10 +116,7 @@ def _many(told: ColumnQuality) -> str:
     width, height, bottom, top = 330, 170, 22, 8
     tallest = max([*told.synthetic, *(each + 2 * told.error for each in told.measured)])
     step = width / len(told.values)
-
-    def y(value: float) -> float:
-        return round(height - bottom - min(max(value / tallest, 0.0), 1.0) * (height - bottom - top), 1)
-
+    y = Scale(low=0, high=tallest, start=height - bottom, end=top).inside
     parts = [f'<path class="grid" d="M0 {y(0)}H{width}"/>']
     for i, (value, drawn, measured) in enumerate(_triples(told)):
         middle = round((i + 0.5) * step, 1)
@@ -214,4 +207,4 @@ def _told(table: TableQuality) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return cut_text(text, _LONGEST)

@@ -1,0 +1,111 @@
+"""Answers, losses and other facts as JSON, in which no character is obeyed by a terminal.
+
+Aliases, keys and names of analysts are others' words, and may be chosen to be shown.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+
+from discreet.answers.answer import Answer
+from discreet.answers.columns import iso_cells
+from discreet.model.privacy import PureLoss, Spend
+
+
+def to_json(answer: Answer) -> Iterator[str]:
+    """The text of one object, in pieces: columns, rows, intervals, raw, confidence, charged, left, receipt,
+    notes.
+    """
+    return map(escaped_json, json_pieces(answer))
+
+
+def charge_json(loss: Spend, *, free: bool = False) -> dict[str, float]:
+    """A loss as an object; all of it is 0 if it was free."""
+    if isinstance(loss, PureLoss):
+        return {"epsilon": 0.0 if free else float(loss.epsilon)}
+    return {"rho": 0.0 if free else float(loss.rho), "delta": 0.0 if free else float(loss.delta)}
+
+
+def json_lines(value: object, *, indent: int | None = None) -> Iterator[str]:
+    """Any facts: one line, or several with an indent."""
+    text = json.dumps(value, ensure_ascii=False, default=float, indent=indent)
+    return (f"{escaped_json(line)}\n" for line in text.split("\n"))
+
+
+def escaped_json(text: str) -> str:
+    """The same JSON, in which all that cannot be printed is written as \\u….
+
+    JSON itself does so up to U+001F only; in one that is valid all others stand inside of texts.
+    """
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def answer_facts(answer: Answer) -> dict[str, object]:
+    """All that JSON tells but the rows, which may be many."""
+    released = answer.released
+    return {
+        "columns": list(released.columns),
+        "rows": [],
+        "intervals": [],
+        "raw": [],
+        "confidence": released.confidence,
+        "charged": charge_json(answer.charged, free=answer.repeated or answer.cached),
+        "left": charge_json(answer.left),
+        "receipt": {
+            "number": answer.receipt.number,
+            "digest": answer.receipt.digest,
+            "at": answer.receipt.at.isoformat(),
+            "repeated": answer.repeated,
+            "cached": answer.cached,
+        },
+        "notes": list(released.notes),
+    }
+
+
+def json_pieces(answer: Answer) -> Iterator[str]:
+    """JSON as it is before anything is escaped.
+
+    It is written without an object for each row: a million of them take long.
+    """
+    released = answer.released
+    measured = released.measured
+    values = [_cells(iso_cells(released.values[name])) for name in released.columns]
+    reaches = [_pairs(released.low[name].tolist(), released.high[name].tolist()) for name in measured]
+    raw = [_cells(_finite(released.raw[name].tolist())) for name in measured]
+    rows = {"rows": (released.columns, values), "intervals": (measured, reaches), "raw": (measured, raw)}
+    before = "{"
+    for name, value in answer_facts(answer).items():
+        yield f"{before}{json.dumps(name)}: "
+        if name in rows:
+            yield from _rows(*rows[name], len(answer))
+        else:
+            yield json.dumps(value, ensure_ascii=False, allow_nan=False)
+        before = ", "
+    yield "}"
+
+
+def _finite(numbers: list[float]) -> list[float | None]:
+    """JSON has no NaN and no ∞."""
+    return [number if math.isfinite(number) else None for number in numbers]
+
+
+def _cells(cells: Sequence[object]) -> list[str]:
+    """Each cell as JSON, in one call: JSON escapes line breaks, so that they part cells and nothing else."""
+    lines = json.dumps(cells, ensure_ascii=False, allow_nan=False, separators=("\n", ": "))
+    return lines[1:-1].split("\n") if cells else []
+
+
+def _pairs(low: list[float], high: list[float]) -> list[str]:
+    ends = zip(_cells(_finite(low)), _cells(_finite(high)), strict=True)
+    return [f"[{left}, {right}]" for left, right in ends]
+
+
+def _rows(names: tuple[str, ...], columns: Sequence[list[str]], rows: int) -> Iterator[str]:
+    keys = [json.dumps(name, ensure_ascii=False).replace("%", "%%") for name in names]
+    template = "{" + ", ".join(f"{key}: %s" for key in keys) + "}"
+    filled = map(template.__mod__, zip(*columns, strict=True)) if names else ["{}"] * rows
+    yield f"[{', '.join(filled)}]"
+
+
+def _escaped(sign: str) -> str:
+    return sign if sign.isprintable() else json.dumps(sign)[1:-1]
