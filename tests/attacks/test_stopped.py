@@ -166,15 +166,15 @@ def impatient(monkeypatch):
 
 def stop_holder_at_storing(clinic, monkeypatch, entered):
     """When the draw is to be stored, another process is stopped in its turn."""
-    honest, holders = charged.ChargedData._stored, []
+    honest, holders = charged.ChargedData._store, []
 
-    def stored(data, receipt, drawn):
+    def store(data, receipt, drawn):
         holder = stopped_in_its_turn(sqlite_place(clinic.folder / "clinic.ledger"))
         holders.append((holder, holder.__enter__()))
         entered.set()
         return honest(data, receipt, drawn)
 
-    monkeypatch.setattr(charged.ChargedData, "_stored", stored)
+    monkeypatch.setattr(charged.ChargedData, "_store", store)
     return holders
 
 
