@@ -85,12 +85,12 @@ def _until_interrupted(connection):
 
 
 @pytest.mark.parametrize(
-    "place", ["duckdb: running.accepted", "postgres: postgres._state", "spark: spark_quiet.attempt"]
+    "place", ["base.execution.accepted", "postgres.engine._state", "spark.silence.attempt"]
 )
 def test_g1_want_of_memory_is_no_refusal_on_any_engine(place):
     from importlib import import_module
 
-    module, name = place.split(": ")[1].split(".")
+    module, _, name = place.rpartition(".")
     asking = getattr(import_module(f"discreet.engines.{module}"), name)
 
     def no_memory():

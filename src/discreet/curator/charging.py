@@ -99,7 +99,7 @@ class ChargedData:
         raise failed(charged_anew=not (release.repeatable and self._mark_unused(receipt)))
 
     def _mark_unused(self, receipt: Receipt) -> bool:
-        """Let the same question use the charge once more; False if it may not, or the ledger is out of reach."""
+        """Let the same question use the charge once more. False if it may not, or no ledger is in reach."""
         try:
             return patiently(lambda: self.ledger.mark_unused(receipt))
         except LedgerClosed:
