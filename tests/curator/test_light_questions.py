@@ -57,3 +57,11 @@ def test_the_signature_that_is_shown_is_the_one_that_is_read(methods, terms, rea
         shown = inspect.signature(getattr(Curator, method)).parameters
         assert {name: shown[name].default for name in read} == read
         assert not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in shown.values())
+
+
+def test_a_keyword_that_is_not_known_is_refused_in_the_name_of_the_method(tmp_path):
+    with Clinic(tmp_path).open() as curator:
+        with pytest.raises(TypeError, match=r"^Curator\.ask\(\) got .* 'epsilo'"):
+            curator.ask("SELECT count(*) AS n FROM visits", epsilo=1)
+        with pytest.raises(TypeError, match=r"^Curator\.synthesize\(\) got .* 'bin'"):
+            curator.synthesize("SELECT ward, age FROM visits", epsilon=1, bin=3)

@@ -4,8 +4,9 @@ Of a question, `model.request.request_of` reads it; of rows to learn from, `cura
 """
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
 from discreet.model.exact import Number
 
@@ -40,7 +41,7 @@ class SynthesisTerms(RowTerms, total=False):
 
 
 def spelled_out(terms: type) -> Callable[[M], M]:
-    """Show the `**terms` of a method one by one: to help(), to editors and in notebooks."""
+    """Show the `**terms` of a method one by one, to help() and in notebooks; refuse others in its name."""
     named = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=_DEFAULTS.get(name), annotation=annotation)
         for name, annotation in terms.__annotations__.items()
@@ -49,7 +50,15 @@ def spelled_out(terms: type) -> Callable[[M], M]:
     def spell(method: M) -> M:
         own = signature(method)
         others = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-        vars(method)["__signature__"] = own.replace(parameters=[*others, *named])
-        return method
+        shown = own.replace(parameters=[*others, *named])
+
+        @wraps(method)
+        def checked(*given: object, **terms: object) -> object:
+            for name in terms.keys() - shown.parameters.keys():
+                raise TypeError(f"{method.__qualname__}() got an unexpected keyword argument {name!r}")
+            return method(*given, **terms)
+
+        vars(checked)["__signature__"] = shown
+        return cast(M, checked)
 
     return spell

@@ -82,7 +82,7 @@ class SynthesisPlan:
         """
         counted = Counted(self.domain, self.bounded, exact)
         if self.wanted:
-            return self._for_questions(counted).encode()
+            return self._fit_questions(counted).encode()
         return encode_measurements(
             measure_tables(self.domain, counted, loss=self.loss, sensitivity=self.sensitivity, unit=self.unit)
         )
@@ -101,7 +101,7 @@ class SynthesisPlan:
             [attribute.name for attribute in self.attributes],
             labels=[attribute.texts() for attribute in self.attributes],
             reference=reference,
-            rehearsal=self._rehearsed(counts_of(learnt, self.unit)),
+            rehearsal=self._rehearse(counts_of(learnt, self.unit)),
         )
 
     def check_size(self) -> None:
@@ -114,13 +114,13 @@ class SynthesisPlan:
         else:
             check_storable(of_synthesis(self.domain), "Take fewer columns, or wider bins.")
 
-    def _rehearsed(self, exact: ExactMarginals) -> Synthetic:
+    def _rehearse(self, exact: ExactMarginals) -> Synthetic:
         """Made from a synthetic table as that was made from the data. No data is involved."""
         if self.wanted:
-            return self._for_questions(exact)
+            return self._fit_questions(exact)
         return synthesise(self.domain, exact, loss=self.loss, sensitivity=self.sensitivity, unit=self.unit)
 
-    def _for_questions(self, exact: ExactMarginals) -> Synthetic:
+    def _fit_questions(self, exact: ExactMarginals) -> Synthetic:
         """Multiplicative weights that pick, privately, what they answer badly."""
         return mwem(
             workload_of(self.wanted, self.domain),
