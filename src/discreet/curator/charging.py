@@ -61,7 +61,7 @@ class ChargedData:
             )
             if isinstance(charged, Answered):  # somebody asked the same, and was faster
                 return *charged, True
-            drawn = self._read_and_draw(charged, release, statements, self.deadline())
+            drawn = self._draw_once(charged, release, statements, self.deadline())
             return charged, self._store(charged, drawn), False
 
     def deadline(self) -> Deadline:
@@ -72,7 +72,7 @@ class ChargedData:
         """What is left of the budget."""
         return self.ledger.balance(self.dataset.name, analyst=self.analyst).left
 
-    def _read_and_draw(
+    def _draw_once(
         self, receipt: Receipt, release: Release, statements: Sequence[Statement], deadline: Deadline
     ) -> bytes:
         """Draw for a charge, once. If the database fails before that, the charge is not used up.
@@ -99,7 +99,7 @@ class ChargedData:
         raise failed(charged_anew=not (release.repeatable and self._mark_unused(receipt)))
 
     def _mark_unused(self, receipt: Receipt) -> bool:
-        """Let the same question use the charge once more. False if it may not, or no ledger is in reach."""
+        """Whether the same question may use the charge once more; not if the ledger is out of reach too."""
         try:
             return patiently(lambda: self.ledger.mark_unused(receipt))
         except LedgerClosed:
