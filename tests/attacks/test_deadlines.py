@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from discreet import TookTooLong
-from discreet.curator import curator as path
+from discreet.curator import models
 from discreet.engines.duckdb import engine
 from discreet.learn import LogisticRegression
 from discreet.learn.descent.gradient import ClippedGradient
 from discreet.model.deadline import Deadline
 from discreet.release import outputs
+from discreet.release import question_release as path
 
 from .ask import Clinic, stored_bytes
 from .test_prices_and_time import COUNT, ENDLESS
@@ -77,7 +78,9 @@ def test_g3_no_draw_begins_when_time_is_up(slow_clinic, clock, monkeypatch, way)
     monkeypatch.setattr(engine.DuckDBEngine, "run_each", clock.slow(engine.DuckDBEngine.run_each, 7))
     drawn = []
     monkeypatch.setattr(path, "draw_noise", lambda *_: drawn.append("question"))
-    monkeypatch.setattr("discreet.synth.plan.synthesis_plan.measured", lambda *_, **__: drawn.append("table"))
+    monkeypatch.setattr(
+        "discreet.synth.plan.synthesis_plan.measure_tables", lambda *_, **__: drawn.append("table")
+    )
     monkeypatch.setattr("discreet.learn.plan.fit_plan._learn", lambda *_: None)  # rehearsals
     curator = slow_clinic.open()
     with pytest.raises(TookTooLong):
@@ -92,7 +95,7 @@ def test_g3_no_draw_begins_when_time_is_up(slow_clinic, clock, monkeypatch, way)
 def test_g3_descent_makes_no_step_when_time_is_up(slow_clinic, clock, monkeypatch):
     curator = slow_clinic.open()
     plan = curator.plan_fit(DESCENT, FITTED, epsilon=1)  # rehearsed before the clock counts
-    monkeypatch.setattr(path.Curator, "plan_fit", lambda *_, **__: plan)
+    monkeypatch.setattr(models.Models, "plan", lambda *_, **__: plan)
     monkeypatch.setattr(ClippedGradient, "sum", clock.slow(ClippedGradient.sum, 2))
     with pytest.raises(TookTooLong):
         curator.fit(DESCENT, FITTED, epsilon=1)

@@ -9,9 +9,9 @@ import os
 import pytest
 
 from discreet import DiscreetError, EngineFailed, LedgerClosed, QueryRefused
-from discreet.curator import curator as path
 from discreet.ledger.interface import EntryKind
 from discreet.ledger.sqlite.ledger import SqliteLedger
+from discreet.release import question_release as path
 
 from .ask import stored_bytes
 

@@ -180,7 +180,7 @@ def test_g3_what_was_counted_is_held_to_when_the_question_runs(tmp_path):
     """A table that grows in between multiplies nobody's rows by more than the plan rests on."""
     clinic = with_wards(tmp_path, wards(north=20, south=2))
     with clinic.open() as curator:
-        curator._fan_outs.of = lambda *_: 2
+        curator._public.fan_out = lambda *_: 2
         assert cell(curator.ask(EACH_WARD, epsilon=400), "n", 0) == near(0)
         assert cell(curator.ask(EACH_WARD, epsilon=400), "n", 1) == near(1000)
 

@@ -12,6 +12,7 @@ from discreet.functions.texts import (
     kept_of_replaced,
 )
 from discreet.model.privacy import PureLoss
+from discreet.release.question_release import QuestionRelease
 
 from .ask import Clinic
 
@@ -71,7 +72,7 @@ def test_g3_a_slow_filter_is_not_computed_by_the_reader_of_a_file(clinic):
     """It would go on from one group of rows to the next until a row passes, and nobody could interrupt it."""
     curator = clinic.open()
     plan = curator.plan("SELECT count(*) AS n FROM visits WHERE diagnosis LIKE '%f_u%'", epsilon=1)
-    (statement,) = curator._data.emit(plan)
+    (statement,) = curator._data.emit(QuestionRelease(plan=plan, dataset=curator.dataset))
     (explained,) = curator._engine._cursor().execute(f"EXPLAIN (FORMAT json) {statement.sql}").fetchall()
     pushed = [node["extra_info"] for node in nodes(json.loads(explained[1])) if not node["children"]]
     assert pushed

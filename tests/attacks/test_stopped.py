@@ -85,12 +85,12 @@ def _until_interrupted(connection):
 
 
 @pytest.mark.parametrize(
-    "place", ["duckdb: running.accepted", "postgres: postgres._state", "spark: spark_quiet.attempt"]
+    "place", ["base.execution.accepted", "postgres.engine._state", "spark.silence.attempt"]
 )
 def test_g1_want_of_memory_is_no_refusal_on_any_engine(place):
     from importlib import import_module
 
-    module, name = place.split(": ")[1].split(".")
+    module, _, name = place.rpartition(".")
     asking = getattr(import_module(f"discreet.engines.{module}"), name)
 
     def no_memory():
@@ -166,15 +166,15 @@ def impatient(monkeypatch):
 
 def stop_holder_at_storing(clinic, monkeypatch, entered):
     """When the draw is to be stored, another process is stopped in its turn."""
-    honest, holders = charged.ChargedData._stored, []
+    honest, holders = charged.ChargedData._store, []
 
-    def stored(data, receipt, drawn):
+    def store(data, receipt, drawn):
         holder = stopped_in_its_turn(sqlite_place(clinic.folder / "clinic.ledger"))
         holders.append((holder, holder.__enter__()))
         entered.set()
         return honest(data, receipt, drawn)
 
-    monkeypatch.setattr(charged.ChargedData, "_stored", stored)
+    monkeypatch.setattr(charged.ChargedData, "_store", store)
     return holders
 
 

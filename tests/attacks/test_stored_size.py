@@ -144,7 +144,7 @@ def test_g1_what_a_synthetic_table_takes_is_within_its_bound(sizes):
         return [marginal.counts(everyone).astype(np.int64) * 10**6 for marginal in marginals]
 
     for loss in (PureLoss(epsilon=1), ConcentratedLoss(rho=1, delta=0)):
-        found = synthesis.measured(domain, exact, loss=loss, sensitivity=ONE)
+        found = synthesis.measure_tables(domain, exact, loss=loss, sensitivity=ONE)
         stored = len(encode_measurements(found))
         assert stored <= of_measurements(each.marginal for each in found) <= of_synthesis(domain)
 
@@ -208,15 +208,15 @@ def test_g1_a_reading_takes_no_more_than_its_bound(cached):
     from discreet.synth.cached import cache
 
     curator, seen = cached.open(), []
-    honest = cache.CachedTable.measured
+    honest = cache.CachedTable.measure
 
-    def measured(table, step, results):
+    def measure(table, step, results):
         found = honest(table, step, results)
         seen.append((most_bytes(step), len(cache.encode_readings(found))))
         return found
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cache.CachedTable, "measured", measured)
+        patched.setattr(cache.CachedTable, "measure", measure)
         for age in range(5, 100, 5):
             curator.ask(f"SELECT count(*) AS n FROM visits WHERE age > {age}", within=20)
             curator.ask(f"SELECT count(*) AS n FROM visits WHERE age > {age} AND ward = 'north'", within=20)
@@ -229,5 +229,7 @@ def test_g1_a_model_takes_no_more_than_its_bound(clinic):
     from discreet.learn.plan.fit_plan import _most_bytes
 
     plan = clinic.open().plan_fit(LinearRegression(), "SELECT age, ward, cost FROM visits", epsilon=1)
-    model = plan.fitted(json.dumps({"coef_": [-1.2345678901234567e-308] * 3, "intercept_": -0.1}).encode())
+    model = plan.model_from(
+        json.dumps({"coef_": [-1.2345678901234567e-308] * 3, "intercept_": -0.1}).encode()
+    )
     assert len(json.dumps(model.learnt())) <= _most_bytes(model.learnt())

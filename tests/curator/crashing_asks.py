@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from discreet import BudgetExceeded
-from discreet.curator import curator
 from discreet.curator import opening as session
 from discreet.curator.ledgers import open_ledger, place_named_by
 from discreet.curator.opening import open_curator
 from discreet.ledger.interface import EntryKind
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.question.parse import parse_sql
+from discreet.release import question_release
 from tests.attacks.ask import stored_bytes
 from tests.ledger.forks import Countdown, in_child, outcome
 
@@ -126,8 +126,8 @@ def install(step):
     if call == "ledger":
         Countdown(when).install()
         return
-    if hasattr(curator, call):
-        setattr(curator, call, getattr(Killing(curator, call, when), call))
+    if hasattr(question_release, call):
+        setattr(question_release, call, getattr(Killing(question_release, call, when), call))
         return
     for name in ("open_engine", "open_ledger"):
         honest = getattr(session, name)
@@ -239,14 +239,14 @@ def in_a_process(policy, number, step):
     """Ask in a process of its own, which dies at the step; every draw is told as soon as it is made."""
 
     def work(report):
-        honest = curator.draw_noise
+        honest = question_release.draw_noise
 
         def draw_noise(plan, results):
             drawn = honest(plan, results)
             report(f"drawn:{hashlib.sha256(drawn).hexdigest()}")
             return drawn
 
-        curator.draw_noise = draw_noise
+        question_release.draw_noise = draw_noise
         if step is not None:
             install(step)
         report(stored_bytes(open_curator(policy, analyst="ana").ask(question(number), epsilon=0.1)).hex())

@@ -334,7 +334,7 @@ def test_a_step_of_the_cache_above_the_cap_is_refused_before_it_is_charged(folde
     cache, asked = curator._cached.asked(curator.plan(OLD, within=WITHIN))
     dearer = replace(asked.step, loss=PureLoss(epsilon=0.13))
     with pytest.raises(QueryRefused, match="at most"):
-        curator._cached._paid(OLD, cache, asked, dearer)
+        curator._cached._charge_reading(OLD, cache, asked, dearer)
     assert curator.budget().spent == PureLoss(epsilon=0)
 
 

@@ -107,7 +107,7 @@ def exact(engine, plan):
 
 def learnt_from(engine, plan):
     """What a model is made from: sums by place, or rows with whose they are, whatever their order."""
-    statement = plan.statement(engine.relations, DIALECTS[engine.dialect])
+    (statement,) = plan.statements(engine.relations, DIALECTS[engine.dialect])
     for sql in statement.runs:
         engine.prepare(sql, parameters=statement.parameters)
     whole = engine.run(statement.sql, parameters=statement.parameters).reveal()

@@ -38,7 +38,7 @@ ClaimedRow: TypeAlias = tuple[float, float, float]
 """Two features and a target."""
 ClaimedPerson: TypeAlias = tuple[ClaimedRow, ...]
 Fit: TypeAlias = Callable[[Floats, Floats, RowOwners, FitAccount], object]
-Release: TypeAlias = tuple[NDArray[np.int64], AdditiveNoise]
+SeenSum: TypeAlias = tuple[NDArray[np.int64], AdditiveNoise]
 
 LAPLACE = PureLoss(epsilon=Fraction(1))
 GAUSSIAN = ConcentratedLoss(rho=Fraction(1, 2), delta=Fraction(0))
@@ -63,7 +63,7 @@ class Witness(FitAccount):
 
     def __init__(self, total: Loss, neighbours: Neighbours, size: float) -> None:
         super().__init__(total, neighbours=neighbours)
-        self.seen: list[Release] = []
+        self.seen: list[SeenSum] = []
         self._size = size
 
     def release(self, exact: NDArray[np.int64], *, reach: int, share: Fraction) -> NDArray[np.int64]:
@@ -100,7 +100,7 @@ class FitCheck:
             else:
                 yield from (loss_between(*pair) for pair in combinations_with_replacement(with_one, 2))
 
-    def _seen(self, people: list[ClaimedPerson], size: float) -> list[Release]:
+    def _seen(self, people: list[ClaimedPerson], size: float) -> list[SeenSum]:
         account = Witness(self.claimed, self.neighbours, size)
         self._run(people, account)
         return account.seen
@@ -113,7 +113,7 @@ class FitCheck:
         self.fit(x, rows[:, 2], RowOwners(weights=weights, rows_per_person=_ROWS_PER_PERSON), account)
 
 
-def loss_between(one: list[Release], other: list[Release]) -> Fraction:
+def loss_between(one: list[SeenSum], other: list[SeenSum]) -> Fraction:
     """All releases together, given that they came out the same on both."""
     total = Fraction(0)
     for (exact, mechanism), (neighbour, _) in zip(one, other, strict=True):

@@ -5,17 +5,16 @@ from dataclasses import dataclass, field
 from discreet.answers.answer import Answer
 from discreet.bounds.calibrate import Plan, check_cap
 from discreet.curator.charging import ChargedData
-from discreet.curator.older_keys import older_prefixes
 from discreet.ledger.interface import Balance
-from discreet.model.deadline import Deadline
 from discreet.model.policy import PrivateTable
 from discreet.model.receipt import Receipt
 from discreet.question.answer_size import check_storable
 from discreet.question.counting import plain_count
 from discreet.question.scope import PublicKeys
-from discreet.release.exact_vectors import Results
 from discreet.release.explain import Explanation
-from discreet.synth.cached.cache import Asked, Cache, encode_readings
+from discreet.release.older_keys import older_prefixes
+from discreet.synth.cached.cache import Asked, Cache
+from discreet.synth.cached.reading_release import ReadingRelease
 from discreet.synth.cached.reading_text import most_bytes
 from discreet.synth.cached.strategy import Buy, Pay
 from discreet.synth.cached.table import CachedTable
@@ -43,12 +42,14 @@ class CachedAnswers:
         if found is None:
             return None
         cache, asked = found
-        paid = self._paid(sql, cache, asked, asked.step) if isinstance(asked.step, Pay | Buy) else None
+        paid = (
+            self._charge_reading(sql, cache, asked, asked.step) if isinstance(asked.step, Pay | Buy) else None
+        )
         last, released = cache.answer(asked)
         return Answer(
             released=released,
             charged=(paid or last).charged,
-            left=self.data.ledger.balance(self.data.dataset.name).left,
+            left=self.data.left(),
             receipt=paid or last,
             repeated=False,
             cached=not paid,
@@ -71,15 +72,9 @@ class CachedAnswers:
             check_storable(most_bytes(asked.step), "Ask about fewer columns at once, or for an epsilon.")
         return cache, asked
 
-    def _paid(self, sql: str, cache: Cache, asked: Asked, step: Pay | Buy) -> Receipt:
-        """The reading that a question takes, charged, read, noised and kept."""
+    def _charge_reading(self, sql: str, cache: Cache, asked: Asked, step: Pay | Buy) -> Receipt:
+        """Take the reading that a question needs."""
         check_cap(step.loss, self.data.dataset)
-        narrowed = cache.table.narrowed(step)
-
-        def draw(exact: Results, _: Deadline) -> bytes:
-            return encode_readings(narrowed.measured(step, exact))
-
-        receipt, _, _ = self.data.charge_and_draw(
-            sql, asked.key, step.loss, lambda: self.data.emit(narrowed), draw
-        )
+        reading = ReadingRelease(table=cache.table.narrowed(step), step=step, key=asked.key)
+        receipt, _, _ = self.data.charge_and_draw(sql, reading)
         return receipt

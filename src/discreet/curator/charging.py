@@ -3,7 +3,7 @@
 engine.prepare         the engine accepts the SQL; no row is read
 ledger.charge          durable, or refused; it pays for one draw, and from here on time runs (`Deadline`)
 engine.run             exact integers, never shown
-draw                   the noise
+release.draw_noise     the noise
 ledger.store_answer    kept before anything depends on it: all the rest is computed from what is stored
 """
 
@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from discreet.dialects import DIALECTS
 from discreet.engines.base.engine import Engine
@@ -25,13 +25,10 @@ from discreet.model.policy import Dataset
 from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
 from discreet.release.exact_vectors import Results
-from discreet.sql.emit import emit_sql
-from discreet.sql.statement import Planned, Statement
+from discreet.release.protocol import Release
+from discreet.sql.statement import Statement
 
 T = TypeVar("T")
-
-Draw: TypeAlias = Callable[[Results, Deadline], bytes]
-"""What is released of exact numbers, to be stored at once. Long ones look at the clock between steps."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,27 +42,18 @@ class ChargedData:
     watch: Watch | None = None
     """Told how much of a question is done, and 1 at its end. For the owner: time may tell of the data."""
 
-    def charge_and_draw(
-        self,
-        question: str,
-        key: str,
-        loss: Spend,
-        emitted: Callable[[], tuple[Statement, ...]],
-        draw: Draw,
-        older: Callable[[], Sequence[str]] = tuple,
-        repeatable: bool = True,
-    ) -> tuple[Receipt, bytes, bool]:
-        """What was drawn for the key, and whether before: else it is charged, read, drawn and stored.
+    def charge_and_draw(self, question: str, release: Release) -> tuple[Receipt, bytes, bool]:
+        """What is stored for a release, its receipt, and whether it was drawn before.
 
-        `older` are keys under which older versions would have stored it. What is not `repeatable` has a key
-        that never comes again.
+        If it was not, it is charged, read, drawn and stored now. The ledger notes the text of the question.
         """
+        key, loss = release.identity(), release.loss
         stored = self.ledger.stored_or_payable(
-            self.dataset.name, analyst=self.analyst, key=key, loss=loss, older=older
+            self.dataset.name, analyst=self.analyst, key=key, loss=loss, older=release.older_keys
         )
         if stored is not None:
             return *stored, True
-        statements = emitted()
+        statements = self.emit(release)
         self.prepare(statements)
         with self.ledger.asking(self.dataset.name, key):
             charged = self.ledger.charge(
@@ -73,23 +61,21 @@ class ChargedData:
             )
             if isinstance(charged, Answered):  # somebody asked the same, and was faster
                 return *charged, True
-            drawn = self._drawn(charged, statements, draw, self.deadline(), repeatable=repeatable)
-            return charged, self._stored(charged, drawn), False
+            drawn = self._draw_once(charged, release, statements, self.deadline())
+            return charged, self._store(charged, drawn), False
 
     def deadline(self) -> Deadline:
         """For all that is done for a charge, which was just made."""
         return Deadline.after(self.engine.time_limit)
 
-    def _drawn(
-        self,
-        receipt: Receipt,
-        statements: Sequence[Statement],
-        draw: Draw,
-        deadline: Deadline,
-        *,
-        repeatable: bool,
+    def left(self) -> Spend:
+        """What is left of the budget."""
+        return self.ledger.balance(self.dataset.name, analyst=self.analyst).left
+
+    def _draw_once(
+        self, receipt: Receipt, release: Release, statements: Sequence[Statement], deadline: Deadline
     ) -> bytes:
-        """What is drawn for a charge, once. If the database fails before that, the charge is not used up.
+        """Draw for a charge, once. If the database fails before that, the charge is not used up.
 
         After the deadline no draw begins.
         """
@@ -97,11 +83,11 @@ class ChargedData:
 
         def read_and_draw() -> bytes:
             nonlocal began
-            exact = self.exact(statements, deadline)
+            exact = self.read_exact(statements, deadline)
             deadline.check()
             began = True
             _check_not_forked(process)
-            drawn = draw(exact, deadline)
+            drawn = release.draw_noise(exact, deadline)
             _check_not_forked(process)
             return drawn
 
@@ -110,17 +96,17 @@ class ChargedData:
         except EngineFailed as failure:
             if began or isinstance(failure, TookTooLong):  # a time that can be looked at again for nothing
                 raise
-        raise failed(charged_anew=not (repeatable and self._marked_unused(receipt)))
+        raise failed(charged_anew=not (release.repeatable and self._mark_unused(receipt)))
 
-    def _marked_unused(self, receipt: Receipt) -> bool:
+    def _mark_unused(self, receipt: Receipt) -> bool:
         """Whether the same question may use the charge once more; not if the ledger is out of reach too."""
         try:
             return patiently(lambda: self.ledger.mark_unused(receipt))
         except LedgerClosed:
             return False
 
-    def _stored(self, receipt: Receipt, drawn: bytes) -> bytes:
-        """What is kept for a charge. If it cannot be, whoever paid is told so before they ask again."""
+    def _store(self, receipt: Receipt, drawn: bytes) -> bytes:
+        """Keep what was drawn for a charge. If that fails, whoever paid is told so before they ask again."""
         try:
             return store_patiently(self.ledger, receipt, drawn)
         except DiscreetError as error:
@@ -130,9 +116,9 @@ class ChargedData:
             )
         raise problem
 
-    def emit(self, plan: Planned) -> tuple[Statement, ...]:
-        """The statements of a plan; what this engine cannot do soundly is refused."""
-        return emit_sql(plan, self.engine.relations, DIALECTS[self.engine.dialect])
+    def emit(self, release: Release) -> tuple[Statement, ...]:
+        """The statements of a release; what this engine cannot do soundly is refused."""
+        return release.statements(self.engine.relations, DIALECTS[self.engine.dialect])
 
     def prepare(self, statements: Sequence[Statement]) -> None:
         """Have the engine accept what will be run. No row is read."""
@@ -140,8 +126,8 @@ class ChargedData:
             for sql in statement.runs:
                 self.engine.prepare(sql, parameters=statement.parameters)
 
-    def exact(self, statements: Sequence[Statement], deadline: Deadline) -> Results:
-        """Exact numbers, to be handed to what adds noise and to nothing else.
+    def read_exact(self, statements: Sequence[Statement], deadline: Deadline) -> Results:
+        """Read exact numbers, to be handed to what adds noise and to nothing else.
 
         Each statement has what is left of the time.
         """

@@ -62,7 +62,11 @@ Price: TypeAlias = ByEpsilon | ByRho | Within
 
 
 def request_of(
-    epsilon: Number | None, rho: Number | None, within: Number | None, confidence: Number
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    within: Number | None = None,
+    confidence: Number = 0.95,
 ) -> Request:
     """From what an analyst gives: exactly one price or accuracy."""
     prices: list[Price] = []

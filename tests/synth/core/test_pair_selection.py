@@ -26,7 +26,7 @@ from discreet.synth.core.pair_selection import (
     scores,
     whole_numbers,
 )
-from discreet.synth.core.synthesis import fitted, left_out, measured
+from discreet.synth.core.synthesis import fitted, left_out, measure_tables
 
 EPSILON, RHO = PureLoss(epsilon=Fraction(2)), ConcentratedLoss(rho=Fraction(1), delta=Fraction(0))
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
@@ -101,7 +101,7 @@ def worst(monkeypatch, loss, relation, domain, persons):
         people = [0, domain.cells - 1, *joining]
         exact = counting(list(np.unravel_index(people, domain.sizes)))
         law = director.joint(
-            lambda exact=exact: measured(domain, exact, loss=loss, sensitivity=sensitivity),
+            lambda exact=exact: measure_tables(domain, exact, loss=loss, sensitivity=sensitivity),
             len(domain.sizes) + 1,
         )
         assert law.sum() == pytest.approx(1)
@@ -246,7 +246,9 @@ def test_a_chain_is_found_and_followed(monkeypatch):
     domain, columns = Domain(sizes=(6,) * 24), chain(24, 6, 20_000)
     monkeypatch.setattr(synthesis, "sample_size", lambda _: 20_000)
     loss = ConcentratedLoss(rho=Fraction(1, 500), delta=Fraction(0))
-    found = measured(domain, counting(columns), loss=loss, sensitivity=Sensitivity.histogram(ADD_REMOVE))
+    found = measure_tables(
+        domain, counting(columns), loss=loss, sensitivity=Sensitivity.histogram(ADD_REMOVE)
+    )
     taken = {each.marginal.attributes for each in found[24:]}
     assert {(i, i + 1) for i in range(23)} <= taken
     assert len(taken) < 200  # of 276
@@ -259,7 +261,9 @@ def test_of_columns_that_have_nothing_to_do_with_each_other_few_pairs_are_measur
     chance = np.random.default_rng()
     domain, columns = Domain(sizes=(6,) * 24), [chance.integers(0, 6, 20_000) for _ in range(24)]
     loss = ConcentratedLoss(rho=Fraction(1, 50), delta=Fraction(0))
-    found = measured(domain, counting(columns), loss=loss, sensitivity=Sensitivity.histogram(ADD_REMOVE))
+    found = measure_tables(
+        domain, counting(columns), loss=loss, sensitivity=Sensitivity.histogram(ADD_REMOVE)
+    )
     assert len(found) <= 24 + 60
 
 

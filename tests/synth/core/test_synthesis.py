@@ -127,7 +127,7 @@ def test_no_pair_is_looked_at_where_scores_would_drown(loss):
     """20 people: they are not counted as 1,000 by noise that is 6 standard deviations off, or more (10⁻⁹)."""
     asked = []
     exact = counting(table(WIDE, 20), asked)
-    found = synthesis.measured(WIDE, exact, loss=loss, sensitivity=HISTOGRAM)
+    found = synthesis.measure_tables(WIDE, exact, loss=loss, sensitivity=HISTOGRAM)
     assert [attributes for attributes, _ in asked] == 2 * [(i,) for i in range(6)]
     assert len(found) == 6
 
@@ -195,7 +195,7 @@ def test_few_attributes_and_no_people(sizes):
 
 def test_a_wide_table_is_fitted_the_same_way_from_what_was_stored(monkeypatch):
     monkeypatch.setattr(synthesis, "sample_size", lambda _: 2000)
-    found = synthesis.measured(WIDE, counting(table(WIDE)), loss=rho(1), sensitivity=HISTOGRAM)
+    found = synthesis.measure_tables(WIDE, counting(table(WIDE)), loss=rho(1), sensitivity=HISTOGRAM)
     assert len(found) > 6
     first, again = (
         synthesis.fitted(WIDE, each) for each in (found, decode_measurements(encode_measurements(found)))
@@ -209,7 +209,7 @@ def test_what_was_dropped_stays_dropped_when_tables_of_one_attribute_are_measure
     monkeypatch.setattr(synthesis, "sample_size", lambda _: 2000)
     domain = Domain(sizes=(12,) * 6, optional=(True,) * 6)
     monkeypatch.setattr(synthesis, "empty", lambda *_: [dropped] * 6)
-    found = synthesis.measured(domain, counting(table(domain)), loss=rho(1), sensitivity=HISTOGRAM)
+    found = synthesis.measure_tables(domain, counting(table(domain)), loss=rho(1), sensitivity=HISTOGRAM)
     monkeypatch.setattr(synthesis, "empty", lambda *_: [not dropped] * 6)
     pairs = found[6:]
     assert {code.size for each in pairs for code in each.marginal.codes} == {12 - dropped}

@@ -1,7 +1,7 @@
 """What will be learnt, and its price: no data is read, and nothing is spent."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
@@ -33,6 +33,7 @@ from discreet.model.privacy import PureLoss, Spend
 from discreet.question.answer_size import check_storable
 from discreet.question.plain_rows import RowColumn, RowQuery
 from discreet.release.exact_vectors import Results
+from discreet.release.older_keys import older_keys
 from discreet.sql.statement import Statement
 
 _MOST_ROWS = 2**20
@@ -87,10 +88,13 @@ class FitPlan:
             },
         )
 
-    def statement(self, tables: Mapping[str, str], dialect: Dialect) -> Statement:
-        return self.data.statement(tables, dialect)
+    def older_keys(self) -> Sequence[str]:
+        return older_keys(self)
 
-    def draw(self, results: Results, deadline: Deadline) -> bytes:
+    def statements(self, relations: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
+        return (self.data.statement(relations, dialect),)
+
+    def draw_noise(self, exact: Results, deadline: Deadline) -> bytes:
         """All that is released, to be stored before anybody sees any of it; it costs `loss`.
 
         When time is up, no further step is made.
@@ -98,12 +102,12 @@ class FitPlan:
         model = self._model()
         model._deadline = deadline
         if isinstance(self.data, Summed):
-            _least_squares(model).learn_from_products(self.data.sums(results))
+            _least_squares(model).learn_from_products(self.data.sums(exact))
         else:
-            _learn(model, self.data.rows(results))
+            _learn(model, self.data.rows(exact))
         return json.dumps(model.learnt()).encode()
 
-    def fitted(self, stored: bytes) -> Learner:
+    def model_from(self, stored: bytes) -> Learner:
         """The model, from what was released. Free."""
         model: Learner = clone(self.estimator)
         model.restore(json.loads(stored), len(self.features))

@@ -81,7 +81,7 @@ class CachedTable:
         query = replace(self.bounded.query, sets=(step.attributes,))
         return replace(self, bounded=replace(self.bounded, query=query))
 
-    def measured(self, step: Pay | Buy, results: Results) -> tuple[Reading, ...]:
+    def measure(self, step: Pay | Buy, results: Results) -> tuple[Reading, ...]:
         """The table of the step's attributes, or the one count of its question, with noise."""
         table = self._table(step, results)
         if isinstance(step, Buy):

@@ -59,7 +59,7 @@ __all__ = [
     "Synthetic",
     "fitted",
     "left_out",
-    "measured",
+    "measure_tables",
     "stages_of",
     "synthesise",
 ]
@@ -115,11 +115,11 @@ def synthesise(
     progress: Progress = lambda *_: None,
 ) -> Synthetic:
     """Costs the loss. Exact counts are in 1/unit of a person."""
-    found = measured(domain, exact, loss=loss, sensitivity=sensitivity, unit=unit)
+    found = measure_tables(domain, exact, loss=loss, sensitivity=sensitivity, unit=unit)
     return fitted(domain, found, progress=progress)
 
 
-def measured(
+def measure_tables(
     domain: Domain, exact: ExactMarginals, *, loss: Spend, sensitivity: Sensitivity, unit: int = 1
 ) -> list[Measurement]:
     """All that is ever released. Costs the loss."""

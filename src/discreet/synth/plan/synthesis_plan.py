@@ -1,32 +1,35 @@
 """What a synthetic table will be made from, and its price: no data is read, and nothing is spent."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
 
 from discreet.bounds.bound import Bounded
 from discreet.bounds.facts import bounded_facts
+from discreet.dialects.dialect import Dialect
 from discreet.errors import QueryRefused
+from discreet.model.deadline import Deadline
 from discreet.model.identity import identity_of, loss_facts
 from discreet.model.policy import Dataset
-from discreet.model.privacy import Spend, share_of
+from discreet.model.privacy import Spend
 from discreet.model.sensitivity import Sensitivity
 from discreet.question.answer_size import check_storable
 from discreet.question.plain_rows import RowQuery
 from discreet.release.exact_vectors import Results
-from discreet.synth.core.domain import Domain, Marginal
-from discreet.synth.core.measurement import ExactMarginals, Measurement, measure, noise
-from discreet.synth.core.synthesis import Synthetic, fitted, left_out, measured, synthesise
+from discreet.release.older_keys import older_keys
+from discreet.sql.emit import emit_sql
+from discreet.sql.statement import Statement
+from discreet.synth.core.domain import Domain
+from discreet.synth.core.measurement import ExactMarginals, Measurement
+from discreet.synth.core.synthesis import Synthetic, fitted, measure_tables, synthesise
 from discreet.synth.core.synthetic import decode_measurements, encode_measurements
-from discreet.synth.core.weight_array import Halves
 from discreet.synth.core.what_to_measure import MOST_CELLS
 from discreet.synth.mwem.mwem import MOST_CELLS as MOST_CELLS_FOR_QUESTIONS
 from discreet.synth.mwem.mwem import mwem
 from discreet.synth.plan.attributes import Attribute, domain_of
 from discreet.synth.plan.count_tables import Counted, counting, sets_of, table_sensitivity, unit_of
-from discreet.synth.plan.stored_size import of_measurements, of_synthesis, of_workload
+from discreet.synth.plan.stored_size import of_synthesis, of_workload
 from discreet.synth.plan.workload_text import Wanted, wanted_facts, workload_of
 from discreet.synth.report.quality import Quality, counts_of, quality
 
@@ -62,43 +65,33 @@ class SynthesisPlan:
             },
         )
 
-    def draw(self, results: Results) -> bytes:
+    @property
+    def repeatable(self) -> bool:
+        return True
+
+    def older_keys(self) -> Sequence[str]:
+        return older_keys(self)
+
+    def statements(self, relations: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
+        return emit_sql(self, relations, dialect)
+
+    def draw_noise(self, exact: Results, deadline: Deadline) -> bytes:  # noqa: ARG002
         """All that is released, to be stored before anybody sees any of it; it costs `loss`.
 
         Nothing is told while it is made: who could watch and stop would get another draw for one price.
         """
-        counted = Counted(self.domain, self.bounded, results)
+        counted = Counted(self.domain, self.bounded, exact)
         if self.wanted:
-            return self._for_questions(counted).encode()
+            return self._fit_questions(counted).encode()
         return encode_measurements(
-            measured(self.domain, counted, loss=self.loss, sensitivity=self.sensitivity, unit=self.unit)
+            measure_tables(self.domain, counted, loss=self.loss, sensitivity=self.sensitivity, unit=self.unit)
         )
 
-    def learnt(self, stored: bytes, advance: Advance = lambda *_: None) -> Synthetic:
+    def synthetic_from(self, stored: bytes, advance: Advance = lambda *_: None) -> Synthetic:
         """What was released as a table. Free."""
         if self.wanted:
             return Synthetic.decode(stored)
         return fitted(self.domain, decode_measurements(stored), progress=partial(_fitting, advance))
-
-    def tables_again(self, learnt: Synthetic, loss: Spend) -> list[Marginal]:
-        """What is measured anew for a synthetic table to be compared with. Reads no data."""
-        marginals = self._tables(learnt, loss)
-        check_storable(
-            of_measurements(marginals),
-            "Check a table of fewer columns, or with wider bins.",
-        )
-        return marginals
-
-    def measured_again(
-        self, results: Results, marginals: Sequence[Marginal], loss: Spend
-    ) -> list[Measurement]:
-        """These tables; costs the loss in all."""
-        counted = Counted(self.domain, self.bounded, results)(marginals)
-        each = share_of(loss, Fraction(1, len(marginals)))
-        return [
-            measure(marginal, counts, loss=each, sensitivity=self.sensitivity, unit=self.unit)
-            for marginal, counts in zip(marginals, counted, strict=True)
-        ]
 
     def quality(self, learnt: Synthetic, against: Sequence[Measurement] | None = None) -> Quality:
         """Compared with its own measurements, or with others; rehearsed to tell how far the truth is."""
@@ -108,7 +101,7 @@ class SynthesisPlan:
             [attribute.name for attribute in self.attributes],
             labels=[attribute.texts() for attribute in self.attributes],
             reference=reference,
-            rehearsal=self._rehearsed(counts_of(learnt, self.unit)),
+            rehearsal=self._rehearse(counts_of(learnt, self.unit)),
         )
 
     def check_size(self) -> None:
@@ -121,25 +114,13 @@ class SynthesisPlan:
         else:
             check_storable(of_synthesis(self.domain), "Take fewer columns, or wider bins.")
 
-    def _tables(self, learnt: Synthetic, loss: Spend) -> list[Marginal]:
-        """Those that are whole tables, and pairs of a wide one that were not chosen to be measured.
-
-        Of a workload of questions, all of one and two attributes.
-        """
-        whole = [m.marginal for m in learnt.measurements if not isinstance(m.marginal, Halves)]
-        if self.wanted:
-            return whole or [each for order in (1, 2) for each in self.domain.marginals(order)]
-        tables = len(self.attributes) * (len(self.attributes) + 1) // 2
-        sigma = noise(share_of(loss, Fraction(1, tables)), self.sensitivity, self.unit) ** 0.5
-        return whole + left_out(self.domain, learnt.measurements, sigma)
-
-    def _rehearsed(self, exact: ExactMarginals) -> Synthetic:
+    def _rehearse(self, exact: ExactMarginals) -> Synthetic:
         """Made from a synthetic table as that was made from the data. No data is involved."""
         if self.wanted:
-            return self._for_questions(exact)
+            return self._fit_questions(exact)
         return synthesise(self.domain, exact, loss=self.loss, sensitivity=self.sensitivity, unit=self.unit)
 
-    def _for_questions(self, exact: ExactMarginals) -> Synthetic:
+    def _fit_questions(self, exact: ExactMarginals) -> Synthetic:
         """Multiplicative weights that pick, privately, what they answer badly."""
         return mwem(
             workload_of(self.wanted, self.domain),

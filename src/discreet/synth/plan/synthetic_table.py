@@ -61,7 +61,7 @@ class SyntheticTable:
     @cached_property
     def learnt(self) -> Synthetic:
         """The weights, and the noisy tables behind them."""
-        return self.plan.learnt(self.encoded, self.advance)
+        return self.plan.synthetic_from(self.encoded, self.advance)
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:

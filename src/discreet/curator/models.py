@@ -1,0 +1,41 @@
+"""Models: planned, explained, charged and fitted.
+
+Imported when one is first wanted: scikit-learn is optional, and takes a second.
+"""
+
+from dataclasses import dataclass
+from typing import Unpack
+
+from discreet.curator.charging import ChargedData
+from discreet.curator.learning_rows import price_of_rows, rows_of
+from discreet.curator.public_tables import PublicTables
+from discreet.curator.terms import RowTerms
+from discreet.learn.plan.explain import FitExplanation, explain_fit
+from discreet.learn.plan.fit_plan import FitPlan, plan_fit
+from discreet.learn.plan.fitted_model import FittedModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """Those of one dataset, for one analyst."""
+
+    data: ChargedData
+    public: PublicTables
+
+    def plan(self, model: object, sql: str, **price: Unpack[RowTerms]) -> FitPlan:
+        dataset = self.data.dataset
+        rows = rows_of(sql, dataset, self.public)
+        return plan_fit(model, rows, price_of_rows(dataset, **price), dataset.neighbours)
+
+    def explain(self, model: object, sql: str, **price: Unpack[RowTerms]) -> FitExplanation:
+        plan = self.plan(model, sql, **price)
+        self.data.emit(plan)  # refuses what this engine cannot do
+        return explain_fit(plan, self.data.dataset)
+
+    def fit(self, model: object, sql: str, **price: Unpack[RowTerms]) -> FittedModel:
+        plan = self.plan(model, sql, **price)
+        question = f"A {type(model).__name__} of: {sql}"
+        receipt, stored, repeated = self.data.charge_and_draw(question, plan)
+        return FittedModel.of(
+            plan.columns, plan.model_from(stored), receipt=receipt, left=self.data.left(), repeated=repeated
+        )

@@ -1,0 +1,55 @@
+"""A question as a release: it is charged, read and drawn once. Its answer is computed from what is stored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from discreet.answers.released import Released
+from discreet.bounds.calibrate import Plan, calibrate
+from discreet.bounds.identity import question_identity
+from discreet.dialects.dialect import Dialect
+from discreet.model.deadline import Deadline
+from discreet.model.identity import has_version
+from discreet.model.policy import Dataset
+from discreet.model.privacy import Spend
+from discreet.release.draw import answer_from, draw_noise
+from discreet.release.exact_vectors import Results
+from discreet.release.older_keys import older_keys
+from discreet.sql.emit import emit_sql
+from discreet.sql.statement import Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionRelease:
+    """A planned question, and the policy that it was planned for."""
+
+    plan: Plan
+    dataset: Dataset
+
+    @property
+    def loss(self) -> Spend:
+        return self.plan.loss
+
+    @property
+    def repeatable(self) -> bool:
+        return True
+
+    def identity(self) -> str:
+        return question_identity(self.plan)
+
+    def older_keys(self) -> Sequence[str]:
+        return older_keys(self._older_plan())
+
+    def statements(self, relations: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
+        return emit_sql(self.plan, relations, dialect)
+
+    def draw_noise(self, exact: Results, deadline: Deadline) -> bytes:  # noqa: ARG002
+        return draw_noise(self.plan, exact)
+
+    def answer_from(self, key: str, stored: bytes, deadline: Deadline) -> Released:
+        """The answer, from what is stored under this key: today's, or an older one."""
+        plan = self.plan if has_version(key) else self._older_plan()
+        return answer_from(plan, stored, deadline)
+
+    def _older_plan(self) -> Plan:
+        """The plan as it was made before keys said their version."""
+        return calibrate(self.plan.bounded, self.plan.request, self.dataset, in_order_asked=True)
