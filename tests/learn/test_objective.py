@@ -349,7 +349,7 @@ def test_a_whole_fit_minimises_what_the_plan_is_for(monkeypatch, intercept):
 
         return call
 
-    for name in ("Account", "Perturbed", "minimise", "perturbed_minimum", "DiscreteGaussian"):
+    for name in ("FitAccount", "Perturbed", "minimise", "perturbed_minimum", "DiscreteGaussian"):
         monkeypatch.setattr(objective, name, noted(name, getattr(objective, name)))
     x = np.array([[1.0, -1.0, 1.0], [0.0, 0.0, 0.0], [0.2, -0.1, 1.0], [-1.0, 1.0, 0.0]] * 5)
     labels, budget = np.arange(20.0) % 2, ObjectiveBudget.of(1, 1e-5, ADD)
