@@ -230,4 +230,4 @@ def test_g1_a_model_takes_no_more_than_its_bound(clinic):
 
     plan = clinic.open().plan_fit(LinearRegression(), "SELECT age, ward, cost FROM visits", epsilon=1)
     model = plan.fitted(json.dumps({"coef_": [-1.2345678901234567e-308] * 3, "intercept_": -0.1}).encode())
-    assert len(json.dumps(model.learnt())) <= _most_bytes(model.learnt())
+    assert len(json.dumps(model.state())) <= _most_bytes(model.state())
