@@ -85,7 +85,7 @@ def _speed() -> list[Figure]:
     """One epoch of clipped gradients of a logistic model, beside its two products of matrices."""
     chance = np.random.default_rng()
     values = on_grid(chance.normal(size=(10**6, 50)), np.zeros(1), np.ones(1))
-    rows = EncodedRows(values=values, weights=np.ones(10**6))
+    rows = EncodedRows(values=values, weights=np.ones(10**6), rows_per_person=1)
     labels = chance.integers(0, 2, 10**6).astype(np.float64)
     gradient = ClippedGradient.of(Logistic(), rows, labels, clip=1.0, order=2)
     weights = chance.normal(size=(50, 1))

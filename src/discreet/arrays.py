@@ -10,3 +10,7 @@ Integers: TypeAlias = NDArray[Any]
 """Of 64 bits, or Python's own where those are too few."""
 ColumnValues: TypeAlias = NDArray[Any]
 """One column of a result: numbers, dates, texts as objects; masked where NULL."""
+Labels: TypeAlias = NDArray[Any]
+"""One for each row: what a model predicts, or whose the row is; numbers or texts."""
+RowValues: TypeAlias = NDArray[Any]
+"""Rows of features, of any shape: floats, or whole numbers for an embedding."""

@@ -232,4 +232,4 @@ def test_g1_a_model_takes_no_more_than_its_bound(clinic):
     model = plan.model_from(
         json.dumps({"coef_": [-1.2345678901234567e-308] * 3, "intercept_": -0.1}).encode()
     )
-    assert len(json.dumps(model.learnt())) <= _most_bytes(model.learnt())
+    assert len(json.dumps(model.state())) <= _most_bytes(model.state())

@@ -138,12 +138,12 @@ def test_factors_that_are_rounded_up(monkeypatch):
 
 
 def test_a_histogram_of_lengths_that_counts_rows_and_not_people(monkeypatch):
-    honest = moments.usual_length
+    honest = moments.release_usual_length
 
     def counts_rows(lengths, longest, rows, *paid):
         return honest(lengths, longest, replace(rows, weights=np.ones(len(rows.weights))), *paid)
 
-    monkeypatch.setattr(moments, "usual_length", counts_rows)
+    monkeypatch.setattr(moments, "release_usual_length", counts_rows)
     assert failed_layers("Learning: descent, squares, Gaussian") == {"law"}
 
 

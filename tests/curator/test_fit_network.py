@@ -62,7 +62,7 @@ def test_the_same_key_is_the_same_model_whatever_the_network_starts_from(folder)
     first = curator.fit(private(), SQL, epsilon=1)
     again = curator_of(folder).fit(private(seed=2), SQL, epsilon=1)
     assert again.repeated
-    assert again[-1].learnt() == first[-1].learnt()
+    assert again[-1].state() == first[-1].state()
     assert again.receipt == first.receipt
 
 
@@ -71,7 +71,7 @@ def test_without_a_key_every_fit_is_charged(folder):
     models = [curator.fit(model, SQL, epsilon=1) for _ in range(2)]
     assert not any(each.repeated for each in models)
     assert curator.budget().spent.rho == 2 * models[0].charged.rho
-    assert models[0][-1].learnt() != models[1][-1].learnt()
+    assert models[0][-1].state() != models[1][-1].state()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_numbers_and_several_classes(folder):
 
 def test_where_there_is_nobody_nothing_shows(folder):
     empty = curator_of(folder).fit(private(), SQL + " WHERE age > 99 AND age < 98", epsilon=1)
-    assert np.isfinite(json.loads(json.dumps(empty[-1].learnt()))["weights"][1]).all()
+    assert np.isfinite(json.loads(json.dumps(empty[-1].state()))["weights"][1]).all()
 
 
 @pytest.mark.parametrize(

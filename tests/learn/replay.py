@@ -48,7 +48,7 @@ def accounts(patch, *modules):
     def replay_last():
         earlier = opened[-1].taken
         for module in modules:
-            patch.setattr(module, "Account", replaying(earlier))
+            patch.setattr(module, "FitAccount", replaying(earlier))
 
     def replaying(earlier):
         def opening(*args, **kwargs):
@@ -59,7 +59,7 @@ def accounts(patch, *modules):
 
     def start():
         for module in modules:
-            patch.setattr(module, "Account", record)
+            patch.setattr(module, "FitAccount", record)
 
     return opened, start, replay_last
 

@@ -54,7 +54,7 @@ def test_noise_is_for_the_reach_and_the_share(neighbours, times, size, monkeypat
 
 @pytest.mark.parametrize("total", [PURE, CONCENTRATED])
 def test_no_release_without_budget(total):
-    account = FitAccount(total)
+    account = FitAccount(total, neighbours=Neighbours.ADD_REMOVE)
     vector = np.zeros(3, dtype=np.int64)
     account.release(vector, reach=1, share=Fraction(2, 3))
     for share in (Fraction(1, 2), Fraction(0), Fraction(-1, 2)):
@@ -68,9 +68,11 @@ def test_no_release_without_budget(total):
 
 def test_a_loss_that_is_no_sum_is_refused():
     with pytest.raises(InvalidInput):
-        FitAccount(ApproximateLoss(epsilon=Fraction(1), delta=Fraction(1, 10)))
+        FitAccount(
+            ApproximateLoss(epsilon=Fraction(1), delta=Fraction(1, 10)), neighbours=Neighbours.ADD_REMOVE
+        )
     with pytest.raises(InvalidInput):
-        FitAccount(ConcentratedLoss(rho=Fraction(1), delta=Fraction(1, 10)))
+        FitAccount(ConcentratedLoss(rho=Fraction(1), delta=Fraction(1, 10)), neighbours=Neighbours.ADD_REMOVE)
 
 
 def test_delta_decides_the_noise():

@@ -246,9 +246,8 @@ def test_what_has_no_batch_says_so():
     with pytest.raises(InvalidInput, match="cost"):
         searched.fit(x, y)
     model = some(learn.LogisticRegression)
-    model._total = PureLoss(epsilon=Fraction(1))
     with pytest.raises(InvalidInput, match="share a budget"):
-        model.fit(x, y)
+        model.fit_within(PureLoss(epsilon=Fraction(1)), x, y, None)
     with pytest.raises(InvalidInput, match="steps"):
         some(learn.LogisticRegression, steps=-1).fit(x, y)
 

@@ -7,7 +7,7 @@ import pytest
 
 import discreet.learn as learn
 from discreet.errors import InvalidInput
-from discreet.learn.outlook.learning_curve import Curve, Expected
+from discreet.learn.forecast.learning_curve import Curve, Expected
 
 SVG = "{http://www.w3.org/2000/svg}"
 

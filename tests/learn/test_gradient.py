@@ -46,7 +46,7 @@ def test_one_row_adds_at_most_the_reach(name, order, clip):
     loss, outputs, labels = LOSSES[name]
     points = np.array([[*x, 1.0] for x in itertools.product(COORDINATES, repeat=2)])
     x, y = np.repeat(points, len(labels), axis=0), np.tile(labels, len(points))
-    rows = EncodedRows(values=on_grid(x, np.zeros(1), np.ones(1)), weights=np.ones(len(x)))
+    rows = EncodedRows(values=on_grid(x, np.zeros(1), np.ones(1)), weights=np.ones(len(x)), rows_per_person=1)
     chance = np.random.default_rng(1)
     for size in (0, 0.01, 1, 1e3, 1e9):
         weights = size * chance.normal(size=(3, outputs))
@@ -54,7 +54,7 @@ def test_one_row_adds_at_most_the_reach(name, order, clip):
         whole = gradient.sum(weights)
         each = np.zeros_like(whole)
         for i in range(len(x)):
-            alone = EncodedRows(values=rows.values[i : i + 1], weights=np.ones(1))
+            alone = EncodedRows(values=rows.values[i : i + 1], weights=np.ones(1), rows_per_person=1)
             one = sums(loss, alone, y[i : i + 1], weights, clip=clip, order=order)
             assert norm_within(one, gradient.reach, order)
             each += one
@@ -68,19 +68,26 @@ def test_the_sum_does_not_depend_on_the_order_of_rows_nor_on_their_number(name):
     chance = np.random.default_rng(2)
     values = on_grid(chance.normal(size=(5003, 17)) * 3, np.zeros(1), np.ones(1))
     y, weights = chance.choice(labels, size=5003), chance.normal(size=(17, outputs))
-    whole = sums(loss, EncodedRows(values=values, weights=np.ones(5003)), y, weights, clip=0.7, order=2)
+    whole = sums(
+        loss,
+        EncodedRows(values=values, weights=np.ones(5003), rows_per_person=1),
+        y,
+        weights,
+        clip=0.7,
+        order=2,
+    )
     for removed in (0, 1, 2, 3, 4999, 5002):
         kept = np.arange(5003) != removed
         shuffled = chance.permutation(np.flatnonzero(kept))
         without = sums(
             loss,
-            EncodedRows(values=values[shuffled], weights=np.ones(5002)),
+            EncodedRows(values=values[shuffled], weights=np.ones(5002), rows_per_person=1),
             y[shuffled],
             weights,
             clip=0.7,
             order=2,
         )
-        one = EncodedRows(values=values[removed : removed + 1], weights=np.ones(1))
+        one = EncodedRows(values=values[removed : removed + 1], weights=np.ones(1), rows_per_person=1)
         assert np.array_equal(
             whole - without, sums(loss, one, y[removed : removed + 1], weights, clip=0.7, order=2)
         )
@@ -101,7 +108,7 @@ def test_rows_on_the_edge_of_rounding_do_not_move_with_their_place():
         whole = None
         for shift in range(9):
             order = np.roll(np.arange(4001), shift * 7)
-            rows = EncodedRows(values=values[order], weights=np.ones(4001))
+            rows = EncodedRows(values=values[order], weights=np.ones(4001), rows_per_person=1)
             found = sums(Squared(), rows, targets[order], weights, clip=1e3, order=2)
             whole = found if whole is None else whole
             assert np.array_equal(found, whole)
@@ -139,7 +146,7 @@ def test_without_clipping_it_is_the_gradient(name):
     chance = np.random.default_rng(4)
     x, y = chance.normal(size=(400, 3)), chance.choice(labels, size=400)
     weights = chance.normal(size=(3, outputs)) / 3
-    rows = EncodedRows(values=on_grid(x, np.zeros(1), np.ones(1)), weights=np.ones(400))
+    rows = EncodedRows(values=on_grid(x, np.zeros(1), np.ones(1)), weights=np.ones(400), rows_per_person=1)
     found = sums(loss, rows, y, weights, clip=1e3, order=2) / (ONE * RESIDUAL_ONE)
 
     def value(at):

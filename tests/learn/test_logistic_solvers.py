@@ -44,7 +44,13 @@ def test_it_learns_and_says_what_it_spent():
 
 def test_a_fit_on_nobody_is_mere_noise():
     model = some()
-    model.learn(np.zeros((0, 3)), np.zeros(0), RowOwners(weights=np.zeros(0)))
+    model.learn(
+        np.zeros((0, 3)),
+        np.zeros(0),
+        RowOwners(weights=np.zeros(0), rows_per_person=1),
+        budget=model.own_budget(),
+        deadline=None,
+    )
     assert np.isfinite(model.coef_).all()
     assert model.coef_.shape == (1, 3)
     assert (model.coef_ != 0).all()

@@ -55,8 +55,8 @@ def test_stored_weights_are_put_into_the_network():
     x = np.random.default_rng(1).normal(size=(20, 2))
     first = private(epsilon=10, classes=[0, 1]).fit(x, (x[:, 0] > 0).astype(int))
     again = private(classes=[0, 1])
-    again.restore(first.learnt(), 2)
-    assert again.learnt() == first.learnt()
+    again.restore(first.state(), 2)
+    assert again.state() == first.state()
     assert (again.predict(x) == first.predict(x)).all()
 
 

@@ -27,7 +27,7 @@ from discreet.learn.objective.perturbation import (
     ObjectivePlan,
     fit_by_objective,
     gradient_caps,
-    perturbed_minimum,
+    release_minimum,
     shortened,
 )
 from discreet.model.neighbours import Neighbours
@@ -63,7 +63,7 @@ def farthest(rows, plan, budget):
     values = np.array([[x * ONE] for x, _ in rows]).reshape(-1, 1)
     labels = np.array([float(label) for _, label in rows])
     drawn = [
-        perturbed_minimum(values, labels, plan, budget, intercept=False, entropy=SYSTEM)[0]
+        release_minimum(values, labels, plan, budget, intercept=False, entropy=SYSTEM)[0]
         for _ in range(DRAWS)
     ]
     law = stats.norm.cdf(pull(rows, plan, np.sort(drawn)) / float(plan.variance) ** 0.5)
@@ -269,7 +269,7 @@ def test_noise_beyond_64_bits_is_not_cut_off(monkeypatch):
 
     monkeypatch.setattr(objective, "minimise", noted)
     values, labels = np.zeros((0, 6)), np.zeros(0)
-    found = perturbed_minimum(values, labels, plan, budget, intercept=False, entropy=SYSTEM)
+    found = release_minimum(values, labels, plan, budget, intercept=False, entropy=SYSTEM)
     assert max(abs(each) for each in drawn[0]) > 2**63
     assert found == pytest.approx(2.0**18, rel=0.1)
 
@@ -285,7 +285,7 @@ def test_the_last_noise_is_what_the_account_says(monkeypatch):
     monkeypatch.setattr(objective, "DiscreteLaplace", Seen)
     budget = ObjectiveBudget.of(2, 1e-6, ADD)
     plan = plan_of(budget, width=7)
-    objective.released(np.array([0] * 7, dtype=object), plan, budget, SYSTEM)
+    objective.release_point(np.array([0] * 7, dtype=object), plan, budget, SYSTEM)
     assert 2 * 7 / scales[0] == budget.epsilon / 200
 
 
@@ -326,7 +326,7 @@ def test_a_row_that_does_not_count_changes_nothing():
         fit_by_objective(
             x[:count],
             np.array([1.0, 0.0, 1.0])[:count],
-            RowOwners(weights=np.array([1.0, 1.0, 0.0])[:count]),
+            RowOwners(weights=np.array([1.0, 1.0, 0.0])[:count], rows_per_person=1),
             ObjectiveBudget.of(1, 1e-5, ADD),
             marks=np.zeros(1, dtype=np.bool_),
             entropy=Words(),
@@ -349,13 +349,13 @@ def test_a_whole_fit_minimises_what_the_plan_is_for(monkeypatch, intercept):
 
         return call
 
-    for name in ("Account", "Perturbed", "minimise", "perturbed_minimum", "DiscreteGaussian"):
+    for name in ("FitAccount", "Perturbed", "minimise", "release_minimum", "DiscreteGaussian"):
         monkeypatch.setattr(objective, name, noted(name, getattr(objective, name)))
     x = np.array([[1.0, -1.0, 1.0], [0.0, 0.0, 0.0], [0.2, -0.1, 1.0], [-1.0, 1.0, 0.0]] * 5)
     labels, budget = np.arange(20.0) % 2, ObjectiveBudget.of(1, 1e-5, ADD)
-    marks, people = np.array([False, False, True]), RowOwners(weights=np.ones(20))
+    marks, people = np.array([False, False, True]), RowOwners(weights=np.ones(20), rows_per_person=1)
     fit_by_objective(x, labels, people, budget, marks=marks, penalty=0.5, intercept=intercept)
-    plan, problem = seen["perturbed_minimum"][0][2], seen["Perturbed"][1]
+    plan, problem = seen["release_minimum"][0][2], seen["Perturbed"][1]
     assert seen["FitAccount"][0][0] == ConcentratedLoss(rho=budget.before, delta=Fraction(0))
     assert plan.rows >= 20
     assert plan.clip >= plan.longest / 4
@@ -379,5 +379,12 @@ def test_there_are_never_more_rows_than_the_noisy_count_allows():
 
     for rows in (0, 1, 50):
         for _ in range(700):
-            account = FitAccount(ConcentratedLoss(rho=Fraction(1, 100), delta=Fraction(0)))
-            assert objective._rows_at_most(RowOwners(weights=np.ones(rows)), account, Fraction(1, 16)) >= rows
+            account = FitAccount(
+                ConcentratedLoss(rho=Fraction(1, 100), delta=Fraction(0)), neighbours=Neighbours.ADD_REMOVE
+            )
+            assert (
+                objective._release_rows_at_most(
+                    RowOwners(weights=np.ones(rows), rows_per_person=1), account, Fraction(1, 16)
+                )
+                >= rows
+            )

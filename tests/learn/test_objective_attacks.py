@@ -33,7 +33,7 @@ class Tape:
     def __init__(self, monkeypatch):
         self.outcomes, self.answers, self.fits = [], [], []
         release, laplace, minimum = DiscreteGaussian.release, DiscreteLaplace.release, objective.minimise
-        perturbed = objective.perturbed_minimum
+        perturbed = objective.release_minimum
 
         def seen(mechanism, exact, **options):
             mine = self.fits[-1]["gaussian"]
@@ -60,7 +60,7 @@ class Tape:
         monkeypatch.setattr(DiscreteGaussian, "release", seen)
         monkeypatch.setattr(DiscreteLaplace, "release", last)
         monkeypatch.setattr(objective, "minimise", solved)
-        monkeypatch.setattr(objective, "perturbed_minimum", planned)
+        monkeypatch.setattr(objective, "release_minimum", planned)
 
     def fit(self, model, x, y):
         self.fits.append({"gaussian": []})

@@ -82,8 +82,8 @@ def test_they_are_trained_and_restored(name):
     model = learn.privatize(network, loss=cross_entropy, rows=ROWS, epsilon=1, delta=1e-5, steps=2)
     assert set(model.fit(x, y).predict(x)) <= {0, 1}
     again = learn.privatize(NETWORKS[name](), loss=cross_entropy, rows=ROWS, classes=[0, 1])
-    again.restore(model.learnt(), x.shape[1])
-    assert again.learnt() == model.learnt()
+    again.restore(model.state(), x.shape[1])
+    assert again.state() == model.state()
 
 
 @pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])

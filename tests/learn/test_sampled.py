@@ -16,6 +16,7 @@ from discreet.audit.divergence import hockey_stick, max_divergence
 from discreet.audit.laws import gaussian_law, laplace_law, product_law
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.learn.core import account as module
+from discreet.learn.core.account import OwnBudget
 from discreet.learn.descent import sampled_account as sampled
 from discreet.learn.descent.sampled_account import SampledAccount, of_one
 from discreet.model.neighbours import Neighbours
@@ -43,8 +44,9 @@ class Coins:
 
 
 def opened(people, *, epsilon=1, delta=1e-3, noise="auto", entropy=SYSTEM, **settings):
-    given = {"rate": RATE, "steps": 2} | settings
-    return SampledAccount(epsilon, delta, noise, people=np.asarray(people), entropy=entropy, **given)
+    given = {"rate": RATE, "steps": 2, "share": Fraction(1), "neighbours": Neighbours.ADD_REMOVE} | settings
+    budget = OwnBudget(epsilon=epsilon, delta=delta, noise=noise)
+    return SampledAccount(budget, people=np.asarray(people), entropy=entropy, **given)
 
 
 @pytest.fixture
@@ -74,7 +76,7 @@ def law_of_a_step(released, people, parts, *, reach, share, **settings):
     for coins in itertools.product((True, False), repeat=persons):
         words = [0 if coin else 2**64 - 1 for coin in coins]
         account = opened(people, entropy=Coins(words), **settings)
-        account.step(lambda rows: parts[rows].sum(axis=0, keepdims=True), reach=reach, share=share)
+        account.release_step(lambda rows: parts[rows].sum(axis=0, keepdims=True), reach=reach, share=share)
         noise, exact = released.pop()
         of_noise = gaussian_law if account.order == 2 else laplace_law
         reached = math.ceil(20 * math.sqrt(noise) if account.order == 2 else 40 * noise)
@@ -97,7 +99,7 @@ def test_two_steps_of_the_code_are_within_what_they_say_they_spend(epsilon, delt
     without = law_of_a_step(released, [0, 1], [-2, 1], **settings)
     account = opened(PEOPLE, epsilon=epsilon, delta=delta)
     for _ in range(2):
-        account.step(lambda rows: np.zeros(1, dtype=np.int64), reach=3, share=HALF)
+        account.release_step(lambda rows: np.zeros(1, dtype=np.int64), reach=3, share=HALF)
     spent = account.spent()
     assert spent == ApproximateLoss(epsilon=spent.epsilon, delta=Fraction(str(delta)))
     assert 0.999 * epsilon <= spent.epsilon <= epsilon
@@ -134,7 +136,7 @@ def test_a_step_with_laplace_noise_is_within_its_epsilon(epsilon, released):
     nobody = law_of_a_step(released, [0], [0], **settings)
     assert max_divergence(alone, nobody) == pytest.approx(epsilon, rel=1e-6)
     account = opened(PEOPLE, epsilon=epsilon, delta=0)
-    account.step(lambda rows: np.zeros(1, dtype=np.int64), reach=3, share=Fraction(1))
+    account.release_step(lambda rows: np.zeros(1, dtype=np.int64), reach=3, share=Fraction(1))
     assert isinstance(account.spent(), PureLoss)
     assert epsilon * (1 - 1e-9) <= account.spent().epsilon <= epsilon
 
@@ -156,7 +158,7 @@ def test_replacing_a_person_is_within_what_is_said(delta, released):
     assert hockey_stick(*twice, 0.5) > delta
     account = opened([0, 1], epsilon=2, delta=delta, neighbours=Neighbours.REPLACE_ONE)
     for _ in range(2):
-        account.step(lambda rows: np.zeros(1, dtype=np.int64), reach=3, share=HALF)
+        account.release_step(lambda rows: np.zeros(1, dtype=np.int64), reach=3, share=HALF)
     assert account.spent().delta == Fraction(str(delta))
     assert 1.99 <= account.spent().epsilon <= 2
 
@@ -188,7 +190,7 @@ def batches(people, times, **settings):
         return np.zeros(1, dtype=np.int64)
 
     for _ in range(times):
-        account.step(sums, reach=1, share=Fraction(1, times))
+        account.release_step(sums, reach=1, share=Fraction(1, times))
     return seen
 
 
@@ -231,7 +233,7 @@ def test_the_rate_of_the_coins_is_the_rate_of_the_account(rate):
     edge = math.floor(rate * 2**64)
     account = opened([0, 1, 2], rate=rate, entropy=Coins([edge - 1, edge + 1, 0]))
     rows = []
-    account.step(lambda taken: rows.extend(taken) or np.zeros(1, dtype=np.int64), reach=1, share=HALF)
+    account.release_step(lambda taken: rows.extend(taken) or np.zeros(1, dtype=np.int64), reach=1, share=HALF)
     assert rows == [0, 2]
     assert account.rate == rate
 
@@ -242,14 +244,14 @@ def test_sums_over_everyone_pay_in_full_and_all_together_are_within_what_was_ask
     vector = np.zeros(3, dtype=np.int64)
     account.release(vector, reach=5, share=Fraction(1, 4))
     for _ in range(10):
-        account.step(lambda rows: vector, reach=5, share=Fraction(3, 40))
+        account.release_step(lambda rows: vector, reach=5, share=Fraction(3, 40))
     assert Fraction(999, 1000) < account.spent().epsilon <= 1
     assert (len(account.losses), len(account.sampled_losses)) == (1, 10)
     paid = account.losses[0].epsilon if delta == 0 else account.losses[0].rho
     whole = account.total.epsilon if delta == 0 else account.total.rho
     assert paid == whole / 4
     with pytest.raises(BudgetExceeded):
-        account.step(lambda rows: vector, reach=5, share=Fraction(1, 10**6))
+        account.release_step(lambda rows: vector, reach=5, share=Fraction(1, 10**6))
     with pytest.raises(BudgetExceeded):
         account.release(vector, reach=5, share=Fraction(1, 10**6))
 
@@ -276,12 +278,12 @@ def test_only_the_steps_that_are_accounted_for_are_made():
     with pytest.raises(BudgetExceeded):
         opened([0]).release(zero, reach=1, share=Fraction(1, 10))
     with pytest.raises(BudgetExceeded):
-        opened([0], steps=4).step(lambda rows: pytest.fail("summed"), reach=1, share=HALF)
+        opened([0], steps=4).release_step(lambda rows: pytest.fail("summed"), reach=1, share=HALF)
     account = opened([0], steps=4, share=HALF)
     for _ in range(4):
-        account.step(lambda rows: zero, reach=1, share=Fraction(1, 8))
+        account.release_step(lambda rows: zero, reach=1, share=Fraction(1, 8))
     with pytest.raises(BudgetExceeded):
-        account.step(lambda rows: pytest.fail("summed"), reach=1, share=Fraction(1, 8))
+        account.release_step(lambda rows: pytest.fail("summed"), reach=1, share=Fraction(1, 8))
     account.release(zero, reach=1, share=HALF)
     with pytest.raises(BudgetExceeded):
         account.release(zero, reach=1, share=Fraction(1, 10**9))
@@ -292,7 +294,7 @@ def test_vectors_that_move_in_any_direction_are_within_the_claim(moved, released
     """Discrete noise is not alike in all directions; every outcome of one step on a plane is enumerated."""
     epsilon, delta = 2, 0.01
     account = opened([0], epsilon=epsilon, delta=delta, steps=1)
-    account.step(lambda rows: np.zeros(2, dtype=np.int64), reach=5, share=Fraction(1))
+    account.release_step(lambda rows: np.zeros(2, dtype=np.int64), reach=5, share=Fraction(1))
     variance, _ = released.pop()
     window = math.ceil(12 * math.sqrt(variance)) + 5
     still, *taken = (gaussian_law(float(variance), centre, -window, window) for centre in (0, *moved))
@@ -310,7 +312,7 @@ def test_no_rounding_states_more_than_was_asked(delta, neighbours):
     asked = Fraction(1, 3)
     account = opened([0], epsilon=asked, delta=delta, steps=7, rate=Fraction(2, 7), neighbours=neighbours)
     for _ in range(7):
-        account.step(lambda rows: np.zeros(1, dtype=np.int64), reach=1, share=Fraction(1, 7))
+        account.release_step(lambda rows: np.zeros(1, dtype=np.int64), reach=1, share=Fraction(1, 7))
     assert asked * (1 - Fraction(1, 10**9)) <= account.spent().epsilon <= asked
     assert account.spent().delta == delta
 
@@ -318,7 +320,7 @@ def test_no_rounding_states_more_than_was_asked(delta, neighbours):
 def test_no_coin_is_tossed_and_no_row_is_summed_without_budget():
     account = opened([0, 1])
     with pytest.raises(BudgetExceeded):
-        account.step(lambda rows: pytest.fail("summed"), reach=1, share=Fraction(2))
+        account.release_step(lambda rows: pytest.fail("summed"), reach=1, share=Fraction(2))
 
 
 def test_sampling_buys_less_noise_but_never_a_better_sum_than_everyone():
@@ -335,7 +337,9 @@ def test_sampling_buys_less_noise_but_never_a_better_sum_than_everyone():
     for rate, steps, most in ((0.5, 100, 1.1), (0.1, 100, 1.1), (0.1, 1000, 1.03), (0.01, 1000, 1.25)):
         found = opened([0], delta=1e-5, rate=rate, steps=steps).deviation_of_steps(Fraction(1), 1.0, steps)
         assert full <= found <= most * full
-    laplace = module.FitAccount(module.loss_of(1, 0, "auto")).deviation_of_steps(Fraction(1), 1.0, 10)
+    laplace = module.FitAccount(
+        module.loss_of(1, 0, "auto"), neighbours=Neighbours.ADD_REMOVE
+    ).deviation_of_steps(Fraction(1), 1.0, 10)
     found = opened([0], delta=0, rate=0.1).deviation_of_steps(Fraction(1), 1.0, 10)
     assert laplace <= found <= 1.6 * laplace
 
@@ -361,7 +365,7 @@ def test_gaussian_noise_is_larger_than_continuous_noise_by_what_smooths_the_latt
     """On everyone and on samples: 5 more than Δ²/2ρ."""
     account = opened([0], steps=2, share=HALF)
     account.release(np.zeros(1, dtype=np.int64), reach=7, share=HALF)
-    account.step(lambda rows: np.zeros(1, dtype=np.int64), reach=7, share=Fraction(1, 4))
+    account.release_step(lambda rows: np.zeros(1, dtype=np.int64), reach=7, share=Fraction(1, 4))
     (everyone, _), (sampled_one, _) = released
     assert everyone == Fraction(49) / account.total.rho + 5
     assert sampled_one == Fraction(49) / (2 * account._step) + 5

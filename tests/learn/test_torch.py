@@ -13,6 +13,7 @@ import discreet.learn as learn
 from discreet.audit.statistics import epsilon_lower_bound
 from discreet.errors import InvalidInput
 from discreet.learn.core import account
+from discreet.learn.core.encoding import RowOwners
 from discreet.learn.descent import own_loss as own
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
@@ -321,12 +322,16 @@ def test_shared_weights_stay_shared():
     assert not torch.equal(model.network_[0].weight, layer.weight)
 
 
+def learn_within(model, budget, x, y):
+    people = RowOwners(weights=np.ones(len(x)), rows_per_person=1)
+    model.learn(x, y, people, budget=budget, deadline=None)
+
+
 @pytest.mark.parametrize("total", [PureLoss(epsilon=1), ConcentratedLoss(rho=Fraction(1, 9), delta=0)])
-def test_a_total_can_be_set(total):
+def test_somebody_else_can_pay(total):
     model = private(two_layers(), epsilon=None)
-    model._total = total
-    assert model.fit(*corners(ROWS)).loss_ == total
-    del model._total
+    learn_within(model, total, *corners(ROWS))
+    assert model.loss_ == total
     with pytest.raises(InvalidInput, match="epsilon"):
         model.fit(*corners(ROWS))
 
@@ -349,9 +354,8 @@ def test_steps_on_samples_of_the_people():
     assert model.loss_.epsilon_at(1e-5) <= 20
     with pytest.raises(InvalidInput, match="groups"):
         private(two_layers(), batch=0.5, rows_per_person=2).fit(x, y)
-    model._total = ConcentratedLoss(rho=1, delta=0)
     with pytest.raises(InvalidInput, match="batch"):
-        model.fit(x, y)
+        learn_within(model, ConcentratedLoss(rho=1, delta=0), x, y)
 
 
 def test_as_an_estimator():

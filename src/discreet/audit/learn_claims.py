@@ -198,14 +198,16 @@ def _step(noise: str, claimed: Spend, mechanism: AdditiveNoise) -> Claim:
         return product_law(*(window.law(mechanism, centre) for centre in exact[side]))
 
     def draw(side: Side, count: int) -> Outcomes:
-        gradient = _gradient_of_few_units(side + 1, FitAccount(claimed).order)
+        gradient = _gradient_of_few_units(side + 1, FitAccount(claimed, neighbours=ADD_REMOVE).order)
         drawn = np.empty((count, 2), dtype=np.int64)
         for i in range(count):
             step = gradient.sum(np.zeros((2, 1)))
-            drawn[i] = FitAccount(claimed).release(step, reach=gradient.reach, share=Fraction(1))[:, 0]
+            drawn[i] = FitAccount(claimed, neighbours=ADD_REMOVE).release(
+                step, reach=gradient.reach, share=Fraction(1)
+            )[:, 0]
         return window.outcomes(drawn)
 
-    account = FitAccount(claimed)
+    account = FitAccount(claimed, neighbours=ADD_REMOVE)
     account.take(2, reach=_gradient_of_few_units(2, account.order).reach, share=Fraction(1))
     return Claim(
         name=f"Learning: one step, {noise}",
@@ -219,6 +221,6 @@ def _step(noise: str, claimed: Spend, mechanism: AdditiveNoise) -> Claim:
 
 def _gradient_of_few_units(people: int, order: int) -> ClippedGradient:
     """The first person has the first feature and label 0, the second the second and label 1."""
-    rows = RowOwners(weights=np.ones(people)).rows(np.eye(2)[:people])
+    rows = RowOwners(weights=np.ones(people), rows_per_person=1).rows(np.eye(2)[:people])
     clip = 4 / (ONE * RESIDUAL_ONE)
     return ClippedGradient.of(Logistic(), rows, np.arange(float(people)), clip=clip, order=order)

@@ -14,7 +14,7 @@ from discreet.audit.claims import ADD_REMOVE, Claim, Outcomes, Side
 from discreet.audit.laws import Probabilities
 from discreet.learn.core.encoding import ONE
 from discreet.learn.objective.minimum import RIDGE_BITS
-from discreet.learn.objective.perturbation import ObjectiveBudget, ObjectivePlan, perturbed_minimum
+from discreet.learn.objective.perturbation import ObjectiveBudget, ObjectivePlan, release_minimum
 from discreet.model.privacy import ApproximateLoss
 from discreet.noise.entropy import SYSTEM
 
@@ -40,7 +40,7 @@ def objective_claims() -> Iterator[Claim]:
         x, labels = np.array(_people(side)).T
         values = np.rint(x[:, None] * ONE)
         drawn = [
-            perturbed_minimum(values, labels, plan, budget, intercept=False, entropy=SYSTEM)[0]
+            release_minimum(values, labels, plan, budget, intercept=False, entropy=SYSTEM)[0]
             for _ in range(count)
         ]
         return np.searchsorted(edges, drawn).astype(np.int64)

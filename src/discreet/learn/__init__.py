@@ -24,19 +24,19 @@ from typing import Any
 from discreet.errors import MissingExtra
 
 _WHERE = {
-    "Curve": "outlook.learning_curve",
-    "Expected": "outlook.learning_curve",
+    "Curve": "forecast.learning_curve",
+    "Expected": "forecast.learning_curve",
     "LinearRegression": "estimators.regressors",
     "LinearSVC": "estimators.classifiers",
     "LogisticRegression": "estimators.classifiers",
-    "Outlook": "outlook.outlook",
+    "Outlook": "forecast.outlook",
     "PoissonRegression": "estimators.regressors",
     "PrivateDescent": "descent.own_loss",
     "PrivateNetwork": "networks.network",
     "PrivateSearch": "estimators.search",
     "Ridge": "estimators.regressors",
-    "curve": "outlook.learning_curve",
-    "outlook": "outlook.outlook",
+    "curve": "forecast.learning_curve",
+    "outlook": "forecast.outlook",
     "privatize": "networks.network",
 }
 __all__ = sorted(_WHERE)

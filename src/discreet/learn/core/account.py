@@ -6,17 +6,19 @@ Privacy
     releases (Bun & Steinke, arXiv 1605.02065v1, Lemma 2.3); with Laplace noise they are pure and add up
     (lecture 003 §29.4). What is asked for is turned into one amount at the start, every release takes its
     part of it first, and a release that would take more than is left is not made.
-    Steps that see only a sample of the people are in `sampled`.
+    Steps that see only a sample of the people are in `sampled_account`.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Integers
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.model.conversion import largest_rho
 from discreet.model.deadline import Deadline
@@ -34,6 +36,23 @@ SumOfRows: TypeAlias = Callable[[NDArray[np.intp] | None], NDArray[np.int64]]
 """The sum over the rows at these places, or over all."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnBudget:
+    """What a model's own settings let one fit spend."""
+
+    epsilon: Number
+    delta: Number
+    noise: str
+
+    def spend(self) -> Spend:
+        """As one loss, for a fit that sees everyone in each step."""
+        return loss_of(self.epsilon, self.delta, self.noise)
+
+
+FitBudget: TypeAlias = Spend | OwnBudget
+"""What a fit may spend: a part of somebody's budget, such as a curator's; or what the model says itself."""
+
+
 class FitAccount:
     """The budget of one fit: ρ with Gaussian noise, ε with Laplace noise."""
 
@@ -46,7 +65,7 @@ class FitAccount:
         self,
         total: Loss,
         *,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        neighbours: Neighbours,
         entropy: Entropy = SYSTEM,
         deadline: Deadline | None = None,
     ) -> None:
@@ -76,7 +95,7 @@ class FitAccount:
             reach *= 2
         return float(reach / (2 * amount) ** 0.5 if self.order == 2 else 2**0.5 * reach / amount)
 
-    def release(self, exact: NDArray[np.int64], *, reach: int, share: Fraction) -> NDArray[Any]:
+    def release(self, exact: NDArray[np.int64], *, reach: int, share: Fraction) -> Integers:
         """The integers with noise, for this share of the total.
 
         `reach` is the norm, of this account's order, of all that one person adds to them.
@@ -89,7 +108,7 @@ class FitAccount:
         self.losses.append(loss)
         return mechanism
 
-    def step(self, sums: SumOfRows, *, reach: int, share: Fraction) -> NDArray[Any]:
+    def release_step(self, sums: SumOfRows, *, reach: int, share: Fraction) -> Integers:
         """The sum that a step of a descent needs, with noise, for this share of the total."""
         if self._deadline is not None:
             self._deadline.check()

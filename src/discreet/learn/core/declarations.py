@@ -1,19 +1,24 @@
-"""What the owner of the data declares about features and targets, and how values are brought between −1 and
-1.
+"""What the owner of the data declares about features and targets, and how values are scaled by it.
 
 Bounds are never taken from the data. Values beyond them are clamped.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Labels
 from discreet.errors import InvalidInput
 from discreet.learn.core.encoding import between
+
+BoundPair: TypeAlias = Sequence[float] | Floats
+"""The least and the largest value."""
+DeclaredBounds: TypeAlias = BoundPair | Sequence[BoundPair] | Mapping[str, BoundPair]
+"""One pair for all features, a pair for each, or pairs by name."""
+DeclaredClasses: TypeAlias = Sequence[bool | int | float | str] | Labels
 
 _SMALLEST, _LARGEST = 1e-200, 1e200
 """Bounds whose middle and half are ordinary doubles: 0/0 would be in the sums of whoever is there."""
@@ -85,11 +90,11 @@ def target_range(bounds: object, *, least: float | None = None) -> tuple[float, 
     return float(pairs[0]), float(pairs[1])
 
 
-def declared_classes(classes: object) -> NDArray[Any]:
+def declared_classes(classes: object) -> Labels:
     """Sorted, at least two, all different."""
     if classes is None or isinstance(classes, str):
         raise InvalidInput("The classes are not declared.", remedy="Give them all: classes=(0, 1).")
-    given: NDArray[Any] = np.asarray(classes)
+    given: Labels = np.asarray(classes)
     if given.dtype == object and all(isinstance(each, str) for each in given.flat):
         given = given.astype(str)
     if (
@@ -104,7 +109,7 @@ def declared_classes(classes: object) -> NDArray[Any]:
     return np.unique(given)
 
 
-def places(labels: NDArray[Any], classes: NDArray[Any]) -> tuple[Floats, NDArray[np.bool_]]:
+def places(labels: Labels, classes: Labels) -> tuple[Floats, NDArray[np.bool_]]:
     """Which class each label is, and which labels are declared at all: rows with others count for nothing."""
     if labels.dtype == object:
         labels = labels.astype(str)

@@ -5,12 +5,11 @@ own: a row's integers do not depend on which other rows there are, nor on where 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Labels
 from discreet.errors import InvalidInput
 from discreet.model.exact import whole
 
@@ -34,7 +33,7 @@ class EncodedRows:
 
     values: Floats
     weights: Floats
-    rows_per_person: int = 1
+    rows_per_person: int
 
     def __post_init__(self) -> None:
         if len(self.values) > MOST_ROWS or self.values.shape[1] > MOST_COLUMNS:
@@ -65,7 +64,7 @@ class RowOwners:
     """Whose the rows are, as far as it matters: their weights, and what one person's add up to."""
 
     weights: Floats
-    rows_per_person: int = 1
+    rows_per_person: int
     ids: NDArray[np.generic] | None = None
     """Whose each row is, where somebody said."""
 
@@ -74,7 +73,7 @@ class RowOwners:
         return EncodedRows(values=values, weights=self.weights, rows_per_person=self.rows_per_person)
 
 
-NOBODY = RowOwners(weights=np.ones(0), ids=np.zeros(0, dtype=np.int64))
+NOBODY = RowOwners(weights=np.ones(0), rows_per_person=1, ids=np.zeros(0, dtype=np.int64))
 
 
 def person_weights(groups: NDArray[np.generic] | None, count: int, rows_per_person: int) -> Floats:
@@ -104,7 +103,7 @@ def persons(groups: NDArray[np.generic]) -> NDArray[np.intp]:
         ) from None
 
 
-def _told_apart(objects: NDArray[Any]) -> NDArray[np.intp]:
+def _told_apart(objects: Labels) -> NDArray[np.intp]:
     """Numbers of objects, by which of them are equal.
 
     They are not sorted: beside NaN, which is neither less nor more than any other, equal ones would not come

@@ -29,7 +29,7 @@ def reach_of(length: float) -> int:
     return int(length * WEIGHT_ONE * (1 + 2.0**-30)) + 1
 
 
-def usual_length(
+def release_usual_length(
     lengths: Floats, longest: float, rows: EncodedRows, account: FitAccount, share: Fraction
 ) -> float:
     """A length that about WITHIN of the rows stay below: one of a few public ones up to the longest."""
@@ -55,7 +55,7 @@ class Moments:
     """Of the noise in a mean, and in a mean square."""
 
 
-def moments(x: Floats, people: RowOwners, account: FitAccount, share: Fraction) -> Moments:
+def release_moments(x: Floats, people: RowOwners, account: FitAccount, share: Fraction) -> Moments:
     """Of features x that are declared to lie between −1 and 1.
 
     A fifth of the share finds out how long the rows (1, x, x²) are, the rest sums them.
@@ -67,7 +67,7 @@ def moments(x: Floats, people: RowOwners, account: FitAccount, share: Fraction) 
     np.rint(values[:, 1 : width + 1] ** 2 / ONE, out=values[:, width + 1 :])
     rows = people.rows(values)
     longest = float(2 * width + 1) ** (1 / account.order)
-    length = usual_length(rows.norms(account.order) / ONE, longest, rows, account, share / 5)
+    length = release_usual_length(rows.norms(account.order) / ONE, longest, rows, account, share / 5)
     most = reach_of(length * ONE)
     factors = np.minimum(rows.caps(most, account.order), np.floor(rows.weights * WEIGHT_ONE))
     exact = (values.T @ factors).astype(np.int64)

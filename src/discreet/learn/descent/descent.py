@@ -67,7 +67,7 @@ def descend(
     average = np.zeros_like(start)
     for step in range(schedule.steps):
         sums = partial(gradient.sum, weights)
-        noisy = account.step(sums, reach=gradient.reach, share=share / schedule.steps)
+        noisy = account.release_step(sums, reach=gradient.reach, share=share / schedule.steps)
         velocity = schedule.momentum * velocity + noisy.astype(np.float64) * unit
         rate = schedule.rate_at(step)
         shrunk = 1 + rate * penalty / (1 - schedule.momentum)

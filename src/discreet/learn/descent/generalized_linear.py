@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.arrays import Floats
 from discreet.learn.core.account import FitAccount
 from discreet.learn.core.encoding import ONE, RowOwners, on_grid
-from discreet.learn.core.moments import Moments, moments
+from discreet.learn.core.moments import Moments, release_moments
 from discreet.learn.descent.descent import Schedule, descend
 from discreet.learn.descent.gradient import MOST_CLIP, RESIDUAL_ONE, ClippedGradient
 from discreet.learn.descent.losses import ModelLoss
@@ -72,7 +72,7 @@ def fit_by_descent(
         whole(steps, "steps", 1, 10**5)
     if clip is not None:
         clip = float(within(clip, "clip", Fraction(1, 10**12), Fraction(MOST_CLIP)))
-    found = moments(x, people, account, FOR_MOMENTS)
+    found = release_moments(x, people, account, FOR_MOMENTS)
     means, scale, length = feature_scales(found, marks, intercept=intercept, constant=INTERCEPT)
     constant = np.full((len(x), 1), INTERCEPT * ONE * intercept)
     values = np.hstack([on_grid(x, means, scale), constant])

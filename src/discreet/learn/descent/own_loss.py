@@ -12,15 +12,15 @@ Privacy
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.amplification import sampling_rate
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Labels, RowValues
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import FitAccount, loss_of
+from discreet.learn.core.account import FitAccount, FitBudget, OwnBudget
 from discreet.learn.core.encoding import SAFE, person_weights
 from discreet.learn.descent.descent import Schedule, descend
 from discreet.learn.descent.sampled_account import SampledAccount, numbered
@@ -29,7 +29,7 @@ from discreet.model.exact import Number, whole, within
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import Loss
 
-Gradient: TypeAlias = Callable[[Floats, NDArray[Any], NDArray[Any]], Floats]
+Gradient: TypeAlias = Callable[[Floats, RowValues, Labels], Floats]
 """(weights, x, y) → one row of the gradient for each row of x."""
 BLOCK = 1024
 CELLS = 2**20
@@ -44,6 +44,83 @@ class Descended:
 
     weights: Floats
     loss: Loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradientDescent:
+    """How descent on the sum over rows goes, whoever pays for it. `PrivateDescent` explains the fields."""
+
+    gradient: Gradient
+    clip: float
+    rows: int
+    steps: int
+    rate: float
+    momentum: float
+    batch: Number | None
+    rows_per_person: int
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        whole(self.steps, "steps", 1, 10**6)
+        whole(self.rows, "rows", 1, 2**40)
+        within(self.clip, "clip", Fraction(1, 10**12), Fraction(10**12))
+        within(self.rate, "rate", Fraction(1, 10**12), Fraction(10**12))
+        within(self.momentum, "momentum", Fraction(0), Fraction(999, 1000))
+        if self.batch is not None and sampling_rate(self.batch, "batch") * self.rows < 1:
+            raise InvalidInput(
+                "A step would hold less than one row on average.", remedy="Give a larger batch, or none."
+            )
+
+    def run(
+        self,
+        start: Floats,
+        x: RowValues,
+        y: Labels,
+        groups: Labels | None,
+        *,
+        budget: FitBudget,
+        deadline: Deadline | None,
+    ) -> Descended:
+        """Spends the whole budget. `groups` says whose each row is."""
+        if len(x) != len(y):
+            raise InvalidInput("x and y have different numbers of rows.", remedy="Give one y for each x.")
+        weights = person_weights(groups, len(x), self.rows_per_person)
+        account = self.open_account(groups, len(x), budget=budget, deadline=deadline)
+        sums = _OwnSums(
+            gradient=self.gradient,
+            x=x,
+            y=y,
+            weights=weights,
+            clip=float(self.clip),
+            order=account.order,
+            reach=GRID * self.rows_per_person,
+            deadline=deadline,
+        )
+        schedule = Schedule(steps=self.steps, rate=float(self.rate), momentum=float(self.momentum))
+        unit = float(self.clip) / (GRID * self.rows * float(account.rate))
+        first = np.asarray(start, dtype=np.float64)
+        found = descend(sums, first, account, schedule, share=Fraction(1), unit=unit)
+        return Descended(weights=found, loss=account.spent())
+
+    def open_account(
+        self, groups: Labels | None, count: int, *, budget: FitBudget, deadline: Deadline | None
+    ) -> FitAccount:
+        """The account that pays for a run on so many rows."""
+        if self.batch is None:
+            total = budget.spend() if isinstance(budget, OwnBudget) else budget
+            return FitAccount(total, neighbours=self.neighbours, deadline=deadline)
+        if not isinstance(budget, OwnBudget):
+            raise InvalidInput(
+                "A fit on samples cannot be one of several that share a budget.", remedy="Give batch=None."
+            )
+        return SampledAccount(
+            budget,
+            rate=self.batch,
+            people=numbered(groups, count, self.rows_per_person),
+            steps=self.steps,
+            share=Fraction(1),
+            neighbours=self.neighbours,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,66 +143,30 @@ class PrivateDescent:
     noise: str = "auto"
     rows_per_person: int = 1
     neighbours: Neighbours = Neighbours.ADD_REMOVE
-    loss: Callable[..., Any] | None = None
+    loss: Callable[..., object] | None = None
     batch: Number | None = None
-    total: Loss | None = None
-    """Spent in place of epsilon and delta, where it is given."""
-    deadline: Deadline | None = None
-    """When no further step is made, if there is one."""
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps", 1, 10**6)
-        whole(self.rows, "rows", 1, 2**40)
-        within(self.clip, "clip", Fraction(1, 10**12), Fraction(10**12))
-        within(self.rate, "rate", Fraction(1, 10**12), Fraction(10**12))
-        within(self.momentum, "momentum", Fraction(0), Fraction(999, 1000))
-        self._spends()
-        if self.batch is not None and sampling_rate(self.batch, "batch") * self.rows < 1:
-            raise InvalidInput(
-                "A step would hold less than one row on average.", remedy="Give a larger batch, or none."
-            )
-        if self.batch is not None and self.total is not None:
-            raise InvalidInput(
-                "A fit on samples cannot be one of several that share a budget.", remedy="Give batch=None."
-            )
+        self._descent()
+        self._budget().spend()
 
-    def _spends(self) -> Loss:
-        return self.total or loss_of(self.epsilon, self.delta, self.noise)
-
-    def run(
-        self, start: Floats, x: NDArray[Any], y: NDArray[Any], groups: NDArray[Any] | None = None
-    ) -> Descended:
+    def run(self, start: Floats, x: RowValues, y: Labels, groups: Labels | None = None) -> Descended:
         """Spends `epsilon` and `delta`. `groups` says whose each row is."""
-        if len(x) != len(y):
-            raise InvalidInput("x and y have different numbers of rows.", remedy="Give one y for each x.")
-        weights = person_weights(groups, len(x), self.rows_per_person)
-        account = self._account(groups, len(x))
-        sums = _OwnSums(
-            gradient=self.gradient,
-            x=x,
-            y=y,
-            weights=weights,
-            clip=float(self.clip),
-            order=account.order,
-            reach=GRID * self.rows_per_person,
-            deadline=self.deadline,
-        )
-        schedule = Schedule(steps=self.steps, rate=float(self.rate), momentum=float(self.momentum))
-        unit = float(self.clip) / (GRID * self.rows * float(account.rate))
-        first = np.asarray(start, dtype=np.float64)
-        found = descend(sums, first, account, schedule, share=Fraction(1), unit=unit)
-        return Descended(weights=found, loss=account.spent())
+        return self._descent().run(start, x, y, groups, budget=self._budget(), deadline=None)
 
-    def _account(self, groups: NDArray[Any] | None, count: int) -> FitAccount:
-        if self.batch is None:
-            return FitAccount(self._spends(), neighbours=self.neighbours, deadline=self.deadline)
-        return SampledAccount(
-            self.epsilon,
-            self.delta,
-            self.noise,
-            rate=self.batch,
-            people=numbered(groups, count, self.rows_per_person),
+    def _budget(self) -> OwnBudget:
+        return OwnBudget(epsilon=self.epsilon, delta=self.delta, noise=self.noise)
+
+    def _descent(self) -> GradientDescent:
+        return GradientDescent(
+            gradient=self.gradient,
+            clip=self.clip,
+            rows=self.rows,
             steps=self.steps,
+            rate=self.rate,
+            momentum=self.momentum,
+            batch=self.batch,
+            rows_per_person=self.rows_per_person,
             neighbours=self.neighbours,
         )
 
@@ -133,8 +174,8 @@ class PrivateDescent:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _OwnSums:
     gradient: Gradient
-    x: NDArray[Any]
-    y: NDArray[Any]
+    x: RowValues
+    y: Labels
     weights: Floats
     clip: float
     order: int

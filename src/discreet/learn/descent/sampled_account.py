@@ -16,15 +16,15 @@ Privacy
 
 from fractions import Fraction
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.amplification import largest_pure, sampled_pure, sampling_rate
 from discreet.accounting.sampled_steps import MOST_STEPS, SMOOTHING, largest_step_rho
+from discreet.arrays import Integers
 from discreet.errors import BudgetExceeded, InvalidInput
-from discreet.learn.core.account import FitAccount, SumOfRows, loss_of
+from discreet.learn.core.account import FitAccount, OwnBudget, SumOfRows
 from discreet.learn.core.encoding import persons
 from discreet.model.conversion import largest_rho
 from discreet.model.exact import SMALLEST_DELTA, Number, exp_bounds, positive_delta, positive_epsilon, whole
@@ -51,18 +51,16 @@ class SampledAccount(FitAccount):
 
     def __init__(
         self,
-        epsilon: Number,
-        delta: Number,
-        noise: str,
+        budget: OwnBudget,
         *,
         rate: Number,
         people: NDArray[np.intp],
         steps: int,
-        share: Fraction = Fraction(1),
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        share: Fraction,
+        neighbours: Neighbours,
         entropy: Entropy = SYSTEM,
     ) -> None:
-        asked = loss_of(epsilon, delta, noise)
+        asked = budget.spend()
         if not isinstance(neighbours, Neighbours):
             raise InvalidInput(
                 "An account must know which neighbours it is for.",
@@ -76,8 +74,10 @@ class SampledAccount(FitAccount):
         if isinstance(asked, PureLoss):
             total = PureLoss(epsilon=asked.epsilon / self._group)
         else:
-            self._delta = positive_delta(delta)
-            own_epsilon, own_delta = of_one(positive_epsilon(epsilon), self._delta, self._group, "batch=None")
+            self._delta = positive_delta(budget.delta)
+            own_epsilon, own_delta = of_one(
+                positive_epsilon(budget.epsilon), self._delta, self._group, "batch=None"
+            )
             total = ConcentratedLoss(rho=largest_rho(own_epsilon, own_delta), delta=Fraction(0))
             self._epsilon, self.planned = self._group * own_epsilon, times
             everyone = (1 - share) * total.rho
@@ -85,11 +85,11 @@ class SampledAccount(FitAccount):
         super().__init__(total, neighbours=Neighbours.ADD_REMOVE, entropy=entropy)
         self.sampled_losses: list[Spend] = []
 
-    def step(self, sums: SumOfRows, *, reach: int, share: Fraction) -> NDArray[Any]:
+    def release_step(self, sums: SumOfRows, *, reach: int, share: Fraction) -> Integers:
         """The sum over a fresh sample, with noise, for this share of the total."""
         self._as_planned(share)
         amount = self._amplified(self._spend(share))
-        exact = sums(self._sample())
+        exact = sums(self._draw_sample())
         mechanism, loss = self._bought(exact.size, reach, amount)
         self.sampled_losses.append(loss)
         return mechanism.release(exact, entropy=self._entropy)
@@ -108,7 +108,7 @@ class SampledAccount(FitAccount):
         if len(self.sampled_losses) >= self.planned or share != self._share / self.planned:
             raise BudgetExceeded(_UNPLANNED, remedy="This is a fault: report it.")
 
-    def _sample(self) -> NDArray[np.intp]:
+    def _draw_sample(self) -> NDArray[np.intp]:
         """The places of the rows of those whom their coin takes in: one coin for each person."""
         taken = bernoulli(self.rate, self._persons, self._entropy)
         return np.flatnonzero(taken[self._people])
@@ -150,7 +150,7 @@ class SampledAccount(FitAccount):
 _UNPLANNED = "This fit would do what its account was not opened for."
 
 
-def numbered(groups: NDArray[Any] | None, count: int, rows_per_person: int) -> NDArray[np.intp]:
+def numbered(groups: NDArray[np.generic] | None, count: int, rows_per_person: int) -> NDArray[np.intp]:
     """A number for each row, the same for rows of one person.
 
     Rows of which nobody says whose they are would be sampled one by one, and a person with several would be

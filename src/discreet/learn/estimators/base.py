@@ -1,64 +1,91 @@
 """What all estimators share: declarations in, a fit that spends what was asked for, a statement out."""
 
 import sys
-from typing import Any, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import check_array
+from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.accounting.amplification import sampling_rate
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Labels
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import FitAccount, loss_of
-from discreet.learn.core.declarations import Scaling, declared_classes, feature_scaling, truth
+from discreet.learn.core.account import FitAccount, FitBudget, OwnBudget
+from discreet.learn.core.declarations import (
+    DeclaredBounds,
+    Scaling,
+    declared_classes,
+    feature_scaling,
+    truth,
+)
 from discreet.learn.core.encoding import RowOwners, between, person_weights
 from discreet.learn.descent.generalized_linear import FOR_MOMENTS, sampled_steps
 from discreet.learn.descent.sampled_account import SampledAccount, numbered
 from discreet.model.deadline import Deadline
+from discreet.model.exact import Number
 from discreet.model.neighbours import Neighbours
-from discreet.model.privacy import Loss, Spend
+from discreet.model.privacy import Loss
 
 FeatureBounds: TypeAlias = list[tuple[float, float]]
-_LEARNT = ("coef_", "intercept_", "rows_", "n_iter_", "coef_error_")
+TargetDeclaration: TypeAlias = tuple[float, float] | list[bool | int | float | str]
+"""The bounds of a target, or its classes."""
+PlainValue: TypeAlias = "bool | int | float | str | list[PlainValue] | None"
+ModelState: TypeAlias = dict[str, PlainValue]
+"""All that a fit released, as JSON has it."""
+_RELEASED = ("coef_", "intercept_", "rows_", "n_iter_", "coef_error_")
 """The attributes of a fitted model that come from noisy sums; all others are declared."""
 _FARTHEST_MARGIN = 1e300
 
 
 class Learner(BaseEstimator):  # type: ignore[misc]
-    """What can be fitted on rows whose bounds, classes and people somebody else declares, such as a policy.
+    """What can be fitted on rows whose bounds, classes and people a policy declares."""
 
-    It spends `_total` where that is set, and its own epsilon and delta where it is not. After `_deadline`,
-    where that is set, it makes no step.
-    """
-
-    _total: Spend
-    _deadline: Deadline
-    epsilon: Any
-    rows_per_person: Any
-    neighbours: Any
+    epsilon: Number | None
+    delta: Number
+    noise: str
+    rows_per_person: int
+    neighbours: Neighbours | str
+    batch: Number | None = None
+    steps: int | None = None
     loss_: Loss
 
-    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
-        """From rows that were read and are finite, be there any or none; spends the account's total."""
+    def learn(
+        self, x: Floats, y: Labels, people: RowOwners, *, budget: FitBudget, deadline: Deadline | None
+    ) -> None:
+        """Fit on rows that were read and are finite, be there any or none. Spends the whole budget.
+
+        After the deadline, if there is one, no step begins.
+        """
         raise NotImplementedError
+
+    def open_account(self, people: RowOwners, *, budget: FitBudget, deadline: Deadline | None) -> FitAccount:
+        """The account that pays for a fit on these people."""
+        raise NotImplementedError
+
+    def own_budget(self) -> OwnBudget:
+        """What the model's own settings let a fit spend."""
+        if self.epsilon is None:
+            raise InvalidInput(
+                "How much privacy this fit may spend is not said.",
+                remedy="Give the model an epsilon, or fit it with curator.fit(model, sql, epsilon=…).",
+            )
+        return OwnBudget(epsilon=self.epsilon, delta=self.delta, noise=self.noise)
 
     def wants_classes(self) -> bool | None:
         """Whether it predicts classes; None if it can do both."""
         raise NotImplementedError
 
-    def declared(self, bounds: FeatureBounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:
+    def declared(self, bounds: FeatureBounds, target: TargetDeclaration) -> dict[str, object]:
         """The settings that follow from bounds of features and target, or from classes, if it has none."""
         raise NotImplementedError
 
-    def learnt(self) -> dict[str, Any]:
-        """All that was learnt from noisy sums, as plain lists and numbers."""
+    def state(self) -> ModelState:
+        """All that the fit released, as plain lists and numbers."""
         raise NotImplementedError
 
-    def restore(self, learnt: dict[str, Any], features: int) -> None:
-        """Become what was learnt."""
+    def restore(self, state: ModelState, features: int) -> None:
+        """Become the model that has this state."""
         raise NotImplementedError
 
     def description(self) -> str:
@@ -68,6 +95,10 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     def repeatable(self) -> bool:
         """Whether its description is the same when it is asked for again."""
         return True
+
+    def network_weights(self) -> int | None:
+        """How many weights a network trains; None for other models."""
+        return None
 
 
 class PrivateModel(Learner):
@@ -79,26 +110,29 @@ class PrivateModel(Learner):
         n_features_in_, feature_names_in_: the shape and names of the table, which are public
     """
 
-    epsilon: Any
-    delta: Any
-    bounds: Any
-    noise: Any
-    fit_intercept: Any
-    rows_per_person: Any
-    neighbours: Any
-    batch: Any = None
+    bounds: DeclaredBounds | None
+    fit_intercept: bool
 
-    loss_: Loss
     coef_: Floats
-    intercept_: Any
+    intercept_: Floats | float
     rows_: float
     n_iter_: int
 
-    def _read(self, X: object, y: object, **checks: Any) -> tuple[Floats, NDArray[Any]]:  # noqa: N803
+    def fit_within(self, budget: FitBudget, X: object, y: object, groups: object) -> Self:  # noqa: N803
+        """Fit on rows as they came. Spends the whole budget."""
+        x, targets = self._read(X, y)
+        self.learn(x, targets, self._people(len(x), groups), budget=budget, deadline=None)
+        return self
+
+    def _read(self, X: object, y: object) -> tuple[Floats, Labels]:  # noqa: N803
+        """Features and targets, all finite."""
+        raise NotImplementedError
+
+    def _validated(self, X: object, y: object, *, y_numeric: bool) -> tuple[Floats, Labels]:  # noqa: N803
         """Numbers, all finite, and the targets as they are."""
         _refuse_search()
         try:
-            x, targets = validate_data(self, X, y, dtype=np.float64, order="C", **checks)
+            x, targets = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=y_numeric)
         except ValueError as wrong:
             raise _without_values(wrong) from None
         return x, targets
@@ -106,16 +140,16 @@ class PrivateModel(Learner):
     def wants_classes(self) -> bool:
         return bool(is_classifier(self))
 
-    def declared(self, bounds: FeatureBounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:
+    def declared(self, bounds: FeatureBounds, target: TargetDeclaration) -> dict[str, object]:
         given = {"bounds": bounds, ("classes" if self.wants_classes() else "target_bounds"): target}
         own = self.get_params()
         return {name: value for name, value in given.items() if own[name] is None}
 
-    def learnt(self) -> dict[str, Any]:
-        return {name: plain(getattr(self, name)) for name in _LEARNT if hasattr(self, name)}
+    def state(self) -> ModelState:
+        return {name: _plain_numbers(getattr(self, name)) for name in _RELEASED if hasattr(self, name)}
 
-    def restore(self, learnt: dict[str, Any], features: int) -> None:
-        for name, value in learnt.items():
+    def restore(self, state: ModelState, features: int) -> None:
+        for name, value in state.items():
             setattr(self, name, np.array(value) if isinstance(value, list) else value)
         if self.wants_classes():
             self.classes_ = declared_classes(self.get_params()["classes"])
@@ -130,34 +164,21 @@ class PrivateModel(Learner):
         weights = person_weights(ids, count, self.rows_per_person)
         return RowOwners(weights=weights, rows_per_person=self.rows_per_person, ids=ids)
 
-    def _account(self, people: RowOwners) -> FitAccount:
-        """That pays for the fit: with what it was told to spend, or with its own epsilon and delta.
-
-        One that sees everyone in each step, or a sample of them.
-        """
-        total, neighbours = getattr(self, "_total", None), relation(self.neighbours)
-        if total is None and self.epsilon is None:
-            raise InvalidInput(
-                "How much privacy this fit may spend is not said.",
-                remedy="Give the model an epsilon, or fit it with curator.fit(model, sql, epsilon=…).",
-            )
+    def open_account(self, people: RowOwners, *, budget: FitBudget, deadline: Deadline | None) -> FitAccount:
+        """The account that pays for a fit on these people: each step sees everyone, or a sample of them."""
+        neighbours = relation(self.neighbours)
         if self.batch is None:
-            return FitAccount(
-                total or loss_of(self.epsilon, self.delta, self.noise),
-                neighbours=neighbours,
-                deadline=getattr(self, "_deadline", None),
-            )
-        if total is not None:
+            total = budget.spend() if isinstance(budget, OwnBudget) else budget
+            return FitAccount(total, neighbours=neighbours, deadline=deadline)
+        if not isinstance(budget, OwnBudget):
             raise InvalidInput(
                 "A fit on samples cannot be one of several that share a budget.", remedy="Give batch=None."
             )
         return SampledAccount(
-            self.epsilon,
-            self.delta,
-            self.noise,
+            budget,
             rate=self.batch,
             people=numbered(people.ids, len(people.weights), self.rows_per_person),
-            steps=getattr(self, "steps", None) or sampled_steps(sampling_rate(self.batch, "batch")),
+            steps=self.steps or sampled_steps(sampling_rate(self.batch, "batch")),
             share=1 - FOR_MOMENTS,
             neighbours=neighbours,
         )
@@ -206,18 +227,22 @@ class PrivateModel(Learner):
         """How well each row is predicted, from 0 to 1. Not private: `PrivateSearch` adds noise."""
         raise NotImplementedError
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         return tags
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Without arrays."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _listed(value: Any) -> Any:
+def _plain_numbers(released: Floats | float) -> PlainValue:
+    return released.tolist() if isinstance(released, np.ndarray | np.generic) else released
+
+
+def _listed(value: object) -> object:
     """Without arrays and tuples, so that the same bounds are the same however they are written."""
     value = plain(value)
     return [_listed(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,45 +1,57 @@
 """Classifiers: logistic regression by objective perturbation or descent, support vectors by descent."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from discreet.arrays import Floats
-from discreet.learn.core.declarations import Scaling, declared_classes, places
+from discreet.arrays import Floats, Labels
+from discreet.learn.core.account import FitBudget
+from discreet.learn.core.declarations import (
+    DeclaredBounds,
+    DeclaredClasses,
+    Scaling,
+    declared_classes,
+    places,
+)
 from discreet.learn.core.encoding import RowOwners
 from discreet.learn.descent.generalized_linear import Linear, fit_by_descent
 from discreet.learn.descent.losses import Logistic, ModelLoss, SmoothedHinge, Softmax
 from discreet.learn.estimators.base import PrivateModel, in_own_units, relation
-from discreet.learn.estimators.solver_choice import logistic_solver
+from discreet.learn.estimators.solver_choice import objective_budget
 from discreet.learn.objective.perturbation import ObjectiveBudget, approximate, fit_by_objective
+from discreet.model.deadline import Deadline
+from discreet.model.exact import Number
 
 
 class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
-    classes: Any
-    steps: Any
-    clip: Any
-    penalty: Any
-    classes_: NDArray[Any]
+    classes: DeclaredClasses | None
+    clip: float | None
+    penalty: float
+    classes_: Labels
 
-    def fit(self, X: object, y: object, groups: object = None) -> "_Classifier":  # noqa: N803
+    def fit(self, X: object, y: object, groups: object = None) -> Self:  # noqa: N803
         """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
         own.
 
         Rows whose label is not declared count for nothing; features beyond their bounds are clamped.
         """
-        x, labels = self._read(X, y)
-        check_classification_targets(labels)
-        self.learn(x, np.asarray(labels), self._people(len(x), groups))
-        return self
+        return self.fit_within(self.own_budget(), X, y, groups)
 
-    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
+    def _read(self, X: object, y: object) -> tuple[Floats, Labels]:  # noqa: N803
+        x, labels = self._validated(X, y, y_numeric=False)
+        check_classification_targets(labels)
+        return x, np.asarray(labels)
+
+    def learn(
+        self, x: Floats, y: Labels, people: RowOwners, *, budget: FitBudget, deadline: Deadline | None
+    ) -> None:
         classes = declared_classes(self.classes)
         targets, declared = places(y, classes)
-        scaling, account = self._scaling(x.shape[1]), self._account(people)
+        scaling = self._scaling(x.shape[1])
+        account = self.open_account(people, budget=budget, deadline=deadline)
         people = replace(people, weights=people.weights * declared)
         outputs = 1 if len(classes) == 2 else len(classes)
         found = fit_by_descent(
@@ -58,7 +70,7 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self._set(found, scaling, classes)
         self._keep(account, found.count, found.steps)
 
-    def _set(self, found: Linear, scaling: Scaling, classes: NDArray[Any]) -> None:
+    def _set(self, found: Linear, scaling: Scaling, classes: Labels) -> None:
         own, intercept = in_own_units(found.coefficients, found.intercept, scaling)
         self.classes_ = classes
         self.coef_ = own.T
@@ -71,16 +83,16 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         margins = self._margins(X)
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
-    def predict(self, X: object) -> NDArray[Any]:  # noqa: N803
+    def predict(self, X: object) -> Labels:  # noqa: N803
         return self._labels(self._margins(X))
 
     def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
         right = self._labels(self._row_margins(X)) == np.asarray(y)
         return np.asarray(right, dtype=np.float64)
 
-    def _labels(self, margins: Floats) -> NDArray[Any]:
+    def _labels(self, margins: Floats) -> Labels:
         chosen = (margins[:, 0] > 0).astype(int) if margins.shape[1] == 1 else margins.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[chosen]
+        labels: Labels = self.classes_[chosen]
         return labels
 
 
@@ -105,10 +117,10 @@ class LogisticRegression(_Classifier):
     def __init__(
         self,
         *,
-        epsilon: Any = None,
-        bounds: Any = None,
-        classes: Any = None,
-        delta: Any = 0,
+        epsilon: Number | None = None,
+        bounds: DeclaredBounds | None = None,
+        classes: DeclaredClasses | None = None,
+        delta: Number = 0,
         noise: str = "auto",
         solver: str = "auto",
         steps: int | None = None,
@@ -133,18 +145,16 @@ class LogisticRegression(_Classifier):
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
 
-    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
+    def learn(
+        self, x: Floats, y: Labels, people: RowOwners, *, budget: FitBudget, deadline: Deadline | None
+    ) -> None:
         classes, neighbours = declared_classes(self.classes), relation(self.neighbours)
-        solver = logistic_solver(
-            self,
-            width=x.shape[1],
-            outputs=1 if len(classes) == 2 else len(classes),
-            ids=people.ids is not None,
-            shared=hasattr(self, "_total"),
-            neighbours=neighbours,
+        outputs = 1 if len(classes) == 2 else len(classes)
+        own = objective_budget(
+            self, budget, width=x.shape[1], outputs=outputs, ids=people.ids is not None, neighbours=neighbours
         )
-        if solver == "descent":
-            super().learn(x, y, people)
+        if own is None:
+            super().learn(x, y, people, budget=budget, deadline=deadline)
             return
         targets, declared = places(y, classes)
         scaling = self._scaling(x.shape[1])
@@ -152,13 +162,13 @@ class LogisticRegression(_Classifier):
             scaling.apply(x),
             targets,
             replace(people, weights=people.weights * declared),
-            ObjectiveBudget.of(self.epsilon, self.delta, neighbours),
+            ObjectiveBudget.of(own.epsilon, own.delta, neighbours),
             marks=scaling.marks,
             penalty=self.penalty,
             intercept=self._intercept(),
         )
         self._set(found, scaling, classes)
-        self.loss_ = approximate(self.epsilon, self.delta)
+        self.loss_ = approximate(own.epsilon, own.delta)
         self.rows_, self.n_iter_ = found.count, found.steps
 
     def _loss(self, outputs: int) -> ModelLoss:
@@ -187,10 +197,10 @@ class LinearSVC(_Classifier):
     def __init__(
         self,
         *,
-        epsilon: Any = None,
-        bounds: Any = None,
-        classes: Any = None,
-        delta: Any = 0,
+        epsilon: Number | None = None,
+        bounds: DeclaredBounds | None = None,
+        classes: DeclaredClasses | None = None,
+        delta: Number = 0,
         noise: str = "auto",
         steps: int | None = None,
         clip: float | None = None,

@@ -1,24 +1,25 @@
 """Regressors: linear regression by noisy statistics or descent, and Poisson regression by descent."""
 
 from fractions import Fraction
-from typing import Any
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Labels
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import FitAccount
-from discreet.learn.core.declarations import Scaling, target_range
-from discreet.learn.core.encoding import NOBODY, RowOwners, between, on_grid
+from discreet.learn.core.account import FitAccount, FitBudget
+from discreet.learn.core.declarations import BoundPair, DeclaredBounds, Scaling, target_range
+from discreet.learn.core.encoding import RowOwners, between, on_grid
 from discreet.learn.descent.generalized_linear import fit_by_descent
 from discreet.learn.descent.losses import Poisson, Squared, TabulatedFunction
 from discreet.learn.estimators.base import PrivateModel, finite_targets, in_own_units
 from discreet.learn.least_squares.coefficients import regress
 from discreet.learn.least_squares.sufficient_statistics import ProductSums, product_sums, release_products
-from discreet.model.exact import confidence_level, within
+from discreet.model.deadline import Deadline
+from discreet.model.exact import Number, confidence_level, within
 from discreet.noise.tails import gaussian_magnitude
 
 MOST_FOR_STATISTICS = 300
@@ -28,23 +29,27 @@ MOST_FOR_STATISTICS = 300
 class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """What linear regression and ridge regression share."""
 
-    target_bounds: Any
-    solver: Any
-    steps: Any
-    clip: Any
+    target_bounds: BoundPair | None
+    solver: str
+    clip: float | None
 
-    def fit(self, X: object, y: object, groups: object = None) -> "LeastSquares":  # noqa: N803
+    def fit(self, X: object, y: object, groups: object = None) -> Self:  # noqa: N803
         """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
         own.
 
         Features and targets beyond their bounds are clamped.
         """
-        x, given = self._read(X, y, y_numeric=True)
-        self.learn(x, finite_targets(given), self._people(len(x), groups))
-        return self
+        return self.fit_within(self.own_budget(), X, y, groups)
 
-    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
-        scaling, account = self._scaling(x.shape[1]), self._account(people)
+    def _read(self, X: object, y: object) -> tuple[Floats, Floats]:  # noqa: N803
+        x, targets = self._validated(X, y, y_numeric=True)
+        return x, finite_targets(targets)
+
+    def learn(
+        self, x: Floats, y: Labels, people: RowOwners, *, budget: FitBudget, deadline: Deadline | None
+    ) -> None:
+        scaling = self._scaling(x.shape[1])
+        account = self.open_account(people, budget=budget, deadline=deadline)
         middle, half = self._target()
         scaled = scaling.apply(x)
         with np.errstate(over="ignore"):
@@ -70,9 +75,12 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self._set(found.coefficients, found.intercept, scaling)
         self.__dict__.pop("coef_error_", None)  # of an earlier fit by sums of products
 
-    def learn_from_products(self, exact: ProductSums, account: FitAccount | None = None) -> None:
-        """From the sums of products of rows (1, features, target), each scaled by its bounds."""
-        account, scaling = account or self._account(NOBODY), self._scaling(exact.width - 2)
+    def learn_from_products(self, exact: ProductSums, account: FitAccount) -> None:
+        """Fit on the sums of products of rows (1, features, target), each scaled by its bounds.
+
+        Spends the whole account.
+        """
+        scaling = self._scaling(exact.width - 2)
         found = regress(
             release_products(exact, account, Fraction(1)),
             penalty=self._penalty(),
@@ -132,10 +140,10 @@ class LinearRegression(LeastSquares):
     def __init__(
         self,
         *,
-        epsilon: Any = None,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        delta: Any = 0,
+        epsilon: Number | None = None,
+        bounds: DeclaredBounds | None = None,
+        target_bounds: BoundPair | None = None,
+        delta: Number = 0,
         noise: str = "auto",
         solver: str = "auto",
         steps: int | None = None,
@@ -169,11 +177,11 @@ class Ridge(LeastSquares):
     def __init__(
         self,
         *,
-        epsilon: Any = None,
-        bounds: Any = None,
-        target_bounds: Any = None,
+        epsilon: Number | None = None,
+        bounds: DeclaredBounds | None = None,
+        target_bounds: BoundPair | None = None,
         alpha: float = 1.0,
-        delta: Any = 0,
+        delta: Number = 0,
         noise: str = "auto",
         solver: str = "auto",
         steps: int | None = None,
@@ -210,10 +218,10 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        epsilon: Any = None,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        delta: Any = 0,
+        epsilon: Number | None = None,
+        bounds: DeclaredBounds | None = None,
+        target_bounds: BoundPair | None = None,
+        delta: Number = 0,
         noise: str = "auto",
         steps: int | None = None,
         clip: float | None = None,
@@ -236,19 +244,24 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.rows_per_person = rows_per_person
         self.neighbours = neighbours
 
-    def fit(self, X: object, y: object, groups: object = None) -> "PoissonRegression":  # noqa: N803
+    def fit(self, X: object, y: object, groups: object = None) -> Self:  # noqa: N803
         """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
         own.
 
         Features and counts beyond their bounds are clamped.
         """
-        x, given = self._read(X, y, y_numeric=True)
-        self.learn(x, finite_targets(given), self._people(len(x), groups))
-        return self
+        return self.fit_within(self.own_budget(), X, y, groups)
 
-    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
+    def _read(self, X: object, y: object) -> tuple[Floats, Floats]:  # noqa: N803
+        x, targets = self._validated(X, y, y_numeric=True)
+        return x, finite_targets(targets)
+
+    def learn(
+        self, x: Floats, y: Labels, people: RowOwners, *, budget: FitBudget, deadline: Deadline | None
+    ) -> None:
         _, high = target_range(self.target_bounds, least=0.0)
-        scaling, account = self._scaling(x.shape[1]), self._account(people)
+        scaling = self._scaling(x.shape[1])
+        account = self.open_account(people, budget=budget, deadline=deadline)
         found = fit_by_descent(
             scaling.apply(x),
             np.clip(y, 0, high),
@@ -266,14 +279,14 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.intercept_ = float(intercept[0] + np.log(high))
         self._keep(account, found.count, found.steps)
 
-    def predict(self, X: object) -> NDArray[np.float64]:  # noqa: N803
+    def predict(self, X: object) -> Floats:  # noqa: N803
         return np.exp(np.minimum(self._margins(X)[:, 0], 700.0))
 
     def row_scores(self, X: object, y: object) -> Floats:  # noqa: N803
         rates = TabulatedFunction(np.exp, -40.0, 40.0)(self._row_margins(X)[:, 0])
         return _closeness(rates, y, self.target_bounds)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags

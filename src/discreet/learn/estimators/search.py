@@ -13,10 +13,10 @@ Privacy
     or their squares of ρ: no more than one together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Labels
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import loss_of
 from discreet.learn.core.encoding import person_weights, persons
 from discreet.learn.estimators.base import PrivateModel, relation
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
@@ -37,6 +36,7 @@ from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 
 FOR_JUDGING = Fraction(1, 5)
 SCORE_ONE = 2**8
+ParameterGrid: TypeAlias = Mapping[str, Sequence[object]]
 
 
 class PrivateSearch(BaseEstimator):  # type: ignore[misc]
@@ -46,11 +46,11 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     only few are worth it. Afterwards `best_params_`, `best_estimator_` and `loss_` are there; scores are not.
     """
 
-    def __init__(self, estimator: Any, grid: Any) -> None:
+    def __init__(self, estimator: PrivateModel, grid: ParameterGrid) -> None:
         self.estimator = estimator
         self.grid = grid
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> "PrivateSearch":  # noqa: N803
+    def fit(self, X: object, y: Sized, groups: object = None) -> "PrivateSearch":  # noqa: N803
         """Spends the estimator's epsilon and delta."""
         model = self.estimator
         if not isinstance(model, PrivateModel):
@@ -62,37 +62,36 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
                 "Fits on samples cannot share the budget of a search.", remedy="Give a model with batch=None."
             )
         candidates = _candidates(self.grid)
-        total = loss_of(model.epsilon, model.delta, model.noise)
+        total = model.own_budget().spend()
         people = np.arange(len(y)) if groups is None else np.asarray(groups)
-        judging = _coins(people)
+        judging = _draw_coins(people)
         fitting = ~judging
         fitted = []
         for parameters in candidates:
-            each = clone(model).set_params(**parameters)
-            each._total = _part(total, len(candidates))
+            each: PrivateModel = clone(model).set_params(**parameters)
             own = None if groups is None else people[fitting]
-            fitted.append(each.fit(_safe_indexing(X, fitting), _safe_indexing(y, fitting), groups=own))
-            del each._total
+            x_part, y_part = _safe_indexing(X, fitting), _safe_indexing(y, fitting)
+            fitted.append(each.fit_within(_part(total, len(candidates)), x_part, y_part, own))
         own = None if groups is None else people[judging]
         weights = person_weights(own, int(judging.sum()), model.rows_per_person)
         judged = _safe_indexing(X, judging), _safe_indexing(y, judging)
         scores = [_score(each, *judged, weights) if judging.any() else 0 for each in fitted]
-        chosen = _select(scores, total, model)
+        chosen = _release_choice(scores, total, model)
         self.best_params_ = candidates[chosen]
         self.best_estimator_ = fitted[chosen]
         self.loss_ = total
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+    def predict(self, X: object) -> Labels:  # noqa: N803
         check_is_fitted(self)
-        predicted: NDArray[Any] = self.best_estimator_.predict(X)
+        predicted: Labels = self.best_estimator_.predict(X)
         return predicted
 
 
 _PRIVACY = frozenset({"epsilon", "delta", "noise", "rows_per_person", "neighbours", "batch"})
 
 
-def _candidates(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def _candidates(grid: ParameterGrid) -> list[dict[str, object]]:
     if not isinstance(grid, Mapping) or not grid or not all(len(values) for values in grid.values()):
         raise InvalidInput("The grid is empty.", remedy='Give values by parameter: {"steps": [10, 30]}.')
     if _PRIVACY & set(grid):
@@ -100,8 +99,8 @@ def _candidates(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
-def _coins(people: NDArray[Any]) -> NDArray[np.bool_]:
-    """One for each person, on all of their rows: true for judging."""
+def _draw_coins(people: Labels) -> NDArray[np.bool_]:
+    """One coin for each person, for all of their rows: true for judging."""
     of_person = persons(people)
     coins = bernoulli(FOR_JUDGING, int(of_person.max()) + 1, SYSTEM)
     mine: NDArray[np.bool_] = coins[of_person]
@@ -114,13 +113,13 @@ def _part(total: Spend, parts: int) -> Spend:
     return ConcentratedLoss(rho=total.rho / parts, delta=Fraction(0))
 
 
-def _score(model: PrivateModel, x: Any, y: Any, weights: Floats) -> int:
+def _score(model: PrivateModel, x: object, y: object, weights: Floats) -> int:
     """A row adds a whole number between 0 and SCORE_ONE times its weight."""
     each = np.clip(model.row_scores(x, y), 0, 1) * np.floor(weights * SCORE_ONE)
     return int(np.floor(each).sum())
 
 
-def _select(scores: list[int], total: Spend, model: PrivateModel) -> int:
+def _release_choice(scores: list[int], total: Spend, model: PrivateModel) -> int:
     most = SCORE_ONE * model.rows_per_person
     sensitivity = ScoreSensitivity.additive(0, most, relation(model.neighbours))
     selection: PermuteAndFlip | ExponentialMechanism

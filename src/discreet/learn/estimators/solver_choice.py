@@ -7,46 +7,66 @@ tuned. The area under the curve was about the same, but for few rows of many fea
 where descent ranks better. `bench/learn.py` and `bench/objective_perturbation.py` have the figures.
 """
 
-from typing import Any
+from typing import Protocol
 
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import loss_of
+from discreet.learn.core.account import FitBudget, OwnBudget
 from discreet.learn.objective.perturbation import MOST_EPSILON, MOST_FEATURES, SMALLEST_DELTA, ObjectiveBudget
-from discreet.model.exact import exact_fraction
+from discreet.model.exact import Number, exact_fraction
 from discreet.model.neighbours import Neighbours
 
 _DESCENT = 'Give solver="descent".'
 
 
-def logistic_solver(
-    model: Any, *, width: int, outputs: int, ids: bool, shared: bool, neighbours: Neighbours
-) -> str:
-    """Either "objective" or "descent".
+class LogisticSettings(Protocol):
+    """The settings of logistic regression that decide."""
 
-    `ids`: somebody said whose each row is. `shared`: others spend from the same budget.
+    solver: str
+    batch: Number | None
+    steps: int | None
+    clip: float | None
+    rows_per_person: int
+
+
+def objective_budget(
+    model: LogisticSettings,
+    budget: FitBudget,
+    *,
+    width: int,
+    outputs: int,
+    ids: bool,
+    neighbours: Neighbours,
+) -> OwnBudget | None:
+    """What objective perturbation has to spend; None where descent is chosen.
+
+    `ids`: somebody said whose each row is.
     """
     if model.solver not in ("auto", "descent", "objective"):
         raise InvalidInput("There is no such solver.", remedy='Give "auto", "descent" or "objective".')
-    if not shared and model.epsilon is not None:
-        loss_of(model.epsilon, model.delta, model.noise)  # what is out of range is refused whoever is chosen
-    elif not shared:
-        return "descent"
+    if isinstance(budget, OwnBudget):
+        budget.spend()  # what is out of range is refused whichever is chosen
     if model.solver == "descent":
-        return "descent"
-    hindered = _hindrance(model, width=width, outputs=outputs, ids=ids, shared=shared)
-    if model.solver == "objective":
-        if hindered is not None:
-            raise hindered
-        return "objective"
-    return "objective" if hindered is None and _has_account(model, neighbours) else "descent"
+        return None
+    if not isinstance(budget, OwnBudget):
+        if model.solver == "objective":
+            raise InvalidInput(
+                "Objective perturbation costs an (ε, δ), and cannot share a budget of another kind.",
+                remedy=_DESCENT,
+            )
+        return None
+    hindered = _hindrance(model, budget, width=width, outputs=outputs, ids=ids)
+    if hindered is not None and model.solver == "objective":
+        raise hindered
+    chosen = model.solver == "objective" or (hindered is None and _has_account(budget, neighbours))
+    return budget if chosen else None
 
 
-def _hindrance(model: Any, *, width: int, outputs: int, ids: bool, shared: bool) -> InvalidInput | None:
-    """Why objective perturbation cannot be, if so."""
+def _hindrance(
+    model: LogisticSettings, budget: OwnBudget, *, width: int, outputs: int, ids: bool
+) -> InvalidInput | None:
+    """Why objective perturbation is impossible, if it is."""
     problem, remedy = "", _DESCENT
-    if shared:
-        problem = "Objective perturbation costs an (ε, δ), and cannot share a budget of another kind."
-    elif model.batch is not None:
+    if model.batch is not None:
         problem = "Objective perturbation takes everyone at once: it has no batch."
         remedy = 'Leave batch out, or give solver="descent".'
     elif model.steps is not None or model.clip is not None:
@@ -57,7 +77,7 @@ def _hindrance(model: Any, *, width: int, outputs: int, ids: bool, shared: bool)
     elif ids or model.rows_per_person != 1:
         problem = "Objective perturbation is for people with one row each."
         remedy = 'Leave groups and rows_per_person out if that is so; else give solver="descent".'
-    elif model.noise == "laplace" or exact_fraction(model.delta, "delta") == 0:
+    elif budget.noise == "laplace" or exact_fraction(budget.delta, "delta") == 0:
         problem = "Objective perturbation has Gaussian noise, which needs a delta above 0."
         remedy = 'Give one well below one over the number of people, such as 1e-9, or solver="descent".'
     elif width > MOST_FEATURES:
@@ -65,13 +85,13 @@ def _hindrance(model: Any, *, width: int, outputs: int, ids: bool, shared: bool)
     return InvalidInput(problem, remedy=remedy) if problem else None
 
 
-def _has_account(model: Any, neighbours: Neighbours) -> bool:
-    """Whether its epsilon and delta are in a range for which objective perturbation has an account."""
-    epsilon, delta = exact_fraction(model.epsilon, "epsilon"), exact_fraction(model.delta, "delta")
+def _has_account(budget: OwnBudget, neighbours: Neighbours) -> bool:
+    """Whether objective perturbation has an account for this epsilon and delta."""
+    epsilon, delta = exact_fraction(budget.epsilon, "epsilon"), exact_fraction(budget.delta, "delta")
     if not 0 < epsilon <= 2 * MOST_EPSILON or not SMALLEST_DELTA <= delta < 1:
         return False
     try:
-        ObjectiveBudget.of(model.epsilon, model.delta, neighbours)
+        ObjectiveBudget.of(budget.epsilon, budget.delta, neighbours)
     except InvalidInput:
         return False
     return True

@@ -24,12 +24,10 @@ Accuracy
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Integers
 from discreet.learn.core.account import FitAccount
 from discreet.learn.core.encoding import ONE, EncodedRows
 from discreet.learn.core.moments import LENGTHS, WEIGHT_ONE, WITHIN
@@ -53,7 +51,7 @@ class Products:
 class ProductSums:
     """Exact, and secret: for each place the sums of w·v_i·v_j, i ≤ j, row by row of the upper triangle."""
 
-    by_place: NDArray[Any]
+    by_place: Integers
     width: int
     order: int
     rows_per_person: int
@@ -125,7 +123,7 @@ def _usual(counts: Floats, ends: tuple[int, ...]) -> int:
     return ends[int(enough[0]) if len(enough) else -1]
 
 
-def _integers(values: NDArray[Any]) -> NDArray[Any]:
+def _integers(values: Integers) -> Integers:
     """In 64 bits where they fit, as nearly always."""
     small = all(-(2**62) < int(value) < 2**62 for value in values)
     return values.astype(np.int64) if small else values.astype(object)

@@ -1,7 +1,5 @@
 """Networks that are refused before any row is read: rows would meet, or more than weights would leave."""
 
-from typing import Any
-
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 from torch.nn.modules.dropout import _DropoutNd
@@ -10,7 +8,7 @@ from torch.nn.parameter import is_lazy
 from discreet.errors import InvalidInput
 
 
-def check_network(network: Any) -> None:
+def check_network(network: object) -> None:
     """Refuses what cannot be trained privately as it is, in words that say what to write instead."""
     if not isinstance(network, torch.nn.Module):
         raise InvalidInput("That is not a network.", remedy="Give a torch.nn.Module.")
@@ -29,7 +27,7 @@ def check_network(network: Any) -> None:
     _check_weights([each for each in parameters if each.requires_grad])
 
 
-def _check_weights(trainable: list[Any]) -> None:
+def _check_weights(trainable: list[torch.Tensor]) -> None:
     if not sum(each.numel() for each in trainable):
         raise InvalidInput("No weight of the network can change.", remedy="Set requires_grad on some.")
     if any(each.is_complex() for each in trainable):
@@ -38,7 +36,7 @@ def _check_weights(trainable: list[Any]) -> None:
         raise InvalidInput("Some weights of the network are not finite.", remedy="Initialise them anew.")
 
 
-def _check_module(module: Any) -> None:
+def _check_module(module: torch.nn.Module) -> None:
     if isinstance(module, _DropoutNd) and module.training and module.p > 0:
         raise at_random()
     if isinstance(module, _BatchNorm) and (module.training or not module.track_running_stats):

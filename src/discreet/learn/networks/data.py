@@ -1,11 +1,9 @@
 """What a network is fed with: rows and targets as arrays of the kinds that it wants."""
 
-from typing import Any
-
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from discreet.arrays import Labels, RowValues
 from discreet.errors import InvalidInput
 from discreet.learn.core.declarations import declared_classes, places
 
@@ -13,7 +11,7 @@ NOWHERE = -1
 """The place of a class that is not declared: such a row counts for nothing."""
 
 
-def inputs(x: Any) -> NDArray[Any]:
+def inputs(x: object) -> RowValues:
     """Tensors of whole numbers stay that (for an embedding); everything else becomes floats."""
     found = _numbers(x)
     if found.ndim == 0:
@@ -21,7 +19,7 @@ def inputs(x: Any) -> NDArray[Any]:
     return found
 
 
-def targets(y: Any, classes: Any, width: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def targets(y: object, classes: object, width: int) -> tuple[Labels, Labels | None]:
     """Targets, and the classes that their places are in; no classes where targets are numbers.
 
     `width` is how many numbers the network gives for a row. Whole numbers beside several outputs are classes,
@@ -42,7 +40,7 @@ def targets(y: Any, classes: Any, width: int) -> tuple[NDArray[Any], NDArray[Any
     return np.where(declared, place, NOWHERE).astype(np.int64 if width > 1 else np.float32), known
 
 
-def _numbers(values: Any) -> NDArray[Any]:
+def _numbers(values: object) -> RowValues:
     if isinstance(values, torch.Tensor):
         found = values.detach().cpu()
         if found.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
@@ -56,5 +54,5 @@ def _numbers(values: Any) -> NDArray[Any]:
             ) from None
     if found.is_complex():
         raise InvalidInput("Some values are complex numbers.", remedy="Give real ones.")
-    kept: NDArray[Any] = found.to(found.dtype if found.dtype is torch.float64 else torch.float32).numpy()
+    kept: RowValues = found.to(found.dtype if found.dtype is torch.float64 else torch.float32).numpy()
     return kept

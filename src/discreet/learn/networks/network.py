@@ -1,7 +1,7 @@
 """A network of one's own, trained privately: descent on the gradients that torch gives for each row.
 
 Privacy
-    `own.PrivateDescent` clips each row's gradient, sums in whole numbers and adds exact noise; `network_rows`
+    `GradientDescent` clips each row's gradient, sums in whole numbers and adds exact noise; `row_gradients`
     says why a row's gradient depends on that row alone. What comes out are weights made of noisy sums, in
     a copy of the network as it was given. Loss, clip, steps, rate and rows are declared.
 
@@ -13,25 +13,31 @@ What a fit by the curator is known by
 
 import copy
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Labels, RowValues
 from discreet.errors import InvalidInput
-from discreet.learn.core.account import FitAccount
-from discreet.learn.core.declarations import declared_classes
+from discreet.learn.core.account import FitAccount, FitBudget
+from discreet.learn.core.declarations import DeclaredClasses, declared_classes
 from discreet.learn.core.encoding import RowOwners
-from discreet.learn.descent.own_loss import Gradient, PrivateDescent
-from discreet.learn.estimators.base import FeatureBounds, Learner, _refuse_search, plain, relation
+from discreet.learn.descent.own_loss import Gradient, GradientDescent
+from discreet.learn.estimators.base import (
+    FeatureBounds,
+    Learner,
+    ModelState,
+    TargetDeclaration,
+    _refuse_search,
+    plain,
+    relation,
+)
 from discreet.learn.networks.checks import check_network
 from discreet.learn.networks.data import NOWHERE, inputs, targets
-from discreet.learn.networks.row_gradients import RowGradients, outputs_for, trainable
+from discreet.learn.networks.row_gradients import NamedWeights, RowGradients, RowLoss, outputs_for, trainable
+from discreet.model.deadline import Deadline
 from discreet.model.exact import Number
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import Loss
@@ -48,15 +54,16 @@ class PrivateNetwork(Learner):
         classes_: what `predict` answers with; None where it gives numbers
     """
 
-    network_: Any
+    network_: torch.nn.Module
+    steps: int
     loss_: Loss
-    classes_: NDArray[Any] | None
+    classes_: Labels | None
 
     def __init__(
         self,
-        network: Any,
+        network: torch.nn.Module,
         *,
-        loss: Callable[[Any, Any], Any],
+        loss: RowLoss,
         rows: int,
         epsilon: Number | None = None,
         delta: Number = 0,
@@ -66,7 +73,7 @@ class PrivateNetwork(Learner):
         momentum: float = 0.5,
         batch: Number | None = None,
         noise: str = "auto",
-        classes: Sequence[Any] | None = None,
+        classes: DeclaredClasses | None = None,
         rows_per_person: int = 1,
         neighbours: Neighbours | str = "add_remove",
         one_row_at_a_time: bool = False,
@@ -89,26 +96,31 @@ class PrivateNetwork(Learner):
         self.one_row_at_a_time = one_row_at_a_time
         self.key = key
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> "PrivateNetwork":  # noqa: N803
+    def fit(self, X: object, y: object, groups: object = None) -> "PrivateNetwork":  # noqa: N803
         """Spends epsilon and delta. `groups` says whose each row is; without it each is a person's own.
 
         Rows whose label is not declared, whose gradient is not finite, or on which the network fails count
         for nothing.
         """
         _refuse_search()
-        self._learn(inputs(X), y, None if groups is None else np.asarray(groups))
+        ids = None if groups is None else np.asarray(groups)
+        self._learn(inputs(X), y, ids, budget=self.own_budget(), deadline=None)
         return self
 
-    def learn(self, x: Floats, y: NDArray[Any], people: RowOwners) -> None:
-        self._learn(x, y, people.ids)
+    def learn(
+        self, x: Floats, y: Labels, people: RowOwners, *, budget: FitBudget, deadline: Deadline | None
+    ) -> None:
+        self._learn(x, y, people.ids, budget=budget, deadline=deadline)
 
-    def _learn(self, x: NDArray[Any], y: Any, ids: NDArray[Any] | None) -> None:
+    def _learn(
+        self, x: RowValues, y: object, ids: Labels | None, *, budget: FitBudget, deadline: Deadline | None
+    ) -> None:
         check_network(self.network)
         places, classes = targets(y, self.classes, outputs_for(self.network, x))
         alone = _true_or_false(self.one_row_at_a_time)
         gradients = RowGradients(self.network, self.loss, x, places, one_row_at_a_time=alone)
         descent = self._descent(gradients if classes is None else _of_declared(gradients))
-        found = descent.run(gradients.start, x, places, ids)
+        found = descent.run(gradients.start, x, places, ids, budget=budget, deadline=deadline)
         self.network_ = _with_weights(self.network, gradients.named(found.weights))
         self.loss_ = found.loss
         self.classes_ = classes
@@ -116,16 +128,18 @@ class PrivateNetwork(Learner):
     def wants_classes(self) -> bool | None:
         return None if self.classes is None else True
 
-    def declared(self, bounds: FeatureBounds, target: tuple[float, float] | list[Any]) -> dict[str, Any]:  # noqa: ARG002
+    def declared(self, bounds: FeatureBounds, target: TargetDeclaration) -> dict[str, object]:  # noqa: ARG002
         """Features and numbers need no bounds, as gradients are clipped."""
         return {"classes": target} if self.classes is None and isinstance(target, list) else {}
 
-    def learnt(self) -> dict[str, Any]:
+    def state(self) -> ModelState:
         return {"weights": [each.tolist() for each in trainable(self.network_).values()]}
 
-    def restore(self, learnt: dict[str, Any], features: int) -> None:  # noqa: ARG002
-        weights = trainable(self.network)
-        kept = [torch.tensor(each, dtype=torch.float64) for each in learnt["weights"]]
+    def restore(self, state: ModelState, features: int) -> None:  # noqa: ARG002
+        weights, stored = trainable(self.network), state["weights"]
+        if not isinstance(stored, list):
+            raise TypeError("The state of a network is a list of weights.")
+        kept = [torch.tensor(each, dtype=torch.float64) for each in stored]
         if [each.shape for each in kept] != [each.shape for each in weights.values()]:
             raise InvalidInput(
                 f"The weights that are stored for the key “{self.key}” do not fit this network.",
@@ -145,47 +159,51 @@ class PrivateNetwork(Learner):
     def repeatable(self) -> bool:
         return self.key is not None
 
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+    def predict(self, X: object) -> Labels:  # noqa: N803
         """A class for each row, or the network's outputs where it was trained on numbers."""
         check_is_fitted(self, "network_")
         rows = torch.from_numpy(inputs(X))
         if rows.is_floating_point():
             rows = rows.to(next(each.dtype for each in self.network_.parameters() if each.requires_grad))
         with torch.no_grad():
-            outputs: NDArray[Any] = self._outputs(rows).double().numpy()
+            outputs: Floats = self._outputs(rows).double().numpy()
         if outputs.ndim == 2 and outputs.shape[1] == 1:
             outputs = outputs[:, 0]
         if self.classes_ is None:
             return outputs
         chosen = (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[chosen]
+        labels: Labels = self.classes_[chosen]
         return labels
 
-    def _outputs(self, rows: Any) -> Any:
+    def _outputs(self, rows: torch.Tensor) -> torch.Tensor:
         """Of each row for itself, as it was trained."""
         if self.one_row_at_a_time:
             return torch.cat([copy.deepcopy(self.network_)(row[None]) for row in rows])
         alone = torch.func.vmap(lambda row: self.network_(row[None])[0])
         return torch.cat([alone(part) for part in rows.split(PREDICTED_AT_ONCE)])
 
-    def _account(self, people: RowOwners) -> FitAccount:
-        """That would pay for a fit on these people."""
-        return self._descent(lambda weights, _x, _y: weights)._account(people.ids, len(people.weights))
+    def open_account(self, people: RowOwners, *, budget: FitBudget, deadline: Deadline | None) -> FitAccount:
+        descent = self._descent(lambda weights, _x, _y: weights)
+        return descent.open_account(people.ids, len(people.weights), budget=budget, deadline=deadline)
 
-    def _descent(self, gradient: Gradient) -> PrivateDescent:
-        """With all settings that both have, and with a given total in place of epsilon (see `base`)."""
-        shared = {each.name for each in fields(PrivateDescent)} & set(self.get_params(deep=False))
-        settings = {name: getattr(self, name) for name in shared - {"loss"}}
-        settings["neighbours"] = relation(self.neighbours)
-        return PrivateDescent(
+    def network_weights(self) -> int:
+        return sum(each.numel() for each in trainable(self.network).values())
+
+    def _descent(self, gradient: Gradient) -> GradientDescent:
+        return GradientDescent(
             gradient=gradient,
-            total=getattr(self, "_total", None),
-            deadline=getattr(self, "_deadline", None),
-            **settings,
+            clip=self.clip,
+            rows=self.rows,
+            steps=self.steps,
+            rate=self.rate,
+            momentum=self.momentum,
+            batch=self.batch,
+            rows_per_person=self.rows_per_person,
+            neighbours=relation(self.neighbours),
         )
 
 
-def privatize(network: Any, *, loss: Callable[[Any, Any], Any], rows: int, **settings: Any) -> PrivateNetwork:
+def privatize(network: torch.nn.Module, *, loss: RowLoss, rows: int, **settings: Any) -> PrivateNetwork:
     """A torch network as an estimator that is trained privately; refused if its layers mix rows.
 
     `loss(outputs, targets)` is called with one row at a time, such as `torch.nn.functional.cross_entropy`.
@@ -198,7 +216,7 @@ def privatize(network: Any, *, loss: Callable[[Any, Any], Any], rows: int, **set
     return PrivateNetwork(network, loss=loss, rows=rows, **settings)
 
 
-def _with_weights(network: Any, named: dict[str, Any]) -> Any:
+def _with_weights(network: torch.nn.Module, named: NamedWeights) -> torch.nn.Module:
     """A copy; weights that are not named, and buffers, are as they were."""
     trained = copy.deepcopy(network)
     with torch.no_grad():
@@ -208,7 +226,7 @@ def _with_weights(network: Any, named: dict[str, Any]) -> Any:
     return trained
 
 
-def _text(key: Any) -> str:
+def _text(key: object) -> str:
     if not isinstance(key, str) or not key:
         raise InvalidInput(
             "The key of a network is a text.", remedy='Give one, such as key="ward-net 1"; or leave it out.'
@@ -216,7 +234,7 @@ def _text(key: Any) -> str:
     return key
 
 
-def _true_or_false(given: Any) -> bool:
+def _true_or_false(given: object) -> bool:
     if not isinstance(given, bool):
         raise InvalidInput("one_row_at_a_time is true or false.", remedy="Give True or False.")
     return given
@@ -225,7 +243,7 @@ def _true_or_false(given: Any) -> bool:
 def _of_declared(gradients: RowGradients) -> Gradient:
     """Zero for rows whose class is not declared."""
 
-    def gradient(weights: Floats, x: NDArray[Any], y: NDArray[Any]) -> Floats:
+    def gradient(weights: Floats, x: RowValues, y: Labels) -> Floats:
         known = y != NOWHERE
         out = gradients(weights, x, np.where(known, y, 0).astype(y.dtype))
         out[~known] = 0.0

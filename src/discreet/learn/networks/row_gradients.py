@@ -22,27 +22,29 @@ Privacy
     outside of the network.
 
     A row on which the network fails (an index beyond an embedding) has the gradient zero, as has one whose
-    gradient is not finite (`own`): an error would tell that there is such a row.
+    gradient is not finite (`own_loss`): an error would tell that there is such a row.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.func import functional_call, grad, vmap
 from torch.nn import GRU, RNN
 
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Labels, RowValues
 from discreet.errors import InvalidInput
 from discreet.learn.descent.own_loss import block_rows
 from discreet.learn.networks.checks import at_random
 
-TensorRows: TypeAlias = tuple[Any, ...]
-"""x and y, as tensors."""
+TensorRows: TypeAlias = tuple[torch.Tensor, ...]
+"""x and y."""
+NamedWeights: TypeAlias = dict[str, torch.Tensor]
+RowLoss: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""(outputs, targets) of one row → one number."""
 
 
 class RowGradients:
@@ -53,10 +55,10 @@ class RowGradients:
 
     def __init__(
         self,
-        network: Any,
-        loss: Callable[[Any, Any], Any],
-        x: NDArray[Any],
-        y: NDArray[Any],
+        network: torch.nn.Module,
+        loss: RowLoss,
+        x: RowValues,
+        y: Labels,
         *,
         one_row_at_a_time: bool = False,
     ) -> None:
@@ -73,7 +75,7 @@ class RowGradients:
         most = 1 if one_row_at_a_time else block_rows(self.start.size)
         self._block = self._largest_block(most, x.shape[1:], y.shape[1:])
 
-    def __call__(self, weights: Floats, x: NDArray[Any], y: NDArray[Any]) -> Floats:
+    def __call__(self, weights: Floats, x: RowValues, y: Labels) -> Floats:
         """A row of gradients for each row."""
         named, rows = self.named(weights), (torch.from_numpy(x), torch.from_numpy(y))
         parts = [
@@ -82,7 +84,7 @@ class RowGradients:
         ]
         return parts[0] if len(parts) == 1 else np.concatenate([np.zeros((0, self.start.size)), *parts])
 
-    def named(self, weights: Floats) -> dict[str, Any]:
+    def named(self, weights: Floats) -> NamedWeights:
         """A flat vector as the network's own weights."""
         parts = np.split(weights, np.cumsum([shape.numel() for shape, _ in self._shapes.values()])[:-1])
         return {
@@ -90,24 +92,26 @@ class RowGradients:
             for part, (name, (shape, dtype)) in zip(parts, self._shapes.items(), strict=True)
         }
 
-    def _alone(self, named: dict[str, Any], x: Any, y: Any) -> dict[str, Any]:
+    def _alone(self, named: NamedWeights, x: torch.Tensor, y: torch.Tensor) -> NamedWeights:
         """The gradient of the only row, by a network that has seen no other."""
         loss = partial(self._loss_of_row, copy.deepcopy(self._network))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             before = torch.get_rng_state()
-            found: dict[str, Any] = grad(loss)(named, x[0], y[0])
+            found: NamedWeights = grad(loss)(named, x[0], y[0])
             if not torch.equal(before, torch.get_rng_state()):
                 raise RuntimeError("randomness")
         return found
 
-    def _loss_of_row(self, network: Any, named: dict[str, Any], x: Any, y: Any) -> Any:
+    def _loss_of_row(
+        self, network: torch.nn.Module, named: NamedWeights, x: torch.Tensor, y: torch.Tensor
+    ) -> torch.Tensor:
         outputs = functional_call(network, named, (x[None],))
         if outputs.dim() == 2 and outputs.shape[1] == 1 and y.dim() == 0:
             outputs = outputs[:, 0]  # one unit, one target
         return self._loss(outputs, y[None]).reshape(())
 
-    def _safely(self, named: dict[str, Any], rows: TensorRows) -> Floats:
+    def _safely(self, named: NamedWeights, rows: TensorRows) -> Floats:
         """Zero for a row on which the network fails: whether it does depends on that row alone."""
         try:
             return self._gradients(named, rows, self._block)
@@ -117,7 +121,7 @@ class RowGradients:
             each = [tuple(part[i : i + 1] for part in rows) for i in range(len(rows[0]))]
             return np.concatenate([self._safely(named, one) for one in each])
 
-    def _gradients(self, named: dict[str, Any], rows: TensorRows, block: int) -> Floats:
+    def _gradients(self, named: NamedWeights, rows: TensorRows, block: int) -> Floats:
         """Of at most `block` rows, computed as `block` of them: they are repeated to fill it."""
         count = len(rows[0])
         repeated = torch.arange(block) % count
@@ -159,7 +163,7 @@ class RowGradients:
         everywhere = alike.tobytes() == forwards[0].tobytes() * block
         return everywhere and bool(backwards[::-1].tobytes() == forwards.tobytes())
 
-    def _made_up(self, shapes: tuple[tuple[int, ...], ...], count: int) -> tuple[dict[str, Any], TensorRows]:
+    def _made_up(self, shapes: tuple[tuple[int, ...], ...], count: int) -> tuple[NamedWeights, TensorRows]:
         """Weights and rows. Whole numbers are zero, which every embedding and every class has."""
         chance = np.random.default_rng(1)
         named = self.named(self.start + chance.normal(scale=0.1, size=self.start.size))
@@ -170,12 +174,12 @@ class RowGradients:
         return named, (x, y)
 
 
-def trainable(network: Any) -> dict[str, Any]:
+def trainable(network: torch.nn.Module) -> NamedWeights:
     """The weights that descent may change, by name."""
     return {name: each for name, each in network.named_parameters() if each.requires_grad}
 
 
-def outputs_for(network: Any, x: NDArray[Any]) -> int:
+def outputs_for(network: torch.nn.Module, x: RowValues) -> int:
     """How many numbers the network gives for a row, tried on a row of zeros; 0 if these have a shape."""
     kind = next(each.dtype for each in network.parameters() if each.requires_grad)
     row = torch.zeros((1, *x.shape[1:]), dtype=kind if x.dtype.kind == "f" else torch.int64)
@@ -192,12 +196,12 @@ def outputs_for(network: Any, x: NDArray[Any]) -> int:
     return 1 if found.dim() == 1 else int(found.shape[1]) if found.dim() == 2 else 0
 
 
-def _chosen(rows: TensorRows, places: Any) -> TensorRows:
+def _chosen(rows: TensorRows, places: Iterable[int]) -> TensorRows:
     x, y = (each[list(places)] for each in rows)
     return x, y
 
 
-def _refusal(failure: Exception, network: Any) -> InvalidInput:
+def _refusal(failure: Exception, network: torch.nn.Module) -> InvalidInput:
     if "randomness" in str(failure):
         return at_random()
     if "broadcast" in str(failure) and any(isinstance(each, GRU | RNN) for each in network.modules()):

@@ -39,7 +39,7 @@ from discreet.arrays import Floats, Integers
 from discreet.errors import InvalidInput
 from discreet.learn.core.account import FitAccount
 from discreet.learn.core.encoding import ONE, SAFE, EncodedRows, RowOwners, on_grid
-from discreet.learn.core.moments import moments
+from discreet.learn.core.moments import release_moments
 from discreet.learn.descent.generalized_linear import Linear, feature_scales
 from discreet.learn.descent.sampled_account import of_one
 from discreet.learn.objective.minimum import (
@@ -223,9 +223,13 @@ def fit_by_objective(
     Rows count fully or, where their weight is 0, not at all, and each is a person's own.
     """
     penalty = float(within(penalty, "penalty", Fraction(0), Fraction(10**6)))
-    account = FitAccount(ConcentratedLoss(rho=budget.before, delta=Fraction(0)), entropy=entropy)
-    rows = _rows_at_most(people, account, _FOR_COUNT)
-    found = moments(x, people, account, 1 - _FOR_COUNT)
+    account = FitAccount(
+        ConcentratedLoss(rho=budget.before, delta=Fraction(0)),
+        neighbours=Neighbours.ADD_REMOVE,
+        entropy=entropy,
+    )
+    rows = _release_rows_at_most(people, account, _FOR_COUNT)
+    found = release_moments(x, people, account, 1 - _FOR_COUNT)
     means, scale, length = feature_scales(found, marks, intercept=intercept, constant=1.0)
     values = on_grid(x, means, scale)
     if intercept:
@@ -241,7 +245,7 @@ def fit_by_objective(
         penalty=penalty * found.count,
     )
     short = shortened(values[counted], plan.longest)
-    theta = perturbed_minimum(short, labels[counted], plan, budget, intercept=intercept, entropy=entropy)
+    theta = release_minimum(short, labels[counted], plan, budget, intercept=intercept, entropy=entropy)
     coefficients = scale[:, None] * theta[: x.shape[1], None]
     constant = theta[-1] if intercept else 0.0
     return Linear(
@@ -252,7 +256,7 @@ def fit_by_objective(
     )
 
 
-def perturbed_minimum(
+def release_minimum(
     values: Floats,
     labels: Floats,
     plan: ObjectivePlan,
@@ -277,10 +281,10 @@ def perturbed_minimum(
         farthest=FARTHEST_POINT * ONE / plan.longest,
     )
     point = minimise(problem, 0.75 * 2.0**-plan.gradient_bits)
-    return released(point, plan, budget, entropy)
+    return release_point(point, plan, budget, entropy)
 
 
-def released(point: Integers, plan: ObjectivePlan, budget: ObjectiveBudget, entropy: Entropy) -> Floats:
+def release_point(point: Integers, plan: ObjectivePlan, budget: ObjectiveBudget, entropy: Entropy) -> Floats:
     """The point on the grid with Laplace noise: all that leaves."""
     step = 2 ** (POINT_BITS - plan.grid_bits)
     rounded: Integers = (point + step // 2) // step
@@ -291,14 +295,14 @@ def released(point: Integers, plan: ObjectivePlan, budget: ObjectiveBudget, entr
 
 def shortened(values: Floats, longest: int) -> Floats:
     """Whole numbers, rows longer than that shortened to it: towards 0, by a factor short of the right one."""
-    norms = EncodedRows(values=values, weights=np.ones(len(values))).norms(2)
+    norms = EncodedRows(values=values, weights=np.ones(len(values)), rows_per_person=1).norms(2)
     factors = np.where(norms > longest * SAFE, longest / np.maximum(norms, 1) * SAFE, 1.0)
     return np.trunc(values * factors[:, None])
 
 
 def gradient_caps(values: Floats, clip: int) -> Floats:
     """What each row's residual may be, in units of 2^−HALF_BITS: at most 1, and cap · ‖row‖ ≤ clip."""
-    rows = EncodedRows(values=values, weights=np.ones(len(values)))
+    rows = EncodedRows(values=values, weights=np.ones(len(values)), rows_per_person=1)
     return np.minimum(rows.caps(clip * 2**HALF_BITS, 2), 2.0**HALF_BITS)
 
 
@@ -307,7 +311,7 @@ def approximate(epsilon: Number, delta: Number) -> ApproximateLoss:
     return ApproximateLoss(epsilon=positive_epsilon(epsilon), delta=positive_delta(delta))
 
 
-def _rows_at_most(people: RowOwners, account: FitAccount, share: Fraction) -> int:
+def _release_rows_at_most(people: RowOwners, account: FitAccount, share: Fraction) -> int:
     """A noisy count, so much above that it is less than the rows with probability e⁻²⁰⁰."""
     exact = np.array([int((people.weights > 0).sum()) * _COUNT_ONE])
     noisy = int(account.release(exact, reach=_COUNT_ONE, share=share)[0])

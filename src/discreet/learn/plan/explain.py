@@ -6,7 +6,7 @@ from math import ceil
 from discreet.answers.wording import charge_text, counted, epsilon_beside
 from discreet.bounds.calibrate import budget_of
 from discreet.learn.core.account import FitAccount
-from discreet.learn.outlook.outlook import Outlook, noise_beside
+from discreet.learn.forecast.outlook import Outlook, noise_beside
 from discreet.learn.plan.fit_plan import FitPlan
 from discreet.learn.plan.statements import Fetched, Summed
 from discreet.model.policy import Dataset

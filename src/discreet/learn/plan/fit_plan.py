@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -14,8 +13,10 @@ from discreet.dialects.dialect import Dialect
 from discreet.errors import InvalidInput, QueryRefused
 from discreet.functions.registry import range_of
 from discreet.learn.core.declarations import truth
-from discreet.learn.estimators.base import FeatureBounds, Learner, plain
+from discreet.learn.core.encoding import NOBODY
+from discreet.learn.estimators.base import FeatureBounds, Learner, ModelState, PlainValue, plain
 from discreet.learn.estimators.regressors import LeastSquares, solver_of
+from discreet.learn.least_squares.sufficient_statistics import ProductSums
 from discreet.learn.plan.columns import (
     ChoiceColumn,
     FeatureColumn,
@@ -25,7 +26,7 @@ from discreet.learn.plan.columns import (
     feature_columns,
     number_column,
 )
-from discreet.learn.plan.statements import Fetched, Summed, class_values
+from discreet.learn.plan.statements import Fetched, LabelledRows, Summed, class_values
 from discreet.model.deadline import Deadline
 from discreet.model.identity import RelationFacts, identity_of, loss_facts
 from discreet.model.neighbours import Neighbours
@@ -99,13 +100,11 @@ class FitPlan:
 
         When time is up, no further step is made.
         """
-        model = self._model()
-        model._deadline = deadline
         if isinstance(self.data, Summed):
-            _least_squares(model).learn_from_products(self.data.sums(exact))
+            model = self._learn_from_products(self.data.sums(exact), deadline)
         else:
-            _learn(model, self.data.rows(exact))
-        return json.dumps(model.learnt()).encode()
+            model = self._learn(self.data.rows(exact), deadline)
+        return json.dumps(model.state()).encode()
 
     def model_from(self, stored: bytes) -> Learner:
         """The model, from what was released. Free."""
@@ -120,18 +119,26 @@ class FitPlan:
         Those that fail only where there are rows would tell whether there are any. So is what could not be
         stored: a model learns as many numbers from nobody as from anybody.
         """
-        model = self._model()
         if isinstance(self.data, Summed):
-            _least_squares(model).learn_from_products(self.data.nothing())
+            model: Learner = self._learn_from_products(self.data.nothing(), None)
         else:
-            for rows in (self.data.nobody(), self.data.made_up()):
-                model = self._model()
-                _learn(model, rows)
-        check_storable(_most_bytes(model.learnt()), "Fit a model with fewer features, classes or weights.")
+            self._learn(self.data.nobody(), None)
+            model = self._learn(self.data.made_up(), None)
+        check_storable(_most_bytes(model.state()), "Fit a model with fewer features, classes or weights.")
 
-    def _model(self) -> Any:
+    def _learn(self, rows: LabelledRows, deadline: Deadline | None) -> Learner:
+        """A model that is fitted on these rows; it spends `loss`."""
+        model: Learner = clone(self.estimator)
+        with np.errstate(all="ignore"):  # a warning would tell of the data
+            model.learn(*rows, budget=self.loss, deadline=deadline)
+        return model
+
+    def _learn_from_products(self, sums: ProductSums, deadline: Deadline | None) -> LeastSquares:
         model = clone(self.estimator)
-        model._total = self.loss
+        if not isinstance(model, LeastSquares):
+            raise TypeError("Only least squares are made of sums.")
+        account = model.open_account(NOBODY, budget=self.loss, deadline=deadline)
+        model.learn_from_products(sums, account)
         return model
 
 
@@ -182,8 +189,12 @@ def _data(
 ) -> Fetched | Summed:
     """Sums where the model is made of them and one statement can have them all; else rows."""
     width = sum(len(column.features) for column in columns)
-    by_sums = isinstance(model, LeastSquares) and solver_of(model.solver, width, model.batch) == "statistics"
-    if by_sums and isinstance(target, NumberColumn) and _bounds_are_declared(model, columns, target):
+    if (
+        isinstance(model, LeastSquares)
+        and solver_of(model.solver, width, model.batch) == "statistics"
+        and isinstance(target, NumberColumn)
+        and _bounds_are_declared(model, columns, target)
+    ):
         order = 1 if isinstance(loss, PureLoss) else 2
         summed = Summed(source=rows.source, columns=columns, target=target, order=order)
         if summed.fits_a_statement():
@@ -191,7 +202,9 @@ def _data(
     return Fetched(source=rows_to_learn_from(rows.source), columns=columns, target=target)
 
 
-def _bounds_are_declared(model: Any, columns: tuple[FeatureColumn, ...], target: NumberColumn) -> bool:
+def _bounds_are_declared(
+    model: LeastSquares, columns: tuple[FeatureColumn, ...], target: NumberColumn
+) -> bool:
     """Whether values are clamped to what the policy declares, and not to bounds of the model's own."""
     own = plain(model.bounds), plain(model.target_bounds)
     return own == (_bounds(columns), target.bounds[0])
@@ -236,22 +249,11 @@ def _check_settings(model: Learner) -> None:
         )
 
 
-def _learn(model: Learner, rows: tuple[Any, Any, Any]) -> None:
-    with np.errstate(all="ignore"):  # a warning would tell of the data
-        model.learn(*rows)
-
-
-def _most_bytes(learnt: Any) -> int:
-    """Of what was learnt as JSON, if every number were as long as any is."""
-    match learnt:
+def _most_bytes(state: ModelState | PlainValue) -> int:
+    """Of a state as JSON, if every number were as long as any is."""
+    match state:
         case dict():
-            return sum(_LONGEST_NUMBER + len(name) + _most_bytes(value) for name, value in learnt.items())
+            return sum(_LONGEST_NUMBER + len(name) + _most_bytes(value) for name, value in state.items())
         case list():
-            return _LONGEST_NUMBER + sum(map(_most_bytes, learnt))
+            return _LONGEST_NUMBER + sum(map(_most_bytes, state))
     return _LONGEST_NUMBER
-
-
-def _least_squares(model: Any) -> LeastSquares:
-    if not isinstance(model, LeastSquares):
-        raise TypeError("Only least squares are made of sums.")
-    return model

@@ -1,21 +1,32 @@
 """A fitted model in an analyst's hands: it predicts from tables with the columns of the SELECT."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags
 
 from discreet.answers.wording import counted, number_text, price_text
-from discreet.arrays import Floats
+from discreet.arrays import ColumnValues, Floats, Labels
 from discreet.errors import InvalidInput
+from discreet.learn.estimators.base import Learner
 from discreet.learn.plan.columns import ChoiceColumn, FeatureColumn
 from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
 
 _CONFIDENCE = 0.95
+
+
+class LinearModel(Protocol):
+    """What is shown of a linear model; regressors have no classes, and classifiers no intervals."""
+
+    coef_: Floats
+    intercept_: Floats | float
+    classes_: Labels
+
+    def intervals(self, confidence: float) -> Floats: ...
 
 
 class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -28,11 +39,11 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Nothing is learnt."""
         return self
 
-    def transform(self, X: Any) -> Floats:  # noqa: N803
+    def transform(self, X: object) -> Floats:  # noqa: N803
         """A data frame or mapping with these columns by name, or rows in the order of the SELECT."""
         return np.hstack([_features(column, values) for column, values in self._read(X)])
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
+    def get_feature_names_out(self, input_features: object = None) -> ColumnValues:  # noqa: ARG002
         return np.array([name for column in self.columns for name in column.features], dtype=object)
 
     @property
@@ -41,19 +52,20 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return len(self.columns)
 
     @property
-    def feature_names_in_(self) -> NDArray[Any]:
+    def feature_names_in_(self) -> ColumnValues:
         return np.array([column.name for column in self.columns], dtype=object)
 
-    def _read(self, table: Any) -> list[tuple[FeatureColumn, NDArray[Any]]]:
+    def _read(self, table: object) -> list[tuple[FeatureColumn, ColumnValues]]:
         table = table.to_pandas() if hasattr(table, "to_pandas") else table
         if hasattr(table, "columns") or isinstance(table, Mapping):
-            missing = [column.name for column in self.columns if column.name not in table]
+            named = cast(Mapping[str, object], table)
+            missing = [column.name for column in self.columns if column.name not in named]
             if missing:
                 raise InvalidInput(
                     f"The table has no column “{missing[0]}”.",
                     remedy=f"Give all of: {', '.join(column.name for column in self.columns)}.",
                 )
-            return [(column, _single(column, table[column.name])) for column in self.columns]
+            return [(column, _single(column, named[column.name])) for column in self.columns]
         rows = np.asarray(table, dtype=object)
         if rows.ndim != 2 or rows.shape[1] != len(self.columns):
             raise InvalidInput(
@@ -63,7 +75,7 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return [(column, rows[:, i]) for i, column in enumerate(self.columns)]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         tags.input_tags.string = True
@@ -86,7 +98,7 @@ class FittedModel(Pipeline):  # type: ignore[misc]
     def of(
         cls,
         columns: tuple[FeatureColumn, ...],
-        model: Any,
+        model: Learner,
         *,
         receipt: Receipt,
         left: Spend,
@@ -118,7 +130,7 @@ class FittedModel(Pipeline):  # type: ignore[misc]
         return "\n".join(lines)
 
 
-def _coefficients(model: Any, features: tuple[str, ...]) -> list[str]:
+def _coefficients(model: LinearModel, features: tuple[str, ...]) -> list[str]:
     """A line for each coefficient, with its error where that is known; a column for each class."""
     values = np.atleast_2d(model.coef_)
     width = max(map(len, (*features, "intercept")))
@@ -137,8 +149,8 @@ def _coefficients(model: Any, features: tuple[str, ...]) -> list[str]:
     return [*heads, *lines]
 
 
-def _single(column: FeatureColumn, values: Any) -> NDArray[Any]:
-    found: NDArray[Any] = np.atleast_1d(np.asarray(values))
+def _single(column: FeatureColumn, values: object) -> ColumnValues:
+    found: ColumnValues = np.atleast_1d(np.asarray(values))
     if found.ndim != 1:
         raise InvalidInput(
             f"The table has several columns “{column.name}”.", remedy="Give each column a name of its own."
@@ -146,7 +158,7 @@ def _single(column: FeatureColumn, values: Any) -> NDArray[Any]:
     return found
 
 
-def _features(column: FeatureColumn, values: NDArray[Any]) -> Floats:
+def _features(column: FeatureColumn, values: ColumnValues) -> Floats:
     if isinstance(column, ChoiceColumn):
         return _marks(column, values)
     try:
@@ -163,7 +175,7 @@ def _features(column: FeatureColumn, values: NDArray[Any]) -> Floats:
     return numbers[:, None]
 
 
-def _marks(column: ChoiceColumn, values: NDArray[Any]) -> Floats:
+def _marks(column: ChoiceColumn, values: ColumnValues) -> Floats:
     if values.dtype.kind == "M":  # as data frames have dates
         values = values.astype("datetime64[D]").astype(object)
     marks: Floats = np.column_stack([values == value for value in column.values]).astype(np.float64)

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.aggregates.weights import Norm, Unit, Weight
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Integers, Labels
 from discreet.dialects.dialect import Dialect
 from discreet.learn.core.encoding import ONE, RowOwners, person_weights
 from discreet.learn.core.moments import LENGTHS, WEIGHT_ONE
@@ -27,6 +27,8 @@ from discreet.sql.plain_rows import (
 )
 from discreet.sql.statement import Statement
 
+LabelledRows: TypeAlias = tuple[Floats, Labels, RowOwners]
+"""Features, targets and whose the rows are."""
 FINE = 2**20
 """Steps of a number from the middle of its bounds to their ends, where rows are fetched."""
 MOST_SUMS = 1_500
@@ -44,17 +46,17 @@ class Fetched:
     def statement(self, tables: Mapping[str, str], dialect: Dialect) -> Statement:
         return emit_rows(self.source, _codes(self._all, FINE), tables, dialect)
 
-    def rows(self, results: Results) -> tuple[Floats, NDArray[Any], RowOwners]:
+    def rows(self, results: Results) -> LabelledRows:
         """Features, targets and whose they are."""
         ((_, table),) = results
         codes = [integers_of(table[f"c{i}"]) for i in range(len(self._all))]
         return self._decoded(codes, None if self.source.one_row_a_person else table[PERSON])
 
-    def nobody(self) -> tuple[Floats, NDArray[Any], RowOwners]:
+    def nobody(self) -> LabelledRows:
         """The same without any row."""
         return self._decoded([np.zeros(0, dtype=np.int64)] * len(self._all), None)
 
-    def made_up(self) -> tuple[Floats, NDArray[Any], RowOwners]:
+    def made_up(self) -> LabelledRows:
         """Two rows of two people, with the ends of all codes."""
         ends = [np.array([code.low, code.high]) for code in _codes(self._all, FINE)]
         return self._decoded(ends, None if self.source.one_row_a_person else np.arange(2))
@@ -63,9 +65,7 @@ class Fetched:
     def _all(self) -> tuple[FeatureColumn, ...]:
         return (*self.columns, self.target)
 
-    def _decoded(
-        self, codes: Sequence[NDArray[np.int64]], persons: NDArray[Any] | None
-    ) -> tuple[Floats, NDArray[Any], RowOwners]:
+    def _decoded(self, codes: Sequence[NDArray[np.int64]], persons: Labels | None) -> LabelledRows:
         features = [_features(column, code) for column, code in zip(self.columns, codes, strict=False)]
         most = self.source.max_rows
         weights = person_weights(persons, len(codes[0]), most)
@@ -112,7 +112,7 @@ class Summed:
     def fits_a_statement(self) -> bool:
         return len(self._query().columns) <= MOST_SUMS
 
-    def _sums(self, by_place: NDArray[Any], width: int) -> ProductSums:
+    def _sums(self, by_place: Integers, width: int) -> ProductSums:
         return ProductSums(
             by_place=by_place, width=width, order=self.order, rows_per_person=self.source.max_rows
         )
@@ -167,10 +167,10 @@ def _numbers(column: NumberColumn, codes: NDArray[np.int64]) -> Floats:
     return codes.astype(np.float64) * (float(column.size) / FINE) + float(column.shift)
 
 
-def _targets(column: FeatureColumn, codes: NDArray[np.int64]) -> NDArray[Any]:
+def _targets(column: FeatureColumn, codes: NDArray[np.int64]) -> Labels:
     return _numbers(column, codes) if isinstance(column, NumberColumn) else class_values(column)[codes]
 
 
-def class_values(column: ChoiceColumn) -> NDArray[Any]:
+def class_values(column: ChoiceColumn) -> Labels:
     """The classes, as one kind of number or text."""
     return np.asarray(column.values)

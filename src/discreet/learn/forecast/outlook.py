@@ -7,13 +7,13 @@ model out on public data; this needs none.
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-from typing import Any
 
 from discreet.accounting.amplification import sampling_rate
 from discreet.errors import InvalidInput
 from discreet.learn.core.account import FitAccount
 from discreet.learn.core.encoding import NOBODY
 from discreet.learn.descent.generalized_linear import FOR_MOMENTS, INTERCEPT, usual_steps
+from discreet.learn.estimators.base import Learner
 from discreet.learn.estimators.regressors import LeastSquares, solver_of
 from discreet.learn.least_squares.coefficients import REGULAR
 from discreet.model.exact import whole
@@ -43,17 +43,17 @@ class Outlook:
         )
 
 
-def outlook(estimator: Any, *, rows: int, features: int) -> Outlook:
+def outlook(estimator: Learner, *, rows: int, features: int) -> Outlook:
     """For a model of `discreet.learn` on about so many rows, by weight, of so many features."""
     count, width = whole(rows, "rows", 1, 2**40), whole(features, "features", 1, 2**12)
     return Outlook(noise=noise_beside(estimator, _account(estimator, count), width, count))
 
 
-def noise_beside(estimator: Any, account: FitAccount, width: int, count: int) -> float:
+def noise_beside(estimator: Learner, account: FitAccount, width: int, count: int) -> float:
     """The length of the noise beside that of what is learnt, from about so many rows."""
     most = estimator.rows_per_person
-    if hasattr(estimator, "network"):
-        weights = sum(each.numel() for each in estimator.network.parameters() if each.requires_grad)
+    weights = estimator.network_weights()
+    if weights is not None and estimator.steps is not None:
         return account.deviation_of_steps(Fraction(1), float(most), estimator.steps) * sqrt(weights) / count
     if (
         isinstance(estimator, LeastSquares)
@@ -69,13 +69,12 @@ def noise_beside(estimator: Any, account: FitAccount, width: int, count: int) ->
     return account.deviation_of_steps(share, length * most, steps) * sqrt(width) / count
 
 
-def _account(estimator: Any, count: int) -> FitAccount:
+def _account(estimator: Learner, count: int) -> FitAccount:
     if estimator.batch is not None and sampling_rate(estimator.batch, "batch") * count < 1:
         raise InvalidInput(
             "A step would hold less than one row on average.", remedy="Give a larger batch, or none."
         )
-    account: FitAccount = estimator._account(NOBODY)
-    return account
+    return estimator.open_account(NOBODY, budget=estimator.own_budget(), deadline=None)
 
 
 def _norm_of_products(width: int, order: int) -> float:

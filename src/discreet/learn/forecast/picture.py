@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from discreet.answers.drawing import Scale, as_file, decades, picture, ticks
 
 if TYPE_CHECKING:
-    from discreet.learn.outlook.learning_curve import Curve
+    from discreet.learn.forecast.learning_curve import Curve
 
 _WIDTH, _HEIGHT = 560, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54, 118, 14, 46

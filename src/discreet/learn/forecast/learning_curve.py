@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from discreet.errors import InvalidInput
-from discreet.learn.outlook.picture import html_figure, standalone_svg, text_lines
+from discreet.learn.forecast.picture import html_figure, standalone_svg, text_lines
 from discreet.model.exact import positive_epsilon, whole
 
 NO_NOISE = 10**6
