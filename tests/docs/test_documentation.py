@@ -144,3 +144,13 @@ def test_no_link_is_broken(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+def test_every_test_and_bench_that_is_named_exists():
+    pages = "".join(page.read_text() for page in PAGES)
+    files = set(re.findall(r"`((?:tests|bench)/[\w/.]+)", pages))
+    functions = set(re.findall(r"`(test_\w+)_…`", pages))
+    suite = "".join(file.read_text() for file in (ROOT / "tests").rglob("*.py"))
+    assert len(files) > 30
+    assert [name for name in sorted(files) if not (ROOT / name).exists()] == []
+    assert [name for name in sorted(functions) if f"def {name}_" not in suite] == []
