@@ -16,6 +16,8 @@ _SEPARATOR = "\x1f"
 
 class _DuckDB(Dialect):
     name = "duckdb"
+    cuts_in_windows = True
+    streams = True  # what is MATERIALIZED, too
     types: ClassVar = {
         ValueType.INTEGER: "BIGINT",
         ValueType.NUMBER: "DOUBLE",

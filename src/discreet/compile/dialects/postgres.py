@@ -40,6 +40,7 @@ class _Postgres(Dialect):
         ValueType.TIMESTAMP: "timestamp",
     }
     slices = 2  # a window is computed in one process, and so is what follows it
+    cuts_in_windows = True
     weighs_in_windows = True  # its joins find NULL only row by row, and it sorts faster than it joins
     gaps: ClassVar = {
         "x + y, x - y, x * y, x / y, power, exp": (
