@@ -8,8 +8,10 @@ from fractions import Fraction
 
 from discreet.compile.dialects.dialect import Dialect
 from discreet.compile.emit_joins import JoinTree, joins_people, required, sides
-from discreet.compile.functions import emit, emit_steps, steps_in
+from discreet.compile.functions import emit, emit_steps
+from discreet.compile.row_cost import steps_in
 from discreet.compile.scope import title
+from discreet.compile.texts import LONGEST_GROWN_TEXT
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Column, Person, PersonColumn, ValueType
 from discreet.model.query import (
@@ -123,7 +125,7 @@ class _Writer:
                 return self._scan(relation)
             case Filter():
                 condition = self._emit(relation.predicate)
-                if steps_in([relation.predicate]) > _SLOW_FILTER:
+                if steps_in([relation.predicate], LONGEST_GROWN_TEXT) > _SLOW_FILTER:
                     condition = self._dialect.after_reading(condition, "p")
                 return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE ({condition}) IS TRUE"
             case Lookup():

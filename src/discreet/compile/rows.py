@@ -9,7 +9,7 @@ from discreet.compile.functions import check_size
 from discreet.compile.grouping import public_values
 from discreet.compile.relations import Relations
 from discreet.compile.scope import FanOut, PublicKeys, Scope, as_declared, row_expression
-from discreet.compile.work import check_steps, expressions_of
+from discreet.compile.work import check_before_joins, check_steps, expressions_of
 from discreet.errors import QueryRefused
 from discreet.model.expression import Expression
 from discreet.model.policy import Dataset, KeyValue
@@ -59,6 +59,7 @@ def resolve_rows(
             )
     check_size(*expressions_of(source), *(column.expression for column in columns))
     check_steps(source, [column.expression for column in columns])
+    check_before_joins(source, [column.expression for column in columns])
     return RowQuery(source=source, columns=columns)
 
 

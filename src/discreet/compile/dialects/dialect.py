@@ -240,7 +240,7 @@ class Dialect(ABC):
         """lower, upper, trim, length, starts_with, ends_with or contains."""
         return f"{name}({', '.join(arguments)})"
 
-    def like(self, sql: str, pattern: str) -> str:
+    def like(self, sql: str, pattern: str, scope: Scope) -> str:
         """% is any text, _ is any one character, and nothing escapes."""
         return f"({sql} LIKE {self.text(pattern)} ESCAPE '')"
 

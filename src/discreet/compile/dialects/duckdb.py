@@ -84,7 +84,7 @@ class _DuckDB(Dialect):
     def matches(self, value: str, pattern: str) -> str:
         return f"regexp_full_match({value}, {self.text(pattern)})"
 
-    def like(self, sql: str, pattern: str) -> str:
+    def like(self, sql: str, pattern: str, scope: Scope) -> str:
         """Without backtracking, and nothing escapes where no ESCAPE is given."""
         return f"({sql} LIKE {self.text(pattern)})"
 

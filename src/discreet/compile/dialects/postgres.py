@@ -213,6 +213,13 @@ class _Postgres(Dialect):
                 return f"(strpos({self.binary(text)}, {self.binary(others[0])}) > 0)"
         return super().text_call(name, arguments)
 
+    def like(self, sql: str, pattern: str, scope: Scope) -> str:
+        """A part anywhere is searched for, as LIKE tries it letter by letter."""
+        part = pattern[1:-1]
+        if len(pattern) > len("%%") and pattern == f"%{part}%" and not {"%", "_"} & set(part):
+            return self.text_call("contains", [sql, self.text(part)])
+        return super().like(sql, pattern, scope)
+
     def date_part(self, part: str, sql: str) -> str:
         return f"CAST(extract({part} FROM {sql}) AS bigint)"
 

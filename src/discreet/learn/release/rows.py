@@ -20,6 +20,7 @@ from discreet.compile.emit_rows import (
 from discreet.compile.exact import Results, integers_of
 from discreet.compile.statement import Statement
 from discreet.compile.weights import Norm, Unit, Weight
+from discreet.compile.work import check_steps
 from discreet.learn.encoding import ONE, Floats, People, person_weights
 from discreet.learn.moments import LENGTHS, WEIGHT_ONE
 from discreet.learn.release.columns import Choice, Column, Number
@@ -72,6 +73,9 @@ class Fetched:
         return np.hstack(features), _targets(self.target, codes[-1]), people
 
 
+_STEPS_OF_A_PRODUCT = 2
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summed:
     """Sums of products, computed by the database: all that linear regression needs."""
@@ -107,6 +111,10 @@ class Summed:
         """The same without any row."""
         width = len(self._coordinates()) + 1
         return self._sums(np.zeros((LENGTHS, width * (width + 1) // 2), dtype=object), width)
+
+    def check_work(self) -> None:
+        """Refuse more products than can be made of the rows that joins make of one person."""
+        check_steps(self.source, [], more=_STEPS_OF_A_PRODUCT * len(self._query().columns))
 
     def fits_a_statement(self) -> bool:
         return len(self._query().columns) <= MOST_SUMS

@@ -21,6 +21,7 @@ from discreet.compile.exact import Results, integers_of, places_of
 from discreet.compile.parts import WeightedSum
 from discreet.compile.rows import RowQuery
 from discreet.compile.weights import Norm, Weight
+from discreet.compile.work import check_statements
 from discreet.model.policy import Dataset
 from discreet.model.query import Query
 from discreet.model.sensitivity import Sensitivity
@@ -54,9 +55,11 @@ def counting(rows: RowQuery, attributes: Sequence[Attribute], dataset: Dataset, 
         signed=False,
         sets=tuple(False for _ in sets),
     )
+    keys = tuple(attribute.key() for attribute in attributes)
+    check_statements(source, [key.expression for key in keys], len(sets))
     query = Query(
         source=source,
-        keys=tuple(attribute.key() for attribute in attributes),
+        keys=keys,
         sets=sets,
         measures=(),
         picks=None,
