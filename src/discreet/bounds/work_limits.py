@@ -9,11 +9,12 @@ one person can be multiplied only so often; a question that could go beyond is r
 from collections.abc import Iterable, Sequence
 
 from discreet.errors import QueryRefused
-from discreet.functions.registry import calls_in, check_size, steps_in
-from discreet.functions.row_cost import check_row
-from discreet.model.expression import Expression, fields_of, title
+from discreet.functions.registry import calls_in, check_size
+from discreet.functions.row_cost import check_row, steps_in
+from discreet.model.expression import Call, Expression, fields_of, owners, title
 from discreet.model.policy import MOST_MATCHES, PublicTable
 from discreet.model.query import (
+    Aggregate,
     FewRows,
     Filter,
     Lookup,
@@ -36,6 +37,13 @@ MOST_PIECES = 400
 MOST_STEPS = 2**26
 """What is computed from the rows that joins and unions make of one row of a person, in about 20 ns: a second
 or so."""
+
+MOST_STEPS_BEFORE_A_JOIN = 256
+"""What is computed from each row of everybody before joins on the person, where a text has 64 characters.
+Some databases leave it out if the other side of a join is empty: it has to be about as fast as reading."""
+_SHORT_CELL = 64
+_MOST_PIECES_OF_JOINS = 16
+"""So many pieces of a question may each compute all that."""
 
 _STEPS_OF_A_ROW = 8
 """What a row takes that nothing is computed from: to be joined, weighed and added up."""
@@ -117,6 +125,7 @@ def check_question(query: Query) -> None:
         *(e for measure in query.measures for e in (measure.argument, measure.condition) if e is not None),
     ]
     check_steps(query.source, of_rows)
+    check_before_joins(query.source, _picked_by(query))
     of_groups = [
         *(output.expression for output in query.outputs),
         *(order.expression for order in query.order),
@@ -130,10 +139,24 @@ def check_question(query: Query) -> None:
     )
 
 
-def check_steps(source: Relation, expressions: Sequence[Expression], pieces: int = 1) -> None:
-    """Refuse what could take long for a row, or for the rows of one person, before it has a price."""
+def _picked_by(query: Query) -> list[Expression]:
+    """What rows are left out by above their relation, which a database may do before it joins."""
+    people = (Aggregate.PEOPLE, Aggregate.DISTINCT)
+    conditions = [m.condition for m in query.measures if m.aggregate in people]
+    if query.picks is not None:
+        conditions.append(query.picks.condition)
+    return [*(key.expression for key in query.keys), *(e for e in conditions if e is not None)]
+
+
+def check_steps(
+    source: Relation, expressions: Sequence[Expression], pieces: int = 1, *, more: int = 0
+) -> None:
+    """Refuse what could take long for a row, or for the rows of one person, before it has a price.
+
+    `more` steps are made of each row, beside those of the expressions.
+    """
     check_row([*expressions_of(source), *expressions])
-    above = _rows(source) * (_STEPS_OF_A_ROW + steps_in(expressions))
+    above = _rows(source) * (_STEPS_OF_A_ROW + more + steps_in(expressions))
     if pieces * (_work(source) + above) > MOST_STEPS:
         raise QueryRefused(
             "The question computes too much from the rows that one person could have in it.",
@@ -142,9 +165,42 @@ def check_steps(source: Relation, expressions: Sequence[Expression], pieces: int
         )
 
 
+def check_before_joins(source: Relation, above: Sequence[Expression], pieces: int = 1) -> None:
+    """Refuse what takes long on each row of a side of a join: whether the other side has a row would decide
+    whether it is computed, for everybody.
+    """
+    steps = steps_in(_before_joins(source, above), _SHORT_CELL, everywhere=False)
+    if steps > MOST_STEPS_BEFORE_A_JOIN or steps * pieces > MOST_STEPS_BEFORE_A_JOIN * _MOST_PIECES_OF_JOINS:
+        raise QueryRefused(
+            "The question computes too much from the rows that it joins.",
+            remedy="Join on columns; add no long texts to columns, and use fewer LIKEs, in ON, WHERE,"
+            " GROUP BY and subqueries; compute it after the join, in SELECT; or ask without the join.",
+        )
+
+
+def _before_joins(relation: Relation, above: Sequence[Expression]) -> list[Expression]:
+    """All that may be computed before a join; of a public table, what it is joined on."""
+    if joins_people(relation):
+        return [*expressions_of(relation), *above]
+    return [public for lookup in looked_up(relation) for _, public in lookup.pairs]
+
+
+def joins_people(relation: Relation) -> bool:
+    match relation:
+        case Scan():
+            return False
+        case PersonJoin():
+            return True
+        case FewRows() | Filter() | Lookup() | PerPerson():
+            return joins_people(relation.source)
+        case UnionAll():
+            return any(joins_people(branch.source) for branch in relation.branches)
+
+
 def check_statements(source: Relation, keys: Sequence[Expression], pieces: int) -> None:
     """Every piece of a question reads its rows anew, and computes again what they are made and grouped by."""
     check_steps(source, keys, pieces)
+    check_before_joins(source, keys, pieces)
     if pieces > MOST_PIECES or pieces * calls_in(expressions_of(source)) > MOST_PIECES * 10:
         raise QueryRefused(
             "The question asks for too many different things at once.",
@@ -225,7 +281,10 @@ def _work(relation: Relation) -> int:
         case FewRows():
             return _work(relation.source)
         case Filter():
-            return _rows(relation.source) * steps_in([relation.predicate]) + _work(relation.source)
+            picked = sum(
+                _rows_picked(each, relation) * steps_in([each]) for each in _parts(relation.predicate)
+            )
+            return picked + _work(relation.source)
         case Lookup():
             sides = steps_in(_sides(relation.pairs))
             return _rows(relation) * (_STEPS_OF_A_ROW + sides) + _work(relation.source)
@@ -242,6 +301,43 @@ def _work(relation: Relation) -> int:
                 _rows(branch.source) * steps_in(branch.columns) + _work(branch.source)
                 for branch in relation.branches
             )
+
+
+def _parts(predicate: Expression) -> tuple[Expression, ...]:
+    if isinstance(predicate, Call) and predicate.function == "and":
+        return predicate.arguments
+    return (predicate,)
+
+
+def _rows_picked(condition: Expression, relation: Relation) -> int:
+    """The rows that a condition is computed from: those of the side that it is about, before it is joined."""
+    match relation:
+        case Filter():
+            return _rows_picked(condition, relation.source)
+        case Lookup() if owners(condition) <= _aliases(relation.source):
+            return _rows_picked(condition, relation.source)
+        case PersonJoin() if owners(condition) <= _aliases(relation.left):
+            return _rows_picked(condition, relation.left)
+        case PersonJoin(keep_unmatched=False) if owners(condition) <= _aliases(relation.right):
+            return _rows_picked(condition, relation.right)
+    return _rows(relation)
+
+
+def _aliases(relation: Relation) -> set[str]:
+    """What the names of a relation's fields begin with."""
+    match relation:
+        case Scan():
+            return {relation.alias}
+        case FewRows() | Filter():
+            return _aliases(relation.source)
+        case Lookup():
+            return {relation.alias, *_aliases(relation.source)}
+        case PersonJoin():
+            return _aliases(relation.left) | _aliases(relation.right)
+        case PerPerson():
+            return owners(relation.person)
+        case UnionAll():
+            return {alias for each in relation.fields for alias in owners(each)}
 
 
 def looked_up(relation: Relation) -> list[Lookup]:

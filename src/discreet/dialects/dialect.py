@@ -80,6 +80,10 @@ class Dialect(ABC):
     """Into how many parts of the people a statement is cut, to be computed side by side."""
     weighs_in_windows: ClassVar[bool] = False
     """Whether people are weighed by windows over their rows, or by a join with those who are heavy."""
+    cuts_in_windows: ClassVar[bool] = False
+    """Whether who has too many rows is found by windows over them, too."""
+    streams: ClassVar[bool] = False
+    """Whether rows that are numbered are computed whatever they are joined with, and others are not."""
     join_hint: ClassVar[str] = ""
     gaps: ClassVar[Mapping[str, str]] = {}
     """What this engine does differently, or not at all; the documentation shows them."""
@@ -236,7 +240,7 @@ class Dialect(ABC):
         """lower, upper, trim, length, starts_with, ends_with or contains."""
         return f"{name}({', '.join(arguments)})"
 
-    def like(self, sql: str, pattern: str) -> str:
+    def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
         """% is any text, _ is any one character, and nothing escapes."""
         return f"({sql} LIKE {self.text(pattern)} ESCAPE '')"
 

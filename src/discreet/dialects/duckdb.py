@@ -16,6 +16,8 @@ _SEPARATOR = "\x1f"
 
 class _DuckDB(Dialect):
     name = "duckdb"
+    cuts_in_windows = True
+    streams = True  # what is MATERIALIZED, too
     types: ClassVar = {
         ValueType.INTEGER: "BIGINT",
         ValueType.NUMBER: "DOUBLE",
@@ -82,7 +84,7 @@ class _DuckDB(Dialect):
     def matches(self, value: str, pattern: str) -> str:
         return f"regexp_full_match({value}, {self.text(pattern)})"
 
-    def like(self, sql: str, pattern: str) -> str:
+    def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
         """Without backtracking, and nothing escapes where no ESCAPE is given."""
         return f"({sql} LIKE {self.text(pattern)})"
 

@@ -40,6 +40,7 @@ class _Postgres(Dialect):
         ValueType.TIMESTAMP: "timestamp",
     }
     slices = 2  # a window is computed in one process, and so is what follows it
+    cuts_in_windows = True
     weighs_in_windows = True  # its joins find NULL only row by row, and it sorts faster than it joins
     gaps: ClassVar = {
         "x + y, x - y, x * y, x / y, power, exp": (
@@ -211,6 +212,13 @@ class _Postgres(Dialect):
             case "contains":
                 return f"(strpos({self.binary(text)}, {self.binary(others[0])}) > 0)"
         return super().text_call(name, arguments)
+
+    def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
+        """A part anywhere is searched for, as LIKE tries it letter by letter."""
+        part = pattern[1:-1]
+        if len(pattern) > len("%%") and pattern == f"%{part}%" and not {"%", "_"} & set(part):
+            return self.text_call("contains", [sql, self.text(part)])
+        return super().like(sql, pattern, scope)
 
     def date_part(self, part: str, sql: str) -> str:
         return f"CAST(extract({part} FROM {sql}) AS bigint)"

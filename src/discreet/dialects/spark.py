@@ -5,14 +5,12 @@ from typing import ClassVar
 
 from discreet.dialects.dialect import Dialect, EmitScope, Operand
 from discreet.dialects.quoting import check_text
-from discreet.errors import QueryRefused
+from discreet.dialects.spark_like import like_conditions
 from discreet.model.interval_arithmetic import ValueInterval
 from discreet.model.policy import ValueType
 
 _CHECKED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _NAMES = {"starts_with": "startswith", "ends_with": "endswith"}
-_ESCAPES = "!~^|\x01\x02"
-_MOST_WILDCARDS = 2
 _SHIFTABLE = 1e290
 _LIMB = 20
 """Bits of a sum that are added up apart: 2⁴³ rows fit 64 bits, which a DECIMAL would hold far slower."""
@@ -30,7 +28,7 @@ class _Spark(Dialect):
     }
     join_hint = "/*+ SHUFFLE_HASH(heavy) */ "  # or it would sort all rows
     gaps: ClassVar = {
-        "LIKE": f"at most {_MOST_WILDCARDS} of %, as it is matched with backtracking",
+        "LIKE": "no _ between two of % if there is a third",
         "lower, upper": "letters with several forms, such as ß, İ and ς, follow ICU",
         "ln, log10, exp": "the last digit may differ, as each engine's library rounds",
     }
@@ -100,19 +98,9 @@ class _Spark(Dialect):
             return f"CAST(length({arguments[0]}) AS BIGINT)"
         return super().text_call(_NAMES.get(name, name), arguments)
 
-    def like(self, sql: str, pattern: str) -> str:
-        """Some character has to escape: one that is not in the pattern."""
-        if pattern.count("%") > _MOST_WILDCARDS:
-            raise QueryRefused(
-                f"On Spark a pattern has at most {_MOST_WILDCARDS} of %.",
-                remedy="Write several conditions with contains(text, 'part'), joined by AND.",
-            )
-        escape = next((each for each in _ESCAPES if each not in pattern), None)
-        if escape is None:
-            raise QueryRefused(
-                "On Spark this pattern cannot be written.", remedy="Use contains(text, 'part')."
-            )
-        return f"({sql} LIKE {self.text(pattern)} ESCAPE {self.text(escape)})"
+    def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
+        """Without its own, which is a regular expression that tries all ways to match."""
+        return scope.let(sql, lambda text: f"({' AND '.join(like_conditions(text, pattern, self.text))})")
 
     def date_part(self, part: str, sql: str) -> str:
         """Its own days of the week begin with 0."""

@@ -24,7 +24,6 @@ from discreet.functions.columns import field_interval, field_sql
 from discreet.functions.dates import DATES
 from discreet.functions.definition import Arguments, Function, is_null_literal
 from discreet.functions.logic import LOGIC
-from discreet.functions.row_cost import steps_of
 from discreet.functions.texts import TEXTS
 from discreet.model.expression import Call, Expression, Field, Literal, Range, fields_of
 from discreet.model.interval_arithmetic import UNKNOWN, ValueInterval, point
@@ -77,10 +76,9 @@ class _Size:
     nodes: int
     calls: int
     levels: int
-    steps: int
 
 
-_LEAF = _Size(nodes=1, calls=0, levels=1, steps=0)
+_LEAF = _Size(nodes=1, calls=0, levels=1)
 
 
 def _size(node: Expression, level: int, measured: dict[int, _Size]) -> _Size:
@@ -95,7 +93,6 @@ def _size(node: Expression, level: int, measured: dict[int, _Size]) -> _Size:
             nodes=1 + sum(size.nodes for size in sizes),
             calls=1 + sum(size.calls for size in sizes),
             levels=1 + max((size.levels for size in sizes), default=0),
-            steps=steps_of(node) + sum(size.steps for size in sizes),
         )
     return measured[id(node)]
 
@@ -104,12 +101,6 @@ def calls_in(expressions: Iterable[Expression]) -> int:
     """How many operations these are, all together."""
     measured: dict[int, _Size] = {}
     return sum(_size(expression, 1, measured).calls for expression in expressions)
-
-
-def steps_in(expressions: Iterable[Expression]) -> int:
-    """How long these take on one row at most, in about 20 ns."""
-    measured: dict[int, _Size] = {}
-    return sum(_size(expression, 1, measured).steps for expression in expressions)
 
 
 def _too_large() -> QueryRefused:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from discreet.errors import QueryRefused
-from discreet.functions.texts import LONGEST_GROWN_TEXT, kept_of_replaced
+from discreet.functions.texts import LONGEST_GROWN_TEXT, LONGEST_PATTERN, kept_of_replaced
 from discreet.model.expression import Call, Expression, Literal
 from discreet.model.policy import ValueType
 
@@ -18,51 +18,114 @@ MOST_STEPS_OF_A_ROW = 2**16
 MOST_TEXT_OF_A_ROW = 2**18
 """Characters: 2,048 rows of them are half a gigabyte, where a character is one byte."""
 
+USUAL_CELL = 256
+"""Characters of a cell, where the rows of one person are counted. Longer ones take longer, each of them as
+much as its text; what a question itself puts into texts is counted to the last letter."""
+
 _STEPS = {
     "replace": 8_000,
     "lower": 2_600,
     "upper": 2_600,
-    "contains": 1_700,
-    "trim": 1_200,
-    "substring": 800,
+    "trim": 1_500,
+    "substring": 1_100,
     "left": 300,
-    "right": 300,
-    "length": 200,
+    "right": 600,
+    "length": 500,
+    "starts_with": 300,
+    "ends_with": 600,
 }
-"""What a call takes on one row at most, in steps of about 20 ns, which is what most calls take. Measured on
-texts of 4,096 characters, of the kind that takes longest."""
+"""What a call takes on a text of 4,096 characters at most, in steps of about 20 ns, which is what most calls
+take. Measured on DuckDB, on texts of the kind that takes longest."""
+_STEPS_ELSEWHERE = {"lower": 20_000, "upper": 20_000}
+"""The same where another database takes far longer: letters beyond ASCII in PostgreSQL."""
 _STEPS_OF_A_PART = 1_000
 """Of each text that is joined with others."""
-_STEPS_OF_A_SEARCH = 1_500
-"""Of LIKE with a % that is not at the end."""
+_STEPS_OF_A_SEARCH = {"contains": 1_700, "like": 1_500}
+"""Of contains, and of LIKE with a % that is not at the end."""
+_STEPS_OF_A_LETTER = 80
+"""Of each letter beyond the first of what is searched for, where a database tries it at every place."""
+_FIRST_LETTERS = 16
 _STEPS_OF_A_SLOW_LETTER = 400
 """Of each letter after % in a pattern that has _ there: it is tried at every letter of the text."""
 _STEPS_OF_READING = 100
 """Of a text as a number or date."""
+_FEW_MEMBERS = 16
+"""Of a list, of which so many take a step: databases look them up."""
+
+_COPIES = {"least": 3, "greatest": 3, "nullif": 2}
+_COPIES_OF_A_CAST = 8
+"""How often an argument may be written, so that some databases compute it as often."""
 
 _LONGEST_NUMBER = 64
 """Characters of anything else as a text."""
 _MAKING = ("lower", "upper", "trim", "substring", "left", "right", "concat", "replace")
 
 
-def steps_of(call: Call) -> int:
+def steps_in(expressions: Iterable[Expression], cell: int = USUAL_CELL, *, everywhere: bool = True) -> int:
+    """How long these take on one row, all together, where a cell has so many characters: on the slowest
+    database, or on DuckDB.
+    """
+    measured: dict[int, tuple[int, int]] = {}
+
+    def measure(node: Expression) -> tuple[int, int]:
+        if not isinstance(node, Call):
+            return 0, _longest_of_leaf(node, cell)
+        if id(node) not in measured:
+            parts = [measure(argument) for argument in node.arguments]
+            lengths = [length for _, length in parts]
+            below = _copies(node) * sum(steps for steps, _ in parts)
+            own = _steps_of(node, lengths, everywhere=everywhere)
+            measured[id(node)] = own + below, _longest_of_call(node, lengths)[1]
+        return measured[id(node)]
+
+    return sum(measure(expression)[0] for expression in expressions)
+
+
+def _steps_of(call: Call, lengths: list[int], *, everywhere: bool) -> int:
     """What a call takes on one row at most, without its arguments."""
-    name = call.function
-    if name == "like":
-        return _steps_of_like(call.arguments[1])
+    name, length = call.function, min(lengths[0], LONGEST_GROWN_TEXT) if lengths else 0
+    if name in ("like", "contains"):
+        return 1 + _of_whole_text(call, everywhere=everywhere) * length // LONGEST_GROWN_TEXT
     if name == "concat":
-        return _STEPS_OF_A_PART * len(call.arguments)
+        joined = min(sum(lengths), LONGEST_GROWN_TEXT)
+        return len(lengths) * (1 + _STEPS_OF_A_PART * joined // LONGEST_GROWN_TEXT)
     if name.startswith("cast_") and call.arguments[0].type is ValueType.TEXT:
         return _STEPS_OF_READING
-    return _STEPS.get(name, max(1, len(call.arguments)))
+    if name == "in":
+        return 2 + len(lengths) // _FEW_MEMBERS
+    if name in _STEPS:
+        slowest = _STEPS_ELSEWHERE if everywhere else _STEPS
+        return 1 + slowest.get(name, _STEPS[name]) * length // LONGEST_GROWN_TEXT
+    return max(1, len(lengths))
 
 
-def _steps_of_like(pattern: Expression) -> int:
-    text = str(pattern.value) if isinstance(pattern, Literal) else ""
-    before, wild, after = text.partition("%")
-    if "_" in after:
-        return _STEPS_OF_A_SEARCH + _STEPS_OF_A_SLOW_LETTER * len(after)
-    return _STEPS_OF_A_SEARCH if wild and after else 1 + len(before)
+def _of_whole_text(call: Call, *, everywhere: bool) -> int:
+    """What searching a text of full length takes."""
+    sought = call.arguments[1]
+    text = str(sought.value) if isinstance(sought, Literal) else "?" * LONGEST_PATTERN
+    after = text
+    if call.function == "like":
+        _, wild, after = text.partition("%")
+        if not (wild and after):
+            return 1 + len(text)
+        if "_" in after:
+            return _STEPS_OF_A_SEARCH["like"] + _STEPS_OF_A_SLOW_LETTER * len(after)
+    letters = max(0, len(after) - _FIRST_LETTERS) if everywhere else 0
+    return _STEPS_OF_A_SEARCH[call.function] + _STEPS_OF_A_LETTER * letters
+
+
+def _copies(call: Call) -> int:
+    if call.arguments[0].type is not ValueType.TEXT:
+        return 1
+    if call.function == "like":
+        return 2 + len(str(getattr(call.arguments[1], "value", "")).split("%"))
+    return _COPIES_OF_A_CAST if call.function.startswith("cast_") else _COPIES.get(call.function, 1)
+
+
+def _longest_of_leaf(leaf: Expression, cell: int) -> int:
+    if isinstance(leaf, Literal):
+        return len(leaf.value) if isinstance(leaf.value, str) else _LONGEST_NUMBER
+    return cell if leaf.type is ValueType.TEXT else _LONGEST_NUMBER
 
 
 def check_row(expressions: Iterable[Expression]) -> None:
@@ -115,18 +178,21 @@ class _Costs:
 
     def _new(self, node: Expression, parts: list[int]) -> int:
         """Counts a node that is new; the most characters that it has."""
-        if isinstance(node, Literal):
-            return len(node.value) if isinstance(node.value, str) else _LONGEST_NUMBER
         if not isinstance(node, Call):
-            return LONGEST_GROWN_TEXT if node.type is ValueType.TEXT else _LONGEST_NUMBER
-        self.steps += steps_of(node)
-        if node.type is not ValueType.TEXT:
-            return _LONGEST_NUMBER
-        if node.function not in _MAKING:
-            return max(parts, default=_LONGEST_NUMBER)  # one of its arguments, as CASE is, or a number
-        made, longest = _made(node, parts)
+            return _longest_of_leaf(node, LONGEST_GROWN_TEXT)
+        self.steps += _steps_of(node, parts, everywhere=False)
+        made, longest = _longest_of_call(node, parts)
         self.text += made
         return longest
+
+
+def _longest_of_call(call: Call, parts: list[int]) -> tuple[int, int]:
+    """The characters of all texts that a call makes, and of its result."""
+    if call.type is not ValueType.TEXT:
+        return 0, _LONGEST_NUMBER
+    if call.function not in _MAKING:
+        return 0, max(parts, default=_LONGEST_NUMBER)  # one of its arguments, as CASE is, or a number
+    return _made(call, parts)
 
 
 def _made(call: Call, parts: list[int]) -> tuple[int, int]:

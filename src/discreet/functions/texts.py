@@ -1,7 +1,8 @@
 """Functions of texts. Positions count characters (Unicode code points) from 1.
 
-Where text can grow it is cut at 4,096 characters: a replacement inside of a replacement would otherwise fill
-any memory. Positions, patterns and replacements are constants, so that no row can make them odd.
+No function makes a text of more than 4,096 characters, or searches in more: a replacement inside of a
+replacement would otherwise fill any memory. Positions, patterns and replacements are constants, so that no
+row can make them odd.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from discreet.functions.definition import (
     literal_text,
     taking,
 )
+from discreet.model.expression import Call, Literal
 from discreet.model.interval_arithmetic import ValueInterval, interval
 from discreet.model.policy import ValueType
 
@@ -26,6 +28,8 @@ LAST_POSITION = 1_000_000
 _TIMES_GROWN = 4
 
 _TEXT = ValueType.TEXT
+_CUT = ("trim", "substring", "left", "right", "concat", "replace")
+_WITHOUT_LENGTH = 2
 
 
 def _simple(name: str, result: ValueType, texts: int, low: int | None = None) -> Function:
@@ -40,6 +44,43 @@ def _simple(name: str, result: ValueType, texts: int, low: int | None = None) ->
         emit=lambda operands, scope: scope.dialect.text_call(name, [operand.sql for operand in operands]),
         range=lambda _: known,
     )
+
+
+def _cut(operand: Operand) -> str:
+    """The text, as far as functions look at it; most of those that functions made are no longer."""
+    if isinstance(operand.expression, Call) and operand.expression.function in _CUT:
+        return operand.sql
+    return f"left({operand.sql}, {LONGEST_GROWN_TEXT})"
+
+
+def _changed(name: str) -> Function:
+    """lower, upper or trim."""
+    usage = f"{name}(text)"
+    return Function(
+        name=name,
+        usage=usage,
+        fewest=1,
+        most=1,
+        check=fixed(usage, [_TEXT], _TEXT),
+        emit=lambda operands, scope: scope.dialect.text_call(name, [_cut(operands[0])]),
+    )
+
+
+_CONTAINS = "contains(text, part)"
+
+
+def _check_contains(arguments: Arguments) -> tuple[Arguments, ValueType]:
+    found, result = fixed(_CONTAINS, [_TEXT] * 2, ValueType.BOOLEAN)(arguments)
+    if isinstance(found[1], Literal) and found[1].value is not None:
+        literal_text(_CONTAINS, found[1], LONGEST_PATTERN)
+    return found, result
+
+
+def _contains(operands: Sequence[Operand], scope: EmitScope) -> str:
+    """Databases may try a part at every place of the text, so that it has a limit, too."""
+    text, part = operands
+    sought = part.sql if isinstance(part.expression, Literal) else f"left({part.sql}, {LONGEST_PATTERN})"
+    return scope.dialect.text_call("contains", [_cut(text), sought])
 
 
 def _concat(operands: Sequence[Operand], _: EmitScope) -> str:
@@ -64,10 +105,10 @@ def _substring(operands: Sequence[Operand], _: EmitScope) -> str:
     """The characters at positions start … start + length - 1 that exist, as in standard SQL."""
     start = literal_integer(_SUBSTRING, operands[1].expression, -LAST_POSITION, LAST_POSITION)
     first = max(start, 1)
-    if len(operands) == 2:
-        return f"substring({operands[0].sql}, {first})"
-    length = literal_integer(_SUBSTRING, operands[2].expression, 0, LAST_POSITION)
-    return f"substring({operands[0].sql}, {first}, {max(start + length - first, 0)})"
+    length = LAST_POSITION
+    if len(operands) > _WITHOUT_LENGTH:
+        length = start + literal_integer(_SUBSTRING, operands[2].expression, 0, LAST_POSITION) - first
+    return f"substring({operands[0].sql}, {first}, {min(max(length, 0), LONGEST_GROWN_TEXT)})"
 
 
 def _end(name: str) -> Function:
@@ -80,7 +121,7 @@ def _end(name: str) -> Function:
 
     def emit(operands: Sequence[Operand], _: EmitScope) -> str:
         count = literal_integer(usage, operands[1].expression, 0, LAST_POSITION)
-        return f"{name}({operands[0].sql}, {count})"
+        return f"{name}({operands[0].sql}, {min(count, LONGEST_GROWN_TEXT)})"
 
     return Function(name=name, usage=usage, fewest=2, most=2, check=check, emit=emit)
 
@@ -94,7 +135,9 @@ def _check_like(arguments: Arguments) -> tuple[Arguments, ValueType]:
 
 
 def _like(operands: Sequence[Operand], scope: EmitScope) -> str:
-    return scope.dialect.like(operands[0].sql, literal_text(_LIKE, operands[1].expression, LONGEST_PATTERN))
+    pattern = literal_text(_LIKE, operands[1].expression, LONGEST_PATTERN)
+    searched = "%" in pattern[:-1]
+    return scope.dialect.like(_cut(operands[0]) if searched else operands[0].sql, pattern, scope)
 
 
 _REPLACE = "replace(text, 'from', 'to')"
@@ -127,9 +170,9 @@ def _check_concat(arguments: Arguments) -> tuple[Arguments, ValueType]:
 
 
 TEXTS = (
-    _simple("lower", _TEXT, 1),
-    _simple("upper", _TEXT, 1),
-    _simple("trim", _TEXT, 1),
+    _changed("lower"),
+    _changed("upper"),
+    _changed("trim"),
     _simple("length", ValueType.INTEGER, 1, low=0),
     Function(name="substring", usage=_SUBSTRING, fewest=2, most=3, check=_check_substring, emit=_substring),
     _end("left"),
@@ -137,7 +180,7 @@ TEXTS = (
     Function(name="concat", usage="x || y", fewest=2, most=20, check=_check_concat, emit=_concat),
     _simple("starts_with", ValueType.BOOLEAN, 2),
     _simple("ends_with", ValueType.BOOLEAN, 2),
-    _simple("contains", ValueType.BOOLEAN, 2),
+    Function(name="contains", usage=_CONTAINS, fewest=2, most=2, check=_check_contains, emit=_contains),
     Function(
         name="like", usage=_LIKE, fewest=2, most=2, check=_check_like, emit=_like, constants=frozenset({1})
     ),

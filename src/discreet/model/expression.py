@@ -70,3 +70,8 @@ def fields_of(expression: Expression) -> Iterator[Field]:
 def title(name: str) -> str:
     """A field as the owner knows it, without the alias of its relation."""
     return name.partition(".")[2] or name
+
+
+def owners(expression: Expression) -> set[str]:
+    """The aliases of the relations whose fields an expression reads."""
+    return {name.partition(".")[0] for name in (field.name for field in fields_of(expression))}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from discreet.bounds.work_limits import check_steps, expressions_of
+from discreet.bounds.work_limits import check_before_joins, check_steps, expressions_of
 from discreet.errors import QueryRefused
 from discreet.functions.registry import check_size
 from discreet.model.expression import Expression
@@ -59,6 +59,7 @@ def resolve_rows(
             )
     check_size(*expressions_of(source), *(column.expression for column in columns))
     check_steps(source, [column.expression for column in columns])
+    check_before_joins(source, [column.expression for column in columns])
     return RowQuery(source=source, columns=columns)
 
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 from discreet.bounds.work_limits import MOST_JOINS, check_matches, check_rows_of_a_person, side_of_join
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call
-from discreet.model.expression import Call, Expression, Field, Range
+from discreet.model.expression import Call, Expression, Field, Range, owners
 from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PublicTable
 from discreet.model.query import Filter, Lookup, Pair, PersonJoin, Relation, Scan
 from discreet.question.per_person import per_person
@@ -24,7 +24,6 @@ from discreet.question.scope import (
     Scope,
     conjuncts,
     nearest,
-    owners,
     predicate,
     row_expression,
 )

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call
-from discreet.model.expression import Call, Expression, Field, Range, fields_of
+from discreet.model.expression import Call, Expression, Field, Range
 from discreet.model.policy import KeyValue, PublicTable, ValueType
 from discreet.question.convert import convert
 
@@ -102,11 +102,6 @@ class Scope:
         return Scope(
             sources=[NamedSource(name, columns)], persons=self.persons, limits=self.limits, keys=self.keys
         )
-
-
-def owners(expression: Expression) -> set[str]:
-    """The aliases of the relations whose fields an expression reads."""
-    return {name.partition(".")[0] for name in (field.name for field in fields_of(expression))}
 
 
 def predicate(node: exp.Expression, scope: Scope, clause: str) -> Expression:

@@ -3,11 +3,13 @@
 Every name in it is ours or comes from the policy; every expression is written by `functions`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from discreet.dialects.dialect import Dialect
-from discreet.functions.registry import emit, emit_steps, steps_in
+from discreet.functions.registry import emit, emit_steps
+from discreet.functions.row_cost import steps_in
+from discreet.functions.texts import LONGEST_GROWN_TEXT
 from discreet.model.expression import Expression, Field, fields_of, title
 from discreet.model.policy import Column, Person, PersonColumn, ValueType
 from discreet.model.query import (
@@ -24,10 +26,14 @@ from discreet.model.query import (
     Scan,
     UnionAll,
 )
+from discreet.sql.joins import JoinTree, joins_people, required, sides
 
 _NONE, _HALF = Fraction(0), Fraction(1, 2)
 _SLOW_FILTER = 100
 """In steps: what takes longer on a row is worth to be computed apart from reading it."""
+_PAIR = 2
+_ANY = 2**40
+"""More rows than anybody has."""
 _LARGEST = 2**53
 """No value is more steps of its grid away from zero."""
 
@@ -110,6 +116,7 @@ class _RelationWriter:
         self._name = dialect.identifier
         self._persons = persons
         self._sides = 0
+        self._tree: JoinTree | None = None
 
     def sql(self, relation: Relation) -> str:
         match relation:
@@ -117,7 +124,7 @@ class _RelationWriter:
                 return self._scan(relation)
             case Filter():
                 condition = self._emit(relation.predicate)
-                if steps_in([relation.predicate]) > _SLOW_FILTER:
+                if steps_in([relation.predicate], LONGEST_GROWN_TEXT) > _SLOW_FILTER:
                     condition = self._dialect.after_reading(condition, "p")
                 return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE ({condition}) IS TRUE"
             case Lookup():
@@ -164,41 +171,87 @@ class _RelationWriter:
         """How many rows share a key is counted again: what the plan rests on was read before."""
         columns = self._columns(lookup.alias, lookup.table.columns)
         public = f"SELECT {', '.join(columns)} FROM {self._tables[lookup.table.name]}"
-        shared = ", ".join(self._emit(right) for _, right in lookup.pairs)
-        counted = f"SELECT *, count(*) OVER (PARTITION BY {shared}) AS n FROM ({public}) AS public"
-        public = f"SELECT * FROM ({counted}) AS counted WHERE n <= {lookup.matches}"
+        lefts, rights = self._compared(lookup.pairs)
+        public = _with_columns(public, rights)
+        shared = ", ".join(f"r{i}" for i in range(len(rights)))
+        public = self._at_most(lookup.matches, public, shared)
+        source = _with_columns(self.sql(lookup.source), lefts)
         return (
-            f"SELECT {', '.join(['p', *self._fields(lookup)])} FROM ({self.sql(lookup.source)}) AS l"
-            f" {'LEFT ' if lookup.keep_unmatched else ''}JOIN ({public}) AS r ON {self._equal(lookup.pairs)}"
+            f"SELECT {', '.join(['p', *self._fields(lookup)])} FROM ({source}) AS l"
+            f" {'LEFT ' if lookup.keep_unmatched else ''}JOIN ({public}) AS r ON {_equal(lookup.pairs)}"
         )
 
-    def _few_rows(self, few: FewRows) -> str:
+    def _few_rows(self, few: FewRows, columns: Sequence[str] = ()) -> str:
         """Who has too many rows is found first, and no optimiser may move the join that is above below this.
 
-        So what is left is kept, or comes out of a window. All rows without an id are one person.
+        So what is left is kept, or comes out of a window. All rows without an id are one person. `columns`
+        are computed from the rows.
         """
         source = self.sql(few.source)
-        if self._dialect.weighs_in_windows:
-            counted = f"SELECT *, count(*) OVER (PARTITION BY p) AS c FROM ({source}) AS uncounted"
-            return f"SELECT * FROM ({counted}) AS counted WHERE c <= {few.rows}"
-        self._sides += 1
-        side, rest = f"side{self._sides}", f"few{self._sides}"
+        if self._dialect.cuts_in_windows:
+            return self._at_most(few.rows, _with_columns(source, columns), "p")
+        number = self._new_side()
+        side, rest = f"side{number}", f"few{number}"
         again = self._dialect.kept(once=not _is_read_fast(few.source))
         heavy = f"SELECT p AS h, TRUE AS is_heavy FROM {side} GROUP BY p HAVING count(*) > {few.rows}"
         return (
-            f"WITH {side} AS {again}({source}),"
-            f" {rest} AS {self._dialect.kept(once=True)}(SELECT {self._dialect.join_hint}{side}.* FROM {side}"
+            f"WITH {side} AS {again}({source}), {rest} AS {self._dialect.kept(once=True)}"
+            f"(SELECT {', '.join([f'{self._dialect.join_hint}{side}.*', *columns])} FROM {side}"
             f" LEFT JOIN ({heavy}) AS heavy ON {self._dialect.same_person(f'{side}.p', 'heavy.h')}"
             " WHERE heavy.is_heavy IS NULL)"
             f" SELECT * FROM {rest}"
         )
 
+    def _at_most(self, most: int, rows: str, shared: str) -> str:
+        """The rows that no more than so many others share something with."""
+        window = f"OVER (PARTITION BY {shared})"
+        columns, few = [f"count(*) {window} AS n"], f"n <= {most}"
+        if self._dialect.streams:
+            # A count alone may be computed by a join, through which rows stream, or do not.
+            columns.append(f"row_number() {window} AS place")
+            few += f" AND place <= {most}"
+        return f"SELECT * FROM ({_with_columns(rows, columns)}) AS counted WHERE {few}"
+
     def _person_join(self, join: PersonJoin) -> str:
-        on = " AND ".join(["l.p = r.p", *([self._equal(join.pairs)] if join.pairs else [])])
+        """What is compared is a column of its side, and of several sides only those people are joined who are
+        in all of them. So nothing that is computed for others hangs on whether one side has a row.
+        """
+        if self._tree is None and self._dialect.kept(once=True) and len(sides(join)) > _PAIR:
+            self._tree = tree = JoinTree(required=required(join))
+            sql = self._person_join(join)
+            self._tree = None
+            return f"WITH {', '.join(tree.definitions(self._dialect.kept(once=True)))} {sql}"
+        lefts, rights = self._compared(join.pairs)
+        left, right = self._side(join.left, lefts), self._side(join.right, rights)
+        on = " AND ".join(["l.p = r.p", *([_equal(join.pairs)] if join.pairs else [])])
         return (
-            f"SELECT {', '.join(['l.p AS p', *self._fields(join)])} FROM ({self.sql(join.left)}) AS l"
-            f" {'LEFT ' if join.keep_unmatched else ''}JOIN ({self.sql(join.right)}) AS r ON {on}"
+            f"SELECT {', '.join(['l.p AS p', *self._fields(join)])} FROM ({left}) AS l"
+            f" {'LEFT ' if join.keep_unmatched else ''}JOIN ({right}) AS r ON {on}"
         )
+
+    def _side(self, side: Relation, columns: Sequence[str]) -> str:
+        """A side of a join on the person, and what is computed from it to be compared."""
+        if joins_people(side):
+            return _with_columns(self.sql(side), columns)
+        tree, self._tree = self._tree, None  # a subquery may have joins of its own
+        if isinstance(side, FewRows):
+            rows = self._few_rows(side, columns)
+        else:
+            rows = _with_columns(self.sql(side), columns)
+            grouped = isinstance(side, PerPerson) and not columns
+            if self._dialect.streams and not grouped:
+                rows = self._at_most(_ANY, rows, "p")
+        self._tree = tree
+        return rows if tree is None else tree.side(side, rows, self._new_side())
+
+    def _new_side(self) -> int:
+        self._sides += 1
+        return self._sides
+
+    def _compared(self, pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
+        """Of the left and of the right: what has to be equal, as columns of their own."""
+        lefts = [f"{self._emit(left)} AS l{i}" for i, (left, _) in enumerate(pairs)]
+        return lefts, [f"{self._emit(right)} AS r{i}" for i, (_, right) in enumerate(pairs)]
 
     def _fields(self, relation: Relation) -> list[str]:
         return [self._name(name) for name in _names(relation) if name in self._used]
@@ -232,9 +285,6 @@ class _RelationWriter:
     def _emit(self, expression: Expression) -> str:
         return emit(expression, self._dialect)
 
-    def _equal(self, pairs: Iterable[Pair]) -> str:
-        return " AND ".join(f"({self._emit(left)}) = ({self._emit(right)})" for left, right in pairs)
-
     def _argument(self, value: PersonValue) -> str:
         """What is aggregated, NULL where a row does not count; sums of whole steps of the grid."""
         if value.argument is None:
@@ -264,6 +314,14 @@ class _RelationWriter:
             case PersonAggregate.AVERAGE:
                 total = f"CAST({self._dialect.total(column, _LARGEST)} AS {number})"
                 return f"{total} * {grid} / count({column})"
+
+
+def _with_columns(rows: str, columns: Sequence[str]) -> str:
+    return f"SELECT {', '.join(['*', *columns])} FROM ({rows}) AS met" if columns else rows
+
+
+def _equal(pairs: Sequence[Pair]) -> str:
+    return " AND ".join(f"l.l{i} = r.r{i}" for i in range(len(pairs)))
 
 
 def _is_read_fast(relation: Relation) -> bool:

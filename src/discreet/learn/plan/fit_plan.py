@@ -198,6 +198,7 @@ def _data(
         order = 1 if isinstance(loss, PureLoss) else 2
         summed = Summed(source=rows.source, columns=columns, target=target, order=order)
         if summed.fits_a_statement():
+            summed.check_work()
             return summed
     return Fetched(source=rows_to_learn_from(rows.source), columns=columns, target=target)
 

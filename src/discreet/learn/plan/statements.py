@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.arrays import Floats, Integers, Labels
+from discreet.bounds.work_limits import check_steps
 from discreet.dialects.dialect import Dialect
 from discreet.learn.core.encoding import ONE, RowOwners, person_weights
 from discreet.learn.core.moments import LENGTHS, WEIGHT_ONE
@@ -73,6 +74,9 @@ class Fetched:
         return np.hstack(features), _targets(self.target, codes[-1]), people
 
 
+_STEPS_OF_A_PRODUCT = 2
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summed:
     """Sums of products, computed by the database: all that linear regression needs."""
@@ -108,6 +112,10 @@ class Summed:
         """The same without any row."""
         width = len(self._coordinates()) + 1
         return self._sums(np.zeros((LENGTHS, width * (width + 1) // 2), dtype=object), width)
+
+    def check_work(self) -> None:
+        """Refuse more products than can be made of the rows that joins make of one person."""
+        check_steps(self.source, [], more=_STEPS_OF_A_PRODUCT * len(self._query().columns))
 
     def fits_a_statement(self) -> bool:
         return len(self._query().columns) <= MOST_SUMS

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from discreet.aggregates.vectors import WeightedSum
 from discreet.aggregates.weights import Norm, Weight
 from discreet.bounds.bound import Bounded
+from discreet.bounds.work_limits import check_statements
 from discreet.model.policy import Dataset
 from discreet.model.query import GroupingSets, Query
 from discreet.model.sensitivity import Sensitivity
@@ -54,9 +55,11 @@ def counting(
         signed=False,
         sets=tuple(False for _ in sets),
     )
+    keys = tuple(attribute.key() for attribute in attributes)
+    check_statements(source, [key.expression for key in keys], len(sets))
     query = Query(
         source=source,
-        keys=tuple(attribute.key() for attribute in attributes),
+        keys=keys,
         sets=sets,
         measures=(),
         picks=None,

@@ -1,0 +1,64 @@
+"""Joins on the person of three sides or more, as SQL: who is not in all of them is not joined at all.
+
+Otherwise two sides would be joined for everybody if the third has one row, and for nobody if it has none.
+"""
+
+from dataclasses import dataclass, field
+
+from discreet.model.query import Filter, Lookup, PersonJoin, Relation
+
+
+@dataclass(slots=True)
+class JoinTree:
+    """What a tree of joins reads, while it is written: its sides, each with the people who are in all of
+    those that have to have them.
+    """
+
+    required: set[int]
+    """The identities of sides that a person must be in."""
+    _sides: list[tuple[str, str, bool]] = field(default_factory=list)
+
+    def side(self, side: Relation, rows: str, number: int) -> str:
+        self._sides.append((f"all{number}", rows, id(side) in self.required))
+        return f"SELECT * FROM met_all{number}"
+
+    def definitions(self, kept: str) -> list[str]:
+        """What WITH says before the joins. A side that alone has to have people keeps its own, also those
+        without an id.
+        """
+        needed = [name for name, _, required in self._sides if required]
+        people = " INTERSECT ".join(f"SELECT p FROM {name}" for name in needed)
+        whole = [f"{name} AS {kept}({rows})" for name, rows, _ in self._sides]
+        met = [
+            f"met_{name} AS {kept}(SELECT * FROM {name}"
+            + ("" if needed == [name] else " WHERE p IN (SELECT p FROM everywhere)")
+            + ")"
+            for name, _, _ in self._sides
+        ]
+        return [*whole, f"everywhere AS {kept}({people})", *met]
+
+
+def sides(relation: Relation) -> list[Relation]:
+    """The sides of all joins on the person that make the rows of a relation."""
+    while isinstance(relation, Filter | Lookup):
+        relation = relation.source
+    if isinstance(relation, PersonJoin):
+        return [*sides(relation.left), *sides(relation.right)]
+    return [relation]
+
+
+def required(relation: Relation) -> set[int]:
+    """Those of them that a person has to have a row in."""
+    while isinstance(relation, Filter | Lookup):
+        relation = relation.source
+    if isinstance(relation, PersonJoin):
+        right = set() if relation.keep_unmatched else required(relation.right)
+        return required(relation.left) | right
+    return {id(relation)}
+
+
+def joins_people(relation: Relation) -> bool:
+    """Whether its rows are made by a join on the person, and not grouped since."""
+    while isinstance(relation, Filter | Lookup):
+        relation = relation.source
+    return isinstance(relation, PersonJoin)

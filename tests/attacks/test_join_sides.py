@@ -1,0 +1,164 @@
+"""Attack G3 on the sides of joins: one row of one person decides whether everybody's rows are computed."""
+
+import json
+
+import duckdb
+import pytest
+from discreet.compile.dialects.duckdb import DUCKDB
+from discreet.compile.emit_relation import relation_sql
+from discreet.compile.parse_sql import parse_sql
+from discreet.compile.resolve import resolve
+
+from discreet import QueryRefused
+from discreet.learn import LinearRegression
+from discreet.model.privacy import PureLoss
+
+from .ask import Clinic
+
+NOTHING = PureLoss(epsilon=0)
+PEOPLE, ROWS = 2_000, 20_000
+GATE = "(SELECT patient, diagnosis FROM visits WHERE diagnosis = 'hiv')"
+EACH = "(SELECT patient, max(length(upper(diagnosis))) AS d FROM visits GROUP BY patient)"
+PAIRED = "ON a.patient = b.patient AND (a.patient = 1) = contains(b.diagnosis, 'o')"
+SHAPES = {
+    "a pair": f"{GATE} AS a JOIN visits AS b {PAIRED}",
+    "a pair of a LEFT JOIN": f"{GATE} AS a LEFT JOIN visits AS b {PAIRED}",
+    "the gate on the right": f"visits AS b JOIN {GATE} AS a {PAIRED}",
+    "the gate on the right of a LEFT JOIN": f"visits AS b LEFT JOIN {GATE} AS a {PAIRED}",
+    "each person": f"{GATE} AS a JOIN {EACH} AS b ON a.patient = b.patient WHERE b.d > 1",
+    "a pair with each person": f"{GATE} AS a JOIN {EACH} AS b ON a.patient = b.patient AND a.patient = b.d",
+    "a condition": f"{GATE} AS a JOIN (SELECT patient FROM visits WHERE upper(diagnosis) > 'B') AS b"
+    " ON a.patient = b.patient",
+    "three sides": f"visits AS a JOIN visits AS b ON a.patient = b.patient JOIN {GATE} AS c"
+    " ON a.patient = c.patient",
+    "three sides, two of LEFT JOIN": "visits AS a LEFT JOIN visits AS b ON a.patient = b.patient"
+    f" JOIN {GATE} AS c ON a.patient = c.patient",
+    "a join on the right": f"{GATE} AS a JOIN (SELECT b.patient AS patient FROM visits AS b"
+    " JOIN visits AS c ON b.patient = c.patient) AS d ON a.patient = d.patient",
+}
+
+
+def steps(clinic, sql, diagnosis):
+    """The steps of the plan that ran, if row 17 has this diagnosis: whether they are below one that brings
+    all rows together, what they are, the rows that they put out, and what they compute.
+    """
+    source = resolve(parse_sql(sql), clinic.open().dataset, lambda *_: None).source
+    relation = relation_sql(source, {"visits": "visits"}, [], DUCKDB, persons=True)
+    with duckdb.connect(config={"threads": 1}) as connection:
+        found = f"CASE WHEN range = 17 THEN '{diagnosis}' ELSE ['cold', 'zoster'][1 + range % 2] || range END"
+        connection.execute(
+            f"CREATE TABLE visits AS SELECT range % {PEOPLE} AS patient, 'north' AS ward,"
+            f" 1.0::DOUBLE AS cost, 1 AS age, {found} AS diagnosis FROM range({ROWS})"
+        )
+        counted = f"EXPLAIN (ANALYZE, FORMAT json) SELECT count(*) FROM ({relation})"
+        plan = json.loads(connection.execute(counted).fetchall()[0][1])
+    return list(walk(plan["operator"], together=False))
+
+
+def walk(nodes, *, together):
+    for node in nodes:
+        yield together, node["type"], node["intermediate_rows"], json.dumps(node["extra_info"])
+        yield from walk(node.get("children", []), together=together or node["type"] == "WINDOW")
+
+
+def rows_of(found, kind):
+    return sum(rows for _, each, rows, _ in found if each == kind)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_g3_no_row_decides_whether_the_other_side_of_a_join_is_computed(clinic, shape):
+    """Rows are read, and what is compared is computed, before they are brought together. What is joined then
+    is one person's, who has ten rows.
+    """
+    sql = f"SELECT count(*) FROM {SHAPES[shape]}"
+    there, gone = (steps(clinic, sql, diagnosis) for diagnosis in ("hiv", "hix"))
+    assert rows_of(there, "TABLE_SCAN") >= ROWS
+    assert abs(rows_of(there, "TABLE_SCAN") - rows_of(gone, "TABLE_SCAN")) <= 100
+    assert abs(rows_of(there, "HASH_JOIN") - rows_of(gone, "HASH_JOIN")) <= 1000
+    assert all(together for together, _, _, info in there if "contains(" in info)
+
+
+# On every engine: what could be left out is about as fast as to read the rows.
+
+LONG = "a" * 1000
+ABC = f"contains(b.diagnosis || '{LONG}', 'aaab')"
+ALSO = "ON a.patient = b.patient"
+LEFT_OUT = {
+    "a pair": f"SELECT count(*) AS n FROM {GATE} AS a JOIN visits AS b {ALSO} AND (a.patient = 1) = {ABC}",
+    "a side": f"SELECT count(*) AS n FROM {GATE} AS a JOIN (SELECT patient, max(length(lower(upper(diagnosis"
+    f" || '{LONG}')))) AS d FROM visits GROUP BY patient) AS b {ALSO} WHERE d > 3",
+    "a condition": f"SELECT count(*) AS n FROM {GATE} AS a JOIN visits AS b {ALSO} WHERE {ABC}",
+    "a key": f"SELECT {ABC} AS k, count(*) AS n FROM {GATE} AS a JOIN visits AS b {ALSO} GROUP BY k",
+    "people": f"SELECT count(DISTINCT b.patient) FILTER (WHERE {ABC}) AS n FROM {GATE} AS a"
+    f" JOIN visits AS b {ALSO}",
+    "replacements": f"SELECT count(*) AS n FROM {GATE} AS a JOIN visits AS b {ALSO} AND a.diagnosis ="
+    " replace(replace(b.diagnosis, 'o', 'aaaaaaaaaaaaaaaa'), 'a', 'aaaaaaaaaaaaaaaa')",
+    "united": f"SELECT count(*) AS n FROM {GATE} AS a JOIN (SELECT patient, upper(diagnosis || '{LONG}') AS d"
+    f" FROM visits UNION ALL SELECT patient, 'x' FROM visits) AS b {ALSO} WHERE d > 'a'",
+    "many quantiles": f"SELECT {', '.join(f'quantile(b.cost + {i}, 0.5) AS q{i}' for i in range(60))}"
+    f" FROM {GATE} AS a JOIN visits AS b {ALSO} WHERE b.diagnosis LIKE '%a%' AND lower(b.ward) LIKE '%o%'",
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_g3_what_takes_long_on_a_side_of_a_join_is_refused(clinic, name):
+    """PostgreSQL and Spark compute it for everybody if the gate has a row, and for nobody if it has none."""
+    with pytest.raises(QueryRefused, match="rows that it joins"):
+        clinic.ask(LEFT_OUT[name])
+    assert clinic.spent() == NOTHING
+
+
+def test_g3_what_takes_long_on_rows_of_a_public_table_is_refused(tmp_path):
+    clinic = Clinic(tmp_path / "clinic")
+    duckdb.sql(f"COPY (SELECT 'north' AS ward, 7 AS beds) TO '{clinic.folder / 'wards.parquet'}'")
+    public = '[tables.wards]\nsource = "wards.parquet"\npublic = true\n'
+    clinic.policy.write_text(f"{clinic.policy.read_text()}\n{public}")
+    joined = f"SELECT count(*) AS n FROM {GATE} AS a JOIN wards AS w ON"
+    with pytest.raises(QueryRefused, match="rows that it joins"):
+        clinic.ask(f"{joined} upper(a.diagnosis) = upper(w.ward || '{LONG}')")
+    assert clinic.spent() == NOTHING
+    clinic.ask(f"{joined} lower(a.diagnosis) = lower(trim(w.ward))")
+
+
+BOTH = "visits AS a JOIN visits AS b ON a.patient = b.patient"
+WORDS = [f"b.diagnosis LIKE '%word{i}%'" for i in range(4)]
+USUAL = [
+    (3, f"SELECT count(*) AS n FROM {BOTH} WHERE a.diagnosis LIKE '%vitamin_d%'"),
+    (3, f"SELECT count(*) AS n FROM {BOTH} WHERE a.ward = 'north' AND a.age > 3 AND b.diagnosis LIKE '%a%'"),
+    (3, f"SELECT count(*) AS n FROM {BOTH} WHERE lower(trim(a.diagnosis)) = 'flu' AND b.ward IN ('x', 'y')"),
+    (3, f"SELECT a.ward, avg(b.cost) AS n FROM {BOTH} AND left(a.ward, 2) = left(b.ward, 2) GROUP BY a.ward"),
+    (30, f"SELECT count(*) AS n FROM {BOTH} WHERE {' OR '.join(WORDS)}"),
+    (30, f"SELECT {', '.join(f'count(*) FILTER (WHERE {w})' for w in WORDS)} FROM {BOTH}"),
+    (100, f"SELECT count(*) AS n FROM {BOTH} WHERE a.diagnosis LIKE '%flu%'"),
+    (100, "SELECT count(*) AS n FROM (SELECT patient FROM visits WHERE diagnosis LIKE '%flu%') AS a"
+     " JOIN visits AS b ON a.patient = b.patient"),
+    (3, "SELECT count(*) AS n FROM visits AS a JOIN (SELECT patient, max(cost) AS m, count(*) FILTER (WHERE"
+     " diagnosis LIKE '%flu%') AS flu FROM visits GROUP BY patient) AS b USING (patient) WHERE flu > 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("max_rows", "sql"), USUAL)
+def test_g3_usual_questions_with_joins_are_answered(clinic, max_rows, sql):
+    policy = clinic.policy.read_text().replace("max_rows = 3", f"max_rows = {max_rows}")
+    clinic.policy.write_text(policy)
+    clinic.ask(sql)
+
+
+# A4: what learns from joined rows.
+
+FOUR = "visits AS a" + "".join(f" JOIN visits AS {t} ON a.patient = {t}.patient" for t in "bcd")
+
+
+def test_g3_sums_of_products_are_counted(clinic):
+    """One person of 32 rows has a million joined ones, each with 1,891 products: it took a minute."""
+    columns = ", ".join(f"a.cost + {i} AS c{i}" for i in range(60))
+    with pytest.raises(QueryRefused, match="computes too much"):
+        clinic.open().fit(LinearRegression(), f"SELECT {columns}, b.age AS y FROM {FOUR}", epsilon=1)
+    assert clinic.spent() == NOTHING
+
+
+def test_g3_tables_that_are_counted_for_a_synthetic_one_are_counted(clinic):
+    columns = ", ".join(f"{t}.{c} AS {t}{c}" for t in "abcd" for c in ("ward", "cost", "age"))
+    with pytest.raises(QueryRefused, match="computes too much"):
+        clinic.open().synthesize(f"SELECT {columns} FROM {FOUR}", epsilon=1)
+    assert clinic.spent() == NOTHING
