@@ -88,6 +88,8 @@ class AggregateDefinition(ABC):
     """The nodes of sqlglot that it is asked by. What several share is read by one of them."""
     counts: ClassVar[Unit | None] = None
     """What it counts, if its noisy count can name private keys, and groups can be picked by it."""
+    filters_first: ClassVar[bool] = False
+    """Whether its SQL leaves out the rows on which its condition is not true, and then counts."""
     squares: ClassVar[tuple[float, ...]] = (1.0,)
     """By vector: c², where an error s of the vector, relative to its bound, is an error c·s of the measure.
 

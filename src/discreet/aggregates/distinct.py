@@ -14,6 +14,7 @@ class DistinctAggregate(CountingAggregate):
     """One vector that is bounded by dropping values, as different values cannot be weighed."""
 
     aggregate = Aggregate.DISTINCT
+    filters_first = True
     usages = ("count(DISTINCT x)",)
 
     def vectors(self, measure: Measure, bounds: ContributionBounds) -> tuple[Part, ...]:

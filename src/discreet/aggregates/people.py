@@ -14,6 +14,7 @@ class PeopleAggregate(CountingAggregate):
     aggregate = Aggregate.PEOPLE
     usages = ("count(DISTINCT patient)",)
     counts = Unit.PEOPLE
+    filters_first = True
 
     def vectors(self, measure: Measure, bounds: ContributionBounds) -> tuple[Part, ...]:
         return (count_of_people(measure.condition, bounds),)

@@ -8,13 +8,13 @@ one person can be multiplied only so often; a question that could go beyond is r
 
 from collections.abc import Iterable, Sequence
 
+from discreet.aggregates.registry import AGGREGATES
 from discreet.errors import QueryRefused
 from discreet.functions.registry import calls_in, check_size
 from discreet.functions.row_cost import check_row, steps_in
 from discreet.model.expression import Call, Expression, fields_of, owners, title
 from discreet.model.policy import MOST_MATCHES, PublicTable
 from discreet.model.query import (
-    Aggregate,
     FewRows,
     Filter,
     Lookup,
@@ -141,8 +141,7 @@ def check_question(query: Query) -> None:
 
 def _picked_by(query: Query) -> list[Expression]:
     """What rows are left out by above their relation, which a database may do before it joins."""
-    people = (Aggregate.PEOPLE, Aggregate.DISTINCT)
-    conditions = [m.condition for m in query.measures if m.aggregate in people]
+    conditions = [m.condition for m in query.measures if AGGREGATES[m.aggregate].filters_first]
     if query.picks is not None:
         conditions.append(query.picks.condition)
     return [*(key.expression for key in query.keys), *(e for e in conditions if e is not None)]
