@@ -4,14 +4,14 @@ import json
 
 import duckdb
 import pytest
-from discreet.compile.dialects.duckdb import DUCKDB
-from discreet.compile.emit_relation import relation_sql
-from discreet.compile.parse_sql import parse_sql
-from discreet.compile.resolve import resolve
 
 from discreet import QueryRefused
+from discreet.dialects.duckdb import DUCKDB
 from discreet.learn import LinearRegression
 from discreet.model.privacy import PureLoss
+from discreet.question.parse import parse_sql
+from discreet.question.resolve import resolve
+from discreet.sql.relation import relation_sql
 
 from .ask import Clinic
 

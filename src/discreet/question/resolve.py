@@ -163,7 +163,7 @@ class _Resolver:
                     remedy=f"Ask for {offered()}; each takes FILTER (WHERE …).",
                 )
             return None
-        asked = definition.read(node, _Arguments(self.scope))
+        asked = definition.read(node, _ResolvedArguments(self.scope))
         measured = self._add(asked, condition)
         return measured if asked.function is None else build_call(asked.function, (measured,))
 
@@ -236,7 +236,7 @@ def _what(measure: Measure) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Arguments:
+class _ResolvedArguments:
     """Reads what an aggregate is of, in the names of one question."""
 
     scope: Scope
