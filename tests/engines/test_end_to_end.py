@@ -117,9 +117,9 @@ def test_postgres_accepts_every_slice_before_the_charge(tmp_path, in_postgres, m
             prepared.append((sql, bound))
             prepare(sql, **bound)
 
-        def running(sqls, *watch, **bound):
+        def running(sqls, *watch, deadline, **bound):
             ran.extend((sql, bound) for sql in sqls)
-            return run_each(sqls, *watch, **bound)
+            return run_each(sqls, *watch, deadline=deadline, **bound)
 
         curator.plan(BY_REGION, epsilon=1)  # the keys of the public table, which need no charge
         monkeypatch.setattr(engine, "prepare", preparing)

@@ -20,7 +20,7 @@ from discreet.synth.mwem.mwem import mwem
 from discreet.synth.mwem.workload import Workload
 from discreet.synth.report.html import html_page
 from discreet.synth.report.plots import percent
-from discreet.synth.report.quality import counts_of, quality
+from discreet.synth.report.quality import _shares_of_any, counts_of, quality
 from discreet.synth.report.relations import best_table, relation
 
 DOMAIN = Domain(sizes=(4, 3, 20))
@@ -311,3 +311,12 @@ def test_names_that_do_not_fit_are_refused(options):
 )
 def test_shares_in_words(share, text):
     assert percent(share) == text
+
+
+def test_a_rehearsal_may_have_values_that_the_table_dropped():
+    """The fit drops NULL where nobody seems to have it; noise may say otherwise in the rehearsal."""
+    records = Cells(Domain(sizes=(2, 3)))
+    dropped = Marginal(attributes=(0, 1), codes=(np.arange(2), np.arange(2)))
+    found = _shares_of_any(records, dropped)
+    assert found.shape == (4,)
+    assert found.sum() == pytest.approx(float(records.weights[records.columns[1] < 2].sum()))

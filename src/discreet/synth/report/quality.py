@@ -27,7 +27,7 @@ from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.synth.core.domain import Marginal
 from discreet.synth.core.measurement import ExactMarginals, Measurement
-from discreet.synth.core.records import shares
+from discreet.synth.core.records import Records, added, shares
 from discreet.synth.core.synthesis import Synthetic
 from discreet.synth.core.weight_array import Halves
 from discreet.synth.report.limits import limits
@@ -196,8 +196,22 @@ def _table(
         distance=_distance(fitted, measurement.counts / people),
         floor=marginal.cells * sqrt(2 / pi) * noise / 2,
         spread=sqrt(marginal.cells * (1 - 2 / pi)) * noise / 2,
-        expected=None if rehearsal is None else _distance(fitted, shares(rehearsal.records, marginal)),
+        expected=None
+        if rehearsal is None
+        else _distance(fitted, _shares_of_any(rehearsal.records, marginal)),
     )
+
+
+def _shares_of_any(records: Records, marginal: Marginal) -> Floats:
+    """The weight in each cell, by records that may have values which the marginal's table dropped."""
+    if isinstance(marginal, Halves):
+        return marginal.joined(_shares_of_any(records, marginal.table))
+    chosen = zip(marginal.attributes, marginal.codes, strict=True)
+    known = np.logical_and.reduce([records.columns[i] < len(code) for i, code in chosen])
+    if known.all():
+        return shares(records, marginal)
+    places = marginal.places([column[known] for column in records.columns])
+    return added(records.weights[known], places, marginal.cells)
 
 
 def _distance(first: Floats, second: Floats) -> float:
