@@ -103,6 +103,8 @@ def test_a_server_that_does_not_answer_is_told(tmp_path):
         ("postgresql://db.example/clinic#No", "lower-case letters"),
         ("postgresql://ana:hush@db.example/clinic", "password"),
         ("postgresql://db.example/clinic?password=hush#discreet", "password"),
+        ("postgresql://db.example/clinic?sslpassword=hush#discreet", "password"),
+        ("postgresql://ana:hu?sh@db.example/clinic#discreet", "password"),
         ("", "empty"),
     ],
 )

@@ -38,7 +38,7 @@ def test_g3_statements_that_run_together_have_one_time_limit(request, opening, m
         seen.append(deadline)
         return [None, None, None]
 
-    monkeypatch.setattr(f"discreet.engines.{module}.run_to_end", run_to_end)
+    monkeypatch.setattr(f"discreet.engines.{module}.engine.run_to_end", run_to_end)
     engine.run_each(["SELECT 1 AS one"] * 3)
     assert len(set(seen)) == 1
     assert seen[0].seconds == 600
