@@ -47,7 +47,7 @@ def cached(tmp_path):
 
 def lowered(monkeypatch, largest):
     """A ledger that stores less for one charge."""
-    for place in ("ledger.turns", "compile.answer_size"):
+    for place in ("ledger.database_ledger", "question.answer_size"):
         monkeypatch.setattr(f"discreet.{place}.LARGEST_ANSWER", largest, raising=False)
 
 

@@ -379,8 +379,8 @@ def test_a_domain_too_large_for_a_workload_is_said_with_its_size(folder):
 
 def test_a_check_of_a_wide_table_looks_at_all_pairs(folder, monkeypatch):
     """Also at those that were not measured; and the two prices are all that is charged."""
-    for module in ("synth.worth", "synth.synthesis", "synth.release.plan", "synth.release.explain"):
-        monkeypatch.setattr(f"discreet.{module}.MOST_CELLS", 1)
+    for module in ("core.what_to_measure", "core.synthesis", "plan.synthesis_plan", "plan.explain"):
+        monkeypatch.setattr(f"discreet.synth.{module}.MOST_CELLS", 1)
     monkeypatch.setattr("discreet.synth.core.synthesis.sample_size", lambda _: 2000)
     monkeypatch.setattr("discreet.synth.core.synthesis.chosen", lambda scored, *_, **__: [scored[1].table])
     with curator_of(folder) as curator:
