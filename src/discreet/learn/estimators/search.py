@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +28,7 @@ from discreet.arrays import Floats, Labels
 from discreet.errors import InvalidInput
 from discreet.learn.core.encoding import person_weights, persons
 from discreet.learn.estimators.base import PrivateModel, relation
+from discreet.learn.estimators.clones import separate_copy
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
 from discreet.model.sensitivity import ScoreSensitivity
 from discreet.noise.entropy import SYSTEM
@@ -63,12 +64,13 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
             )
         candidates = _candidates(self.grid)
         total = model.own_budget().spend()
+        model.take_right_to_fit()
         people = np.arange(len(y)) if groups is None else np.asarray(groups)
         judging = _draw_coins(people)
         fitting = ~judging
         fitted = []
         for parameters in candidates:
-            each: PrivateModel = clone(model).set_params(**parameters)
+            each: PrivateModel = separate_copy(model).set_params(**parameters)
             own = None if groups is None else people[fitting]
             x_part, y_part = _safe_indexing(X, fitting), _safe_indexing(y, fitting)
             fitted.append(each.fit_within(_part(total, len(candidates)), x_part, y_part, own))

@@ -30,7 +30,6 @@ from discreet.learn.estimators.base import (
     Learner,
     ModelState,
     TargetDeclaration,
-    _refuse_search,
     plain,
     relation,
 )
@@ -102,7 +101,7 @@ class PrivateNetwork(Learner):
         Rows whose label is not declared, whose gradient is not finite, or on which the network fails count
         for nothing.
         """
-        _refuse_search()
+        self.take_right_to_fit()
         ids = None if groups is None else np.asarray(groups)
         self._learn(inputs(X), y, ids, budget=self.own_budget(), deadline=None)
         return self

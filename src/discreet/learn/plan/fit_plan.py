@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from inspect import signature
 
 import numpy as np
-from sklearn.base import clone
 
 from discreet.bounds.work_limits import rows_to_learn_from
 from discreet.dialects.dialect import Dialect
@@ -15,6 +14,7 @@ from discreet.functions.registry import range_of
 from discreet.learn.core.declarations import truth
 from discreet.learn.core.encoding import NOBODY
 from discreet.learn.estimators.base import FeatureBounds, Learner, ModelState, PlainValue, plain
+from discreet.learn.estimators.clones import separate_copy
 from discreet.learn.estimators.regressors import LeastSquares, solver_of
 from discreet.learn.least_squares.sufficient_statistics import ProductSums
 from discreet.learn.plan.columns import (
@@ -104,7 +104,7 @@ class FitPlan:
 
     def fitted(self, stored: bytes) -> Learner:
         """The model, from what was released. Free."""
-        model: Learner = clone(self.estimator)
+        model: Learner = separate_copy(self.estimator)
         model.restore(json.loads(stored), len(self.features))
         model.loss_ = self.loss
         return model
@@ -124,13 +124,13 @@ class FitPlan:
 
     def _learn(self, rows: LabelledRows, deadline: Deadline | None) -> Learner:
         """A model that is fitted on these rows; it spends `loss`."""
-        model: Learner = clone(self.estimator)
+        model: Learner = separate_copy(self.estimator)
         with np.errstate(all="ignore"):  # a warning would tell of the data
             model.learn(*rows, budget=self.loss, deadline=deadline)
         return model
 
     def _learn_from_products(self, sums: ProductSums, deadline: Deadline | None) -> LeastSquares:
-        model = clone(self.estimator)
+        model = separate_copy(self.estimator)
         if not isinstance(model, LeastSquares):
             raise TypeError("Only least squares are made of sums.")
         account = model.open_account(NOBODY, budget=self.loss, deadline=deadline)
@@ -215,7 +215,7 @@ def _declared(
 ) -> Learner:
     """The model with what the policy says, where it says nothing itself."""
     of_target = class_values(target).tolist() if isinstance(target, ChoiceColumn) else target.bounds[0]
-    declared: Learner = clone(model).set_params(
+    declared: Learner = separate_copy(model).set_params(
         rows_per_person=rows_per_person,
         neighbours=neighbours.value,
         **model.declared(_bounds(columns), of_target),
