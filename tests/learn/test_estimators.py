@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 import discreet.learn as learn
@@ -188,20 +189,30 @@ def test_searches_that_do_not_say_their_price_are_refused():
         cross_val_score(searched, x, y, scoring=lambda *_: 0.0, error_score="raise")
 
 
-def test_one_of_all_clones_can_be_fitted():
-    """Also of clones of clones; a model that somebody made can be fitted as often as they like."""
+def test_all_clones_together_can_be_fitted_once():
+    """Also clones of clones; a model that somebody made can be fitted as often as they like."""
     x, _, y = table(100)
     model = some(learn.LogisticRegression)
     first, second, third = clone(model), clone(model), clone(clone(model))
     with pytest.raises(ValueError, match="NaN"):
         second.fit(np.where(x > 9, np.nan, x), y)  # nothing was spent: another can be fitted
+    with pytest.raises(InvalidInput, match="bounds"):
+        third.set_params(bounds=None).fit(x, y)
+    first.fit(x, y)
     for _ in range(2):
-        first.fit(x, y)
         model.fit(x, y)
-    for other in (second, third, clone(first)):
+    third.set_params(bounds=(0, 10))
+    for other in (first, second, third, clone(first)):
         with pytest.raises(InvalidInput, match="epsilon again"):
             other.fit(x, y)
     some(learn.LogisticRegression).fit(x, y)
+
+
+def test_what_fits_one_clone_again_and_again_is_refused():
+    x, _, y = table(200)
+    y[::3] = -1  # no label
+    with pytest.raises(InvalidInput, match="PrivateSearch"):
+        SelfTrainingClassifier(some(learn.LogisticRegression)).fit(x, y)
 
 
 def test_one_of_all_clones_can_be_sent_to_another_process():

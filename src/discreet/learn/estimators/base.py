@@ -121,8 +121,8 @@ class PrivateModel(Learner):
     def fit_within(self, budget: FitBudget, X: object, y: object, groups: object) -> Self:  # noqa: N803
         """Fit on rows as they came. Spends the whole budget."""
         x, targets = self._read(X, y)
-        self.take_right_to_fit()
-        self.learn(x, targets, self._people(len(x), groups), budget=budget, deadline=None)
+        with self.only_fit():
+            self.learn(x, targets, self._people(len(x), groups), budget=budget, deadline=None)
         return self
 
     def _read(self, X: object, y: object) -> tuple[Floats, Labels]:  # noqa: N803

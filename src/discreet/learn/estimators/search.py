@@ -62,25 +62,11 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(
                 "Fits on samples cannot share the budget of a search.", remedy="Give a model with batch=None."
             )
-        candidates = _candidates(self.grid)
-        total = model.own_budget().spend()
-        model.take_right_to_fit()
-        people = np.arange(len(y)) if groups is None else np.asarray(groups)
-        judging = _draw_coins(people)
-        fitting = ~judging
-        fitted = []
-        for parameters in candidates:
-            each: PrivateModel = separate_copy(model).set_params(**parameters)
-            own = None if groups is None else people[fitting]
-            x_part, y_part = _safe_indexing(X, fitting), _safe_indexing(y, fitting)
-            fitted.append(each.fit_within(_part(total, len(candidates)), x_part, y_part, own))
-        own = None if groups is None else people[judging]
-        weights = person_weights(own, int(judging.sum()), model.rows_per_person)
-        judged = _safe_indexing(X, judging), _safe_indexing(y, judging)
-        scores = [_score(each, *judged, weights) if judging.any() else 0 for each in fitted]
-        chosen = _release_choice(scores, total, model)
+        candidates, total = _candidates(self.grid), model.own_budget().spend()
+        with model.only_fit():
+            fitted, chosen = _search(model, candidates, total, X, y, groups)
         self.best_params_ = candidates[chosen]
-        self.best_estimator_ = fitted[chosen]
+        self.best_estimator_ = fitted
         self.loss_ = total
         return self
 
@@ -99,6 +85,32 @@ def _candidates(grid: ParameterGrid) -> list[dict[str, object]]:
     if _PRIVACY & set(grid):
         raise InvalidInput("What a fit costs cannot be searched for.", remedy="Set it on the estimator.")
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+def _search(
+    model: PrivateModel,
+    candidates: list[dict[str, object]],
+    total: Spend,
+    x: object,
+    y: Sized,
+    groups: object,
+) -> tuple[PrivateModel, int]:
+    """The chosen candidate, fitted, and which one it is. Spends the total."""
+    people = np.arange(len(y)) if groups is None else np.asarray(groups)
+    judging = _draw_coins(people)
+    fitting = ~judging
+    part, own = _part(total, len(candidates)), None if groups is None else people[fitting]
+    learnt_from = _safe_indexing(x, fitting), _safe_indexing(y, fitting)
+    fitted: list[PrivateModel] = []
+    for parameters in candidates:
+        each: PrivateModel = separate_copy(model).set_params(**parameters)
+        fitted.append(each.fit_within(part, *learnt_from, own))
+    own = None if groups is None else people[judging]
+    weights = person_weights(own, int(judging.sum()), model.rows_per_person)
+    judged = _safe_indexing(x, judging), _safe_indexing(y, judging)
+    scores = [_score(each, *judged, weights) if judging.any() else 0 for each in fitted]
+    chosen = _release_choice(scores, total, model)
+    return fitted[chosen], chosen
 
 
 def _draw_coins(people: Labels) -> NDArray[np.bool_]:

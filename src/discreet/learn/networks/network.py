@@ -101,9 +101,9 @@ class PrivateNetwork(Learner):
         Rows whose label is not declared, whose gradient is not finite, or on which the network fails count
         for nothing.
         """
-        self.take_right_to_fit()
         ids = None if groups is None else np.asarray(groups)
-        self._learn(inputs(X), y, ids, budget=self.own_budget(), deadline=None)
+        with self.only_fit():
+            self._learn(inputs(X), y, ids, budget=self.own_budget(), deadline=None)
         return self
 
     def learn(
