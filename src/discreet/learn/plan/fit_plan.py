@@ -245,7 +245,7 @@ def _check_settings(model: Learner) -> None:
         )
 
 
-def _most_bytes(state: ModelState | PlainValue) -> int:
+def _most_bytes(state: "ModelState | PlainValue") -> int:
     """Of a state as JSON, if every number were as long as any is."""
     match state:
         case dict():
