@@ -1,4 +1,4 @@
-"""What all estimators share: declarations in, a fit that spends what was asked for, a statement out."""
+"""What all estimators share: declared settings, a fit that spends its budget, and what it released."""
 
 from typing import Self, TypeAlias
 

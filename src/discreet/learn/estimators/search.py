@@ -1,9 +1,8 @@
-"""One of several models, for one price: all candidates are fitted and one is picked, for what one fit would
-cost.
+"""Pick one of several models, for the price of one fit.
 
 Privacy
-    A coin decides for each person whether their rows are for fitting or for judging. Those for fitting are in
-    all fits, which share the budget; those for judging are only in the scores, of which one selection is
+    A coin decides for each person whether their rows are for fitting or for judging. Rows for fitting are in
+    all fits, which share the budget. Rows for judging are only in the scores, of which one selection is
     released. A person is in one part or the other, and which one says nothing about anyone else, so that the
     whole costs no more than the dearer part: given the coins this is parallel composition (McSherry 2009),
     and averaging over coins adds no Rényi divergence (van Erven & Harremoës, arXiv 1206.2459v2, Theorem 13:

@@ -1,4 +1,4 @@
-"""How good a model will be at which ε: tried out on public or synthetic data, before anything is spent."""
+"""How good a model is at each ε, tried on public or synthetic data before anything is spent."""
 
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Curve(Sequence[Expected]):
     without_noise: float
     """The mean score of the same model at an ε so large that there is no noise to speak of."""
     guessing: float
-    """The score of whoever always says the most common class, or the mean."""
+    """The score of always predicting the most common class, or the mean."""
     fits: int
     rows: int
     """How many rows a fit had; a third as many judged it."""
@@ -85,7 +85,7 @@ def curve(
     *,
     fits: int = 5,
 ) -> Curve:
-    """Fits the estimator on three quarters of the rows given, as often as told, and scores it on the others.
+    """Fit the estimator `fits` times on three quarters of the rows, and score it on the others.
 
     The rows must be public, or synthetic and paid for: these scores have no noise. Give about as many rows as
     the private data has, for accuracy depends on their number.
@@ -121,7 +121,7 @@ def curve(
 
 
 def _at_any_epsilon(estimator: Estimator) -> Estimator:
-    """With an account also where ε is so large that there is no noise.
+    """The estimator, changed so that it can also be fitted at an ε so large that there is no noise.
 
     Samples have none for replacing a person, and objective perturbation has none: descent learns the same.
     """

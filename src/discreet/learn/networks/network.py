@@ -148,7 +148,7 @@ class PrivateNetwork(Learner):
         self.classes_ = None if self.classes is None else declared_classes(self.classes)
 
     def description(self) -> str:
-        """By the key, which stands for the network and its loss; without one it differs each time."""
+        """The key stands for the network and its loss. Without a key the description differs each time."""
         settings = {name: plain(value) for name, value in sorted(self.get_params(deep=False).items())}
         for name in ("network", "loss", "key"):
             del settings[name]
@@ -175,7 +175,7 @@ class PrivateNetwork(Learner):
         return labels
 
     def _outputs(self, rows: torch.Tensor) -> torch.Tensor:
-        """Of each row for itself, as it was trained."""
+        """The outputs, each row computed alone, as in training."""
         if self.one_row_at_a_time:
             return torch.cat([copy.deepcopy(self.network_)(row[None]) for row in rows])
         alone = torch.func.vmap(lambda row: self.network_(row[None])[0])
