@@ -90,7 +90,7 @@ class Known(SampledAccount):
         self.taken = []
         opened.append(self)
 
-    def _sample(self):
+    def _draw_sample(self):
         return np.flatnonzero(next(self.coins)[self.labels][self._people])
 
     def _bought(self, size, reach, amount):

@@ -1,5 +1,6 @@
 """The estimators keep scikit-learn's contract, spend what was asked for, and learn nothing for free."""
 
+import pickle
 import subprocess
 import sys
 import warnings
@@ -18,11 +19,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 import discreet.learn as learn
 from discreet.errors import InvalidInput
 from discreet.learn.core.encoding import person_weights, persons
+from discreet.learn.estimators.clones import FittedOnce
 from discreet.model.conversion import largest_rho
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 
@@ -57,7 +60,9 @@ OF_NUMBERS = {"check_fit_idempotent", "check_regressors_int"}
 
 
 @pytest.mark.parametrize("name", CHECKED)
-def test_scikit_learn_s_checks_fail_only_where_privacy_forbids(name):
+def test_scikit_learn_s_checks_fail_only_where_privacy_forbids(name, monkeypatch):
+    """With clones that can all be fitted: the checks clone one model and fit it hundreds of times."""
+    monkeypatch.delattr(FittedOnce, "__sklearn_clone__")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(CHECKED[name], on_fail=None, on_skip=None)
@@ -179,6 +184,49 @@ def test_searches_that_do_not_say_their_price_are_refused():
         BaggingClassifier(some(learn.LogisticRegression), n_estimators=2).fit(x, y)
     with pytest.raises(InvalidInput, match="PrivateSearch"):
         cross_val_score(make_pipeline(some(learn.LogisticRegression)), x, y, error_score="raise")
+    searched = learn.PrivateSearch(some(learn.LogisticRegression), {"steps": [5, 10]})
+    with pytest.raises(InvalidInput, match="PrivateSearch"):
+        cross_val_score(searched, x, y, scoring=lambda *_: 0.0, error_score="raise")
+
+
+def test_all_clones_together_can_be_fitted_once():
+    """Also clones of clones; a model that somebody made can be fitted as often as they like."""
+    x, _, y = table(100)
+    model = some(learn.LogisticRegression)
+    first, second, third = clone(model), clone(model), clone(clone(model))
+    with pytest.raises(ValueError, match="NaN"):
+        second.fit(np.where(x > 9, np.nan, x), y)  # nothing was spent: another can be fitted
+    with pytest.raises(InvalidInput, match="bounds"):
+        third.set_params(bounds=None).fit(x, y)
+    first.fit(x, y)
+    for _ in range(2):
+        model.fit(x, y)
+    third.set_params(bounds=(0, 10))
+    for other in (first, second, third, clone(first)):
+        with pytest.raises(InvalidInput, match="epsilon again"):
+            other.fit(x, y)
+    some(learn.LogisticRegression).fit(x, y)
+
+
+def test_what_fits_one_clone_again_and_again_is_refused():
+    x, _, y = table(200)
+    y[::3] = -1  # no label
+    with pytest.raises(InvalidInput, match="PrivateSearch"):
+        SelfTrainingClassifier(some(learn.LogisticRegression)).fit(x, y)
+
+
+def test_one_of_all_clones_can_be_sent_to_another_process():
+    x, _, y = table(100)
+    model = some(learn.LogisticRegression)
+    first, second = clone(model), clone(model)
+    assert pickle.loads(pickle.dumps(first)).fit(x, y).coef_.shape == (1, 3)  # noqa: S301
+    with pytest.raises(InvalidInput, match="epsilon again"):
+        pickle.dumps(second)
+    with pytest.raises(InvalidInput, match="epsilon again"):
+        second.fit(x, y)
+    assert pickle.loads(pickle.dumps(first.fit(x, y))).coef_.shape == (1, 3)  # noqa: S301
+    with pytest.raises(pickle.PicklingError):
+        cross_val_score(some(learn.LogisticRegression), x, y, n_jobs=2, error_score="raise")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -61,15 +61,15 @@ def test_regressors_are_searched_as_well(kind):
 
 def test_a_person_is_in_one_part_only(monkeypatch):
     people = np.repeat(np.arange(500), 4)
-    judging = search._coins(people)
+    judging = search._draw_coins(people)
     assert all(len(set(judging[people == person])) == 1 for person in range(500))
     assert 0.1 < judging.mean() < 0.3  # 20 %, off by 10 with probability 10⁻⁷
     seen = []
-    honest = learn.LogisticRegression.fit
+    honest = learn.LogisticRegression.fit_within
 
-    def noted(self, x, y, groups=None):
+    def noted(self, budget, x, y, groups):
         seen.append(set(groups))
-        return honest(self, x, y, groups=groups)
+        return honest(self, budget, x, y, groups)
 
     judged = []
     honest_scores = learn.LogisticRegression.row_scores
@@ -78,9 +78,9 @@ def test_a_person_is_in_one_part_only(monkeypatch):
         judged.append(x)
         return honest_scores(self, x, y)
 
-    monkeypatch.setattr(learn.LogisticRegression, "fit", noted)
+    monkeypatch.setattr(learn.LogisticRegression, "fit_within", noted)
     monkeypatch.setattr(learn.LogisticRegression, "row_scores", noted_scores)
-    monkeypatch.setattr(search, "_coins", lambda people: people % 5 == 0)
+    monkeypatch.setattr(search, "_draw_coins", lambda people: people % 5 == 0)
     x, y = table(2000)
     model = logistic(rows_per_person=4)
     learn.PrivateSearch(model, {"steps": [2, 3]}).fit(x, y, groups=people)
@@ -120,12 +120,12 @@ def test_a_row_whose_prediction_overflows_does_not_show(kind, monkeypatch):
     x[0] = 1.7e308, -1.7e308
     honest = kind.learn
 
-    def steep(self, *rows):
-        honest(self, *rows)
+    def steep(self, *rows, **payment):
+        honest(self, *rows, **payment)
         self.coef_ = np.full_like(self.coef_, 5.0)
 
     monkeypatch.setattr(kind, "learn", steep)
-    monkeypatch.setattr(search, "_coins", lambda people: people % 5 == 0)
+    monkeypatch.setattr(search, "_draw_coins", lambda people: people % 5 == 0)
     target = {"classes": (0, 1)} if kind is learn.LogisticRegression else {"target_bounds": (0, 1)}
     model = kind(epsilon=3, delta=1e-6, bounds=(-1, 1), **target)
     assert learn.PrivateSearch(model, {"fit_intercept": [True, False]}).fit(x, y).loss_ is not None
@@ -150,7 +150,7 @@ def test_what_cannot_be_searched():
 
 def test_what_is_only_judged_is_refused_without_a_value_as_well(monkeypatch):
     x, y = table(50)
-    monkeypatch.setattr(search, "_coins", lambda people: people < 10)
+    monkeypatch.setattr(search, "_draw_coins", lambda people: people < 10)
     regressor = learn.LinearRegression(epsilon=3, delta=1e-6, bounds=(-1, 1), target_bounds=(0, 1))
     for model, spoilt in ((logistic(), x.astype(object)), (regressor, y.astype(object))):
         spoilt[(7, 1)[: spoilt.ndim]] = "seven"

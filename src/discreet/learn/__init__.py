@@ -1,21 +1,13 @@
-"""Models that forget the individual: linear models from noisy gradients and noisy sums.
+"""Models that are trained privately, from noisy gradients and noisy sums.
 
-account      what one fit may spend, and the one door to the noise
-sampled      the same where steps see a sample of the people
-encoding     rows as integers; what one person may add
-losses       residuals as functions of the margin
-gradient     the exact sum of clipped gradients
-moments      noisy means and variances, by which features are scaled
-descent      noisy gradient descent
-statistics   noisy sums of products, for linear regression
-linear       linear regression from these
-fitting      a model from declared bounds to coefficients
-base, classifiers, regressors    estimators for scikit-learn
-search       one of several models, for one price
-own          descent with a gradient of your own
-networks     a torch network of your own; network_rows, network_checks, network_data are its parts
-outlooks     how large the noise will be, from public numbers
-expected     how good a model will be, on public data; expected_picture draws it
+core            what one fit may spend, rows as integers, declared bounds, noisy means and variances
+descent         noisy gradient descent, of linear models and of a loss of your own
+least_squares   linear regression from noisy sums of products
+objective       logistic regression by objective perturbation
+networks        a torch network of your own
+estimators      models for scikit-learn, and a search among them for one price
+forecast        how good a model will be, before anything is spent
+plan            from the policy and a SELECT to a fitted model
 """
 
 from importlib import import_module

@@ -1,11 +1,11 @@
-"""What one fit may spend, and the one door through which its sums meet noise.
+"""What one fit may spend. All noise of a fit is drawn here.
 
 Privacy
     A fit releases a number of integer vectors, one after the other, each of which one person moves by at most
     a stated norm. With Gaussian noise the losses are zCDP and add up, also when later sums depend on earlier
     releases (Bun & Steinke, arXiv 1605.02065v1, Lemma 2.3); with Laplace noise they are pure and add up
-    (lecture 003 §29.4). What is asked for is turned into one amount at the start, every release takes its
-    part of it first, and a release that would take more than is left is not made.
+    (lecture 003 §29.4). The budget is turned into one amount at the start. Every release first takes its part
+    of it. A release that would take more than is left is refused.
     Steps that see only a sample of the people are in `sampled_account`.
 """
 
@@ -89,37 +89,37 @@ class FitAccount:
         return 1 if self.noise == "laplace" else 2
 
     def deviation(self, share: Fraction, reach: float) -> float:
-        """The standard deviation of the noise that a release for this share of the total will have."""
+        """The standard deviation of the noise of a release for this share of the total."""
         amount = float(amount_of(self.total) * share)
         if self.neighbours is Neighbours.REPLACE_ONE:
             reach *= 2
         return float(reach / (2 * amount) ** 0.5 if self.order == 2 else 2**0.5 * reach / amount)
 
     def release(self, exact: NDArray[np.int64], *, reach: int, share: Fraction) -> Integers:
-        """The integers with noise, for this share of the total.
+        """Draw noise: the integers with it, for this share of the total.
 
         `reach` is the norm, of this account's order, of all that one person adds to them.
         """
         return self.take(exact.size, reach=reach, share=share).release(exact, entropy=self._entropy)
 
     def take(self, size: int, *, reach: int, share: Fraction) -> AdditiveNoise:
-        """What this share of the total buys for so many integers: it is spent from here on."""
+        """Spend this share of the total: the noise that it buys for so many integers."""
         mechanism, loss = self._bought(size, reach, self._spend(share))
         self.losses.append(loss)
         return mechanism
 
     def release_step(self, sums: SumOfRows, *, reach: int, share: Fraction) -> Integers:
-        """The sum that a step of a descent needs, with noise, for this share of the total."""
+        """Draw noise for one step of descent: its sum with noise, for this share of the total."""
         if self._deadline is not None:
             self._deadline.check()
         return self.release(sums(None), reach=reach, share=share)
 
     def deviation_of_steps(self, share: Fraction, reach: float, steps: int) -> float:  # noqa: ARG002
-        """As `deviation`, of the noise of so many steps together beside the sum over everyone."""
+        """The same for so many steps together, beside the sum over everyone."""
         return self.deviation(share, reach)
 
     def _spend(self, share: Fraction) -> Fraction:
-        """This share of the total, which is then no longer there."""
+        """Take this share off what is left of the total."""
         amount = amount_of(self.total) * share
         if not 0 < amount <= self._left:
             raise BudgetExceeded(

@@ -110,7 +110,7 @@ def declared_classes(classes: object) -> Labels:
 
 
 def places(labels: Labels, classes: Labels) -> tuple[Floats, NDArray[np.bool_]]:
-    """Which class each label is, and which labels are declared at all: rows with others count for nothing."""
+    """The class of each label, and which labels are declared. Rows with other labels count for nothing."""
     if labels.dtype == object:
         labels = labels.astype(str)
     if (labels.dtype.kind == "U") != (classes.dtype.kind == "U"):
@@ -144,7 +144,7 @@ def _pairs(bounds: object) -> Floats:
 
 
 def truth(value: object, name: str) -> bool:
-    """What is multiplied with, and so has to be exactly one or the other."""
+    """Exactly True or False, as it is multiplied with."""
     if not isinstance(value, bool | np.bool_):
         raise InvalidInput(f"{name} is neither True nor False.", remedy=f"Give {name}=True or {name}=False.")
     return bool(value)

@@ -61,15 +61,15 @@ class EncodedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowOwners:
-    """Whose the rows are, as far as it matters: their weights, and what one person's add up to."""
+    """Whose the rows are: the weight of each row, and what one person's weights add up to at most."""
 
     weights: Floats
     rows_per_person: int
     ids: NDArray[np.generic] | None = None
-    """Whose each row is, where somebody said."""
+    """The person of each row, where that is known."""
 
     def rows(self, values: Floats) -> EncodedRows:
-        """Integers of these people."""
+        """The integers of these rows, with their weights."""
         return EncodedRows(values=values, weights=self.weights, rows_per_person=self.rows_per_person)
 
 
@@ -125,6 +125,6 @@ def on_grid(x: Floats, shift: Floats, scale: Floats) -> Floats:
 
 
 def between(values: Floats, most: float) -> Floats:
-    """Clamped to ±most, in place; what is no number at all is clamped as well, unlike by np.clip."""
+    """Clamped to ±most, in place. NaN is clamped too, unlike by np.clip."""
     np.fmax(values, -most, out=values)
     return np.fmin(values, most, out=values)

@@ -1,12 +1,12 @@
-"""What is measured of the features before a model is fitted: how long rows are, how many, where, how spread.
+"""Noisy counts, means and variances of the features, by which a fit scales them.
 
-Features on scales of their own make descent slow and noise uneven. Their declared bounds say little about it,
-so that a small part of the budget buys their means and variances, with noise.
+Features on scales of their own make descent slow and noise uneven. Their declared bounds say little about
+that. So a small part of the budget buys noisy means and variances.
 
 Privacy
     A histogram of lengths in which a person's rows count with weights that add up to `rows_per_person`; and
     sums of vectors with whole-numbered factors such that factor · norm ≤ reach · weight
-    (`encoding.Rows.caps`).
+    (`encoding.EncodedRows.caps`).
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def reach_of(length: float) -> int:
 def release_usual_length(
     lengths: Floats, longest: float, rows: EncodedRows, account: FitAccount, share: Fraction
 ) -> float:
-    """A length that about WITHIN of the rows stay below: one of a few public ones up to the longest."""
+    """Draw noise: a length that about WITHIN of the rows stay below, one of a few public ones."""
     ends = np.geomspace(min(1.0, longest / 2), longest, LENGTHS)
     place = np.searchsorted(ends, lengths).clip(0, LENGTHS - 1)
     whole = np.floor(rows.weights * WEIGHT_ONE)
@@ -56,7 +56,7 @@ class Moments:
 
 
 def release_moments(x: Floats, people: RowOwners, account: FitAccount, share: Fraction) -> Moments:
-    """Of features x that are declared to lie between −1 and 1.
+    """Draw noise: the moments of features x that are declared to lie between −1 and 1.
 
     A fifth of the share finds out how long the rows (1, x, x²) are, the rest sums them.
     """

@@ -1,9 +1,9 @@
 """Noisy gradient descent: the lecture's algorithm (003 §29.4.3) with clipping, momentum and averaging.
 
 Privacy
-    Each step releases one sum of clipped gradients, of everyone or of a sample that the account draws, for
-    its equal part of the budget. Steps, rate, momentum
-    and averages are made of public numbers and of what was released.
+    Each step releases one sum of clipped gradients, for its equal part of the budget. The sum is over
+    everyone, or over a sample that the account draws. Steps, rate, momentum and averages are made of public
+    numbers and of what was released.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from discreet.learn.core.account import FitAccount
 
 
 class GradientSum(Protocol):
-    """Sums of clipped gradients, as integers of which one person moves a norm of at most `reach`."""
+    """Sums of clipped gradients, as integers. One person moves them by a norm of at most `reach`."""
 
     @property
     def reach(self) -> int: ...
 
     def sum(self, weights: Floats, rows: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
-        """Over the rows at these places, or over all."""
+        """The sum over the rows at these places, or over all."""
         ...
 
 
@@ -40,7 +40,7 @@ class Schedule:
     averaged: float = 0.5
     """The share of the steps, the last ones, whose weights are averaged."""
     last_rate: float = 1.0
-    """The rate of the last step beside that of the first: it falls evenly."""
+    """The rate of the last step, divided by that of the first. It falls evenly."""
 
     def rate_at(self, step: int) -> float:
         return self.rate * (1 - (1 - self.last_rate) * step / self.steps)
@@ -57,7 +57,9 @@ def descend(
     penalty: Floats | float = 0.0,
     project: Callable[[Floats], Floats] = lambda weights: weights,
 ) -> Floats:
-    """The average of the last weights. A noisy sum times `unit` is the mean gradient.
+    """Draw noise in each step, and average the last weights.
+
+    A noisy sum times `unit` is the mean gradient.
 
     The penalty ½·penalty·‖weights‖² is taken off after each step (a proximal step), which no penalty makes
     unstable.

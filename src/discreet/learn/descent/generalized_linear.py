@@ -1,8 +1,7 @@
 """A generalised linear model by noisy descent, from declared bounds to coefficients.
 
-Nothing is tuned on the data: features are scaled by noisy means and variances, and steps, clip and rate
-follow from how large the noise will be beside the gradient, which depends on the noisy number of rows and on
-ε.
+Nothing is tuned on the data. Features are scaled by noisy means and variances. Steps, clip and rate follow
+from how large the noise is beside the gradient, which depends on the noisy number of rows and on ε.
 """
 
 from dataclasses import dataclass
@@ -24,9 +23,12 @@ from discreet.model.exact import whole, within
 FOR_MOMENTS = Fraction(15, 100)
 """The share of the budget for means and variances."""
 INTERCEPT = 2.0
-"""What stands for the constant: larger than 1, so that it is learnt sooner than the rest."""
+"""The value of the constant feature. It is larger than 1, so that the intercept is learnt first."""
 RARE, UNSURE, SURE = 0.03, 0.2, 2.0
-"""Added to the variance of marks; the part of the noise added to all; how much noise makes a mean count."""
+"""RARE is added to the variance of one-hot features, and UNSURE times the noise to all variances.
+
+A mean counts where it is larger than SURE times its noise.
+"""
 MOST_STEPS = 10**4
 MOMENTUM, AVERAGED, LAST_RATE = 0.5, 0.5, 0.6
 AT_NOISE, AT_CLIP, AT_STEPS, AT_RATE = 0.007, 0.25, 20.0, 3.5
@@ -62,7 +64,7 @@ def fit_by_descent(
     ridge: float = 0.0,
     intercept: bool = True,
 ) -> Linear:
-    """Of features that are declared to lie between −1 and 1; spends all of the account.
+    """Fit on features that are declared to lie between −1 and 1. Spends the whole account.
 
     `penalty` is on the weights of features of about unit spread and for the mean loss; `ridge` is on the
     coefficients themselves and for the sum.
@@ -106,7 +108,7 @@ def fit_by_descent(
 def feature_scales(
     found: Moments, marks: NDArray[np.bool_], *, intercept: bool, constant: float
 ) -> tuple[Floats, Floats, float]:
-    """What is taken off each feature, what it is then multiplied with, and how long a row typically is."""
+    """What is taken off each feature, what it is then multiplied by, and the typical length of a row."""
     known = intercept & (np.abs(found.means) > SURE * found.deviation)
     means = np.where(known, found.means, 0.0)
     scale = _scale(found, means, marks)
@@ -114,7 +116,7 @@ def feature_scales(
 
 
 def _scale(found: Moments, means: Floats, marks: NDArray[np.bool_]) -> Floats:
-    """One over the standard deviation, but less for marks that few rows have.
+    """One over the standard deviation, but less for one-hot features that few rows have.
 
     Where the noise hides a variance, it is taken to be a part of the noise.
     """
@@ -124,18 +126,18 @@ def _scale(found: Moments, means: Floats, marks: NDArray[np.bool_]) -> Floats:
 
 
 def _length(found: Moments, means: Floats, scale: Floats, constant: float) -> float:
-    """How long a row typically is once it is scaled."""
+    """The typical length of a row after scaling."""
     spread = found.variances + (found.means - means) ** 2
     return float(np.sqrt((spread * scale**2).sum() + constant**2 + 1e-3))
 
 
 def _clip(noise: float) -> float:
-    """Of what a typical row would have with a residual of 1."""
+    """The clip, as a part of the gradient of a typical row with a residual of 1."""
     return float(min(0.8, AT_CLIP * max(1.0, AT_NOISE / noise) ** 0.5))
 
 
 def sampled_steps(rate: Fraction) -> int:
-    """How many steps on samples there are, before anything is known of the noise.
+    """The number of steps on samples, before anything is known of the noise.
 
     More of them than steps on all, by one over the root of the rate, so that together they see fewer rows.
     That was found by trying it on public data too.
@@ -151,7 +153,7 @@ def usual_steps(noise: float, order: int, rate: Fraction) -> int:
 
 
 def _schedule(steps: int, loss: ModelLoss, rate: Fraction) -> Schedule:
-    """Steps on samples are shorter, by as much as they are more."""
+    """Steps on samples are more, and shorter by the same factor."""
     return Schedule(
         steps=steps,
         rate=AT_RATE / (4 * loss.curvature) * sqrt(rate),

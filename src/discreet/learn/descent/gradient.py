@@ -37,7 +37,7 @@ MOST_CLIP = 2**10
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClippedGradient:
-    """Of a loss, on these rows and targets; each row's gradient has norm at most `clip`."""
+    """The gradient of a loss on these rows and targets. That of each row has a norm of at most `clip`."""
 
     loss: ModelLoss
     rows: EncodedRows
@@ -65,7 +65,7 @@ class ClippedGradient:
         )
 
     def sum(self, weights: Floats, rows: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
-        """In units of 1/(ONE · RESIDUAL_ONE), one column for each output of the model.
+        """The sum in units of 1/(ONE · RESIDUAL_ONE), with one column for each output of the model.
 
         Over the rows at these places, or over all; what a row adds is the same either way.
         """
@@ -100,7 +100,7 @@ class ClippedGradient:
 
 
 def rounded_weights(weights: Floats) -> tuple[Floats, float]:
-    """Whole numbers so small that every margin is a sum of integers below 2⁵³; and the margin's unit."""
+    """Weights as integers, so small that every margin is a sum of integers below 2⁵³; and its unit."""
     most = 2 ** (52 - (FARTHEST * ONE).bit_length() - len(weights).bit_length())
     fixed = between(np.rint(weights * 2**WEIGHT_BITS), most)
     return fixed, 2.0**-WEIGHT_BITS / ONE

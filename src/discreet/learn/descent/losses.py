@@ -15,11 +15,11 @@ from discreet.arrays import Floats
 
 
 class ModelLoss(Protocol):
-    """Of a model with one or several outputs."""
+    """The loss of a model with one or several outputs."""
 
     @property
     def curvature(self) -> float:
-        """About the second derivative by a margin, a little more rather than less: the rate is set by it."""
+        """About the largest second derivative by a margin. The rate follows from it."""
         ...
 
     def residuals(self, margins: Floats, targets: Floats) -> Floats:

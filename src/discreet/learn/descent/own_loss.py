@@ -33,7 +33,7 @@ Gradient: TypeAlias = Callable[[Floats, RowValues, Labels], Floats]
 """(weights, x, y) → one row of the gradient for each row of x."""
 BLOCK = 1024
 CELLS = 2**20
-"""Of the gradients that are held at once."""
+"""The most numbers of gradients that are held at once."""
 GRID = 2**20
 """Grid steps in a clip."""
 
@@ -125,11 +125,11 @@ class GradientDescent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateDescent:
-    """Descends on the sum over rows of a loss of which the gradient is given.
+    """Descent on a sum over rows of a loss. You give the gradient of each row.
 
     `rows` is the number of rows to divide by: a public one, or a noisy one that was paid for elsewhere.
     `loss` is optional and serves the caller: it is never evaluated on the data.
-    `batch` is the share of the people in each step, each by a coin of their own; without it all are.
+    `batch` is the share of the people in each step: a coin decides for each person. Without it, all are in.
     """
 
     gradient: Gradient
@@ -213,12 +213,12 @@ def _row_sums(cells: Floats) -> Floats:
 
 
 def block_rows(size: int) -> int:
-    """How many rows, a power of two, have their gradients of this size computed at once."""
+    """How many gradients of this size are computed at once: a power of two."""
     return int(2 ** (max(1, min(BLOCK, CELLS // size)).bit_length() - 1))
 
 
 def on_clipped_grid(gradients: Floats, weights: Floats, clip: float, order: int) -> NDArray[np.int64]:
-    """The sum of rows, each brought to a norm of at most GRID · weight in whole numbers.
+    """The sum of rows in whole numbers, each clipped to a norm of at most GRID · weight.
 
     Gradients that are not finite count as zero: an error would tell that there is one.
     """

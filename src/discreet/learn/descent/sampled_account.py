@@ -1,9 +1,9 @@
-"""The account of a fit whose steps see only a sample of the people: it draws the coins and sets the noise.
+"""The account of a fit whose steps see a sample of the people. It draws the samples and the noise.
 
 Privacy
-    For each step every person, with all of their rows, is taken in by a coin of their own, with probability
-    `rate`; the coins are exact, drawn anew for each step, used for that step's sum and then forgotten. The
-    same object adds the noise, for the same rate.
+    In each step a coin decides for every person whether all of their rows are in, with probability `rate`.
+    The coins are exact. They are drawn anew for each step, used for its sum, and then forgotten. The same
+    object adds the noise, for the same rate.
 
     Laplace noise: losses are pure; that of a step is ln(1 + rate·(e^ε − 1)) (`accounting.amplification`).
     Gaussian noise: how many steps there are, and what is released on everyone, is fixed before anything is
@@ -86,7 +86,7 @@ class SampledAccount(FitAccount):
         self.sampled_losses: list[Spend] = []
 
     def release_step(self, sums: SumOfRows, *, reach: int, share: Fraction) -> Integers:
-        """The sum over a fresh sample, with noise, for this share of the total."""
+        """Draw a fresh sample and noise: its sum with noise, for this share of the total."""
         self._as_planned(share)
         amount = self._amplified(self._spend(share))
         exact = sums(self._draw_sample())
@@ -95,21 +95,21 @@ class SampledAccount(FitAccount):
         return mechanism.release(exact, entropy=self._entropy)
 
     def take(self, size: int, *, reach: int, share: Fraction) -> AdditiveNoise:
-        """What this share of the total buys, on everyone; steps keep theirs."""
+        """Spend this share of the total on everyone. The share of the steps stays theirs."""
         spent = _sum(self.losses) / amount_of(self.total)
         if self.planned is not None and spent + share > 1 - self._share:
             raise BudgetExceeded(_UNPLANNED, remedy="This is a fault: report it.")
         return super().take(size, reach=reach, share=share)
 
     def _as_planned(self, share: Fraction) -> None:
-        """With Gaussian noise, a step that the account was not opened for is not made."""
+        """With Gaussian noise, refuse a step that the account was not opened for."""
         if self.planned is None:
             return
         if len(self.sampled_losses) >= self.planned or share != self._share / self.planned:
             raise BudgetExceeded(_UNPLANNED, remedy="This is a fault: report it.")
 
     def _draw_sample(self) -> NDArray[np.intp]:
-        """The places of the rows of those whom their coin takes in: one coin for each person."""
+        """Draw one coin for each person: the places of the rows of those who are in."""
         taken = bernoulli(self.rate, self._persons, self._entropy)
         return np.flatnonzero(taken[self._people])
 
@@ -118,7 +118,7 @@ class SampledAccount(FitAccount):
         return largest_pure(amount, self.rate) if self.order == 1 else self._step
 
     def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[AdditiveNoise, Spend]:
-        """As for everyone; Gaussian noise is a little larger, and costs what continuous noise does."""
+        """The noise, and its cost on everyone. Gaussian noise is a little larger than without samples."""
         if self.order == 1:
             return super()._bought(size, reach, amount)
         variance = reach**2 / (2 * amount) + SMOOTHING
@@ -126,7 +126,7 @@ class SampledAccount(FitAccount):
         return DiscreteGaussian(sigma_squared=variance), loss
 
     def deviation_of_steps(self, share: Fraction, reach: float, steps: int) -> float:
-        """As `deviation`, of the noise of so many steps together beside the sum over everyone.
+        """The deviation of the noise of so many steps together, beside the sum over everyone.
 
         That is a step's own, over the rate and over √steps, by which averaging lessens it; with Laplace noise
         over steps, as `deviation` is of all of ε at once.

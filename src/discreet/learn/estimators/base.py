@@ -1,10 +1,9 @@
-"""What all estimators share: declarations in, a fit that spends what was asked for, a statement out."""
+"""What all estimators share: declared settings, a fit that spends its budget, and what it released."""
 
-import sys
 from typing import Self, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,6 +21,7 @@ from discreet.learn.core.declarations import (
 from discreet.learn.core.encoding import RowOwners, between, person_weights
 from discreet.learn.descent.generalized_linear import FOR_MOMENTS, sampled_steps
 from discreet.learn.descent.sampled_account import SampledAccount, numbered
+from discreet.learn.estimators.clones import FittedOnce
 from discreet.model.deadline import Deadline
 from discreet.model.exact import Number
 from discreet.model.neighbours import Neighbours
@@ -38,7 +38,7 @@ _RELEASED = ("coef_", "intercept_", "rows_", "n_iter_", "coef_error_")
 _FARTHEST_MARGIN = 1e300
 
 
-class Learner(BaseEstimator):  # type: ignore[misc]
+class Learner(FittedOnce):
     """What can be fitted on rows whose bounds, classes and people a policy declares."""
 
     epsilon: Number | None
@@ -121,7 +121,8 @@ class PrivateModel(Learner):
     def fit_within(self, budget: FitBudget, X: object, y: object, groups: object) -> Self:  # noqa: N803
         """Fit on rows as they came. Spends the whole budget."""
         x, targets = self._read(X, y)
-        self.learn(x, targets, self._people(len(x), groups), budget=budget, deadline=None)
+        with self.only_fit():
+            self.learn(x, targets, self._people(len(x), groups), budget=budget, deadline=None)
         return self
 
     def _read(self, X: object, y: object) -> tuple[Floats, Labels]:  # noqa: N803
@@ -130,7 +131,6 @@ class PrivateModel(Learner):
 
     def _validated(self, X: object, y: object, *, y_numeric: bool) -> tuple[Floats, Labels]:  # noqa: N803
         """Numbers, all finite, and the targets as they are."""
-        _refuse_search()
         try:
             x, targets = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=y_numeric)
         except ValueError as wrong:
@@ -280,30 +280,3 @@ def _without_values(wrong: ValueError) -> ValueError:
     if "could not convert" in str(wrong):
         return InvalidInput("Some values are not numbers.", remedy="Encode texts as numbers first.")
     return wrong
-
-
-_REPEATING = tuple(
-    f"sklearn.{each}"
-    for each in (
-        "model_selection._validation",
-        "ensemble",
-        "calibration",
-        "multiclass",
-        "multioutput",
-        "feature_selection",
-        "semi_supervised",
-    )
-)
-
-
-def _refuse_search() -> None:
-    """Searches and ensembles fit many times: each of these fits would spend ε again, unsaid."""
-    frame = sys._getframe(1)
-    above = frame.f_back
-    while above is not None:
-        if str(above.f_globals.get("__name__")).startswith(_REPEATING):
-            raise InvalidInput(
-                "This would fit on the same people several times, each for another epsilon.",
-                remedy="Use discreet.learn.PrivateSearch, which picks one of several models for one price.",
-            )
-        above = above.f_back

@@ -1,9 +1,8 @@
-"""One of several models, for one price: all candidates are fitted and one is picked, for what one fit would
-cost.
+"""Pick one of several models, for the price of one fit.
 
 Privacy
-    A coin decides for each person whether their rows are for fitting or for judging. Those for fitting are in
-    all fits, which share the budget; those for judging are only in the scores, of which one selection is
+    A coin decides for each person whether their rows are for fitting or for judging. Rows for fitting are in
+    all fits, which share the budget. Rows for judging are only in the scores, of which one selection is
     released. A person is in one part or the other, and which one says nothing about anyone else, so that the
     whole costs no more than the dearer part: given the coins this is parallel composition (McSherry 2009),
     and averaging over coins adds no Rényi divergence (van Erven & Harremoës, arXiv 1206.2459v2, Theorem 13:
@@ -20,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +27,7 @@ from discreet.arrays import Floats, Labels
 from discreet.errors import InvalidInput
 from discreet.learn.core.encoding import person_weights, persons
 from discreet.learn.estimators.base import PrivateModel, relation
+from discreet.learn.estimators.clones import separate_copy
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
 from discreet.model.sensitivity import ScoreSensitivity
 from discreet.noise.entropy import SYSTEM
@@ -61,24 +61,11 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(
                 "Fits on samples cannot share the budget of a search.", remedy="Give a model with batch=None."
             )
-        candidates = _candidates(self.grid)
-        total = model.own_budget().spend()
-        people = np.arange(len(y)) if groups is None else np.asarray(groups)
-        judging = _draw_coins(people)
-        fitting = ~judging
-        fitted = []
-        for parameters in candidates:
-            each: PrivateModel = clone(model).set_params(**parameters)
-            own = None if groups is None else people[fitting]
-            x_part, y_part = _safe_indexing(X, fitting), _safe_indexing(y, fitting)
-            fitted.append(each.fit_within(_part(total, len(candidates)), x_part, y_part, own))
-        own = None if groups is None else people[judging]
-        weights = person_weights(own, int(judging.sum()), model.rows_per_person)
-        judged = _safe_indexing(X, judging), _safe_indexing(y, judging)
-        scores = [_score(each, *judged, weights) if judging.any() else 0 for each in fitted]
-        chosen = _release_choice(scores, total, model)
+        candidates, total = _candidates(self.grid), model.own_budget().spend()
+        with model.only_fit():
+            fitted, chosen = _search(model, candidates, total, X, y, groups)
         self.best_params_ = candidates[chosen]
-        self.best_estimator_ = fitted[chosen]
+        self.best_estimator_ = fitted
         self.loss_ = total
         return self
 
@@ -97,6 +84,32 @@ def _candidates(grid: ParameterGrid) -> list[dict[str, object]]:
     if _PRIVACY & set(grid):
         raise InvalidInput("What a fit costs cannot be searched for.", remedy="Set it on the estimator.")
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+def _search(
+    model: PrivateModel,
+    candidates: list[dict[str, object]],
+    total: Spend,
+    x: object,
+    y: Sized,
+    groups: object,
+) -> tuple[PrivateModel, int]:
+    """The chosen candidate, fitted, and which one it is. Spends the total."""
+    people = np.arange(len(y)) if groups is None else np.asarray(groups)
+    judging = _draw_coins(people)
+    fitting = ~judging
+    part, own = _part(total, len(candidates)), None if groups is None else people[fitting]
+    learnt_from = _safe_indexing(x, fitting), _safe_indexing(y, fitting)
+    fitted: list[PrivateModel] = []
+    for parameters in candidates:
+        each: PrivateModel = separate_copy(model).set_params(**parameters)
+        fitted.append(each.fit_within(part, *learnt_from, own))
+    own = None if groups is None else people[judging]
+    weights = person_weights(own, int(judging.sum()), model.rows_per_person)
+    judged = _safe_indexing(x, judging), _safe_indexing(y, judging)
+    scores = [_score(each, *judged, weights) if judging.any() else 0 for each in fitted]
+    chosen = _release_choice(scores, total, model)
+    return fitted[chosen], chosen
 
 
 def _draw_coins(people: Labels) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Which way logistic regression is learnt: from public facts alone, and never from the data.
+"""Which solver logistic regression takes. The choice rests on public facts alone, never on the data.
 
 Objective perturbation is chosen wherever it has an account. At δ = 10⁻⁵ its log-loss on rows that were held
 out was below that of descent wherever the noise matters, and within 0.002 of it elsewhere: on made-up rows

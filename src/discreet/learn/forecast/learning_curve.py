@@ -1,15 +1,25 @@
-"""How good a model will be at which ε: tried out on public or synthetic data, before anything is spent."""
+"""How good a model is at each ε, tried on public or synthetic data before anything is spent."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Protocol, Self, overload
 
 import numpy as np
 
 from discreet.errors import InvalidInput
 from discreet.learn.forecast.picture import html_figure, standalone_svg, text_lines
 from discreet.model.exact import positive_epsilon, whole
+
+
+class Estimator(Protocol):
+    """What scikit-learn's estimators have, and an epsilon among their settings."""
+
+    def fit(self, X: object, y: object) -> object: ...  # noqa: N803
+    def score(self, X: object, y: object) -> float: ...  # noqa: N803
+    def get_params(self, deep: bool = True) -> dict[str, object]: ...
+    def set_params(self, **settings: object) -> Self: ...
+
 
 NO_NOISE = 10**6
 """An ε at which there is no noise to speak of."""
@@ -35,7 +45,7 @@ class Curve(Sequence[Expected]):
     without_noise: float
     """The mean score of the same model at an ε so large that there is no noise to speak of."""
     guessing: float
-    """The score of whoever always says the most common class, or the mean."""
+    """The score of always predicting the most common class, or the mean."""
     fits: int
     rows: int
     """How many rows a fit had; a third as many judged it."""
@@ -68,14 +78,14 @@ class Curve(Sequence[Expected]):
 
 
 def curve(
-    estimator: Any,
-    X_public: Any,  # noqa: N803
-    y_public: Any,
+    estimator: Estimator,
+    X_public: object,  # noqa: N803
+    y_public: object,
     epsilons: Sequence[float],
     *,
     fits: int = 5,
 ) -> Curve:
-    """Fits the estimator on three quarters of the rows given, as often as told, and scores it on the others.
+    """Fit the estimator `fits` times on three quarters of the rows, and score it on the others.
 
     The rows must be public, or synthetic and paid for: these scores have no noise. Give about as many rows as
     the private data has, for accuracy depends on their number.
@@ -110,14 +120,14 @@ def curve(
     )
 
 
-def _at_any_epsilon(estimator: Any) -> Any:
-    """With an account also where ε is so large that there is no noise.
+def _at_any_epsilon(estimator: Estimator) -> Estimator:
+    """The estimator, changed so that it can also be fitted at an ε so large that there is no noise.
 
     Samples have none for replacing a person, and objective perturbation has none: descent learns the same.
     """
-    from sklearn.base import clone
+    from discreet.learn.estimators.clones import separate_copy
 
-    free = clone(estimator)
+    free = separate_copy(estimator)
     settings = free.get_params(deep=False)
     if "neighbours" in settings:
         free.set_params(neighbours="add_remove")
@@ -126,17 +136,18 @@ def _at_any_epsilon(estimator: Any) -> Any:
     return free
 
 
-def _score(estimator: Any, rows: Any, targets: Any, epsilon: float) -> float:
-    from sklearn.base import clone
+def _score(estimator: Estimator, rows: object, targets: Sized, epsilon: float) -> float:
     from sklearn.utils import _safe_indexing
+
+    from discreet.learn.estimators.clones import separate_copy
 
     order = np.random.default_rng().permutation(len(targets))
     train, test = order[: 3 * len(order) // 4], order[3 * len(order) // 4 :]
-    model = clone(estimator).set_params(epsilon=epsilon)
+    model = separate_copy(estimator).set_params(epsilon=epsilon)
     model.fit(_safe_indexing(rows, train), _safe_indexing(targets, train))
     return float(model.score(_safe_indexing(rows, test), _safe_indexing(targets, test)))
 
 
-def _most_common(targets: Any) -> float:
+def _most_common(targets: object) -> float:
     _, counts = np.unique(np.asarray(targets), return_counts=True)
     return float(counts.max() / counts.sum())

@@ -1,4 +1,4 @@
-"""Whether ε is enough for so many features and rows: from public numbers, before anything is spent.
+"""Is ε enough for so many features and rows? From public numbers, before anything is spent.
 
 How good a model will be depends on the data; how large the noise is beside it hardly does. `curve` tries a
 model out on public data; this needs none.
@@ -21,7 +21,7 @@ from discreet.model.exact import whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """The length of the noise beside that of what is learnt, for features of ordinary spread."""
+    """The length of the noise, divided by that of the signal, for features of ordinary spread."""
 
     noise: float
 
@@ -44,13 +44,13 @@ class Outlook:
 
 
 def outlook(estimator: Learner, *, rows: int, features: int) -> Outlook:
-    """For a model of `discreet.learn` on about so many rows, by weight, of so many features."""
+    """The outlook of a model of `discreet.learn` on about so many rows (by weight) and features."""
     count, width = whole(rows, "rows", 1, 2**40), whole(features, "features", 1, 2**12)
     return Outlook(noise=noise_beside(estimator, _account(estimator, count), width, count))
 
 
 def noise_beside(estimator: Learner, account: FitAccount, width: int, count: int) -> float:
-    """The length of the noise beside that of what is learnt, from about so many rows."""
+    """The length of the noise, divided by that of the signal, for about so many rows."""
     most = estimator.rows_per_person
     weights = estimator.network_weights()
     if weights is not None and estimator.steps is not None:
@@ -78,7 +78,7 @@ def _account(estimator: Learner, count: int) -> FitAccount:
 
 
 def _norm_of_products(width: int, order: int) -> float:
-    """Of rows (1, features, target) spread evenly over their bounds."""
+    """The norm of the products of a row (1, features, target) whose values are spread evenly."""
     if order == 1:
         return ((1 + (width + 1) / 2) ** 2 + 1 + (width + 1) / 3) / 2
     return (1 + (width + 1) / 3) / sqrt(2)

@@ -103,7 +103,7 @@ class _Axes:
         return "".join(lines)
 
     def levels(self) -> str:
-        """Two lines to compare with, named at their ends, apart even if the lines are not."""
+        """Two lines to compare with. Their names are apart even where the lines are not."""
         exact, guess = self.y(self.curve.without_noise), self.y(self.curve.guessing)
         end = _WIDTH - _RIGHT
         below = max(guess, exact + 30)

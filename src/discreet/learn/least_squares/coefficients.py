@@ -25,7 +25,7 @@ REGULAR = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Regression:
-    """In the units of the products, with the noisy number of rows."""
+    """Coefficients in the units of the products, and the noisy number of rows."""
 
     coefficients: Floats
     intercept: float
@@ -34,7 +34,7 @@ class Regression:
 
 
 def regress(found: Products, *, penalty: float = 0.0, intercept: bool = True) -> Regression:
-    """Of the last coordinate on those between the first, which is 1, and the last."""
+    """Regress the last coordinate on the others. The first one is 1."""
     count = max(float(found.sums[0, 0]), found.deviation, 1.0)
     means = np.clip(found.sums[0, 1:] / count, -1, 1) * intercept
     centred = found.sums[1:, 1:] - count * np.outer(means, means)

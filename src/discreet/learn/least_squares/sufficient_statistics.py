@@ -34,7 +34,7 @@ from discreet.learn.core.moments import LENGTHS, WEIGHT_ONE, WITHIN
 
 BLOCK = 2**12
 FOR_LENGTH = Fraction(1, 20)
-"""The share that finds out how long rows are."""
+"""The share of the budget that buys the usual length of a row."""
 FACTOR_ONE = 2**8
 """F: the factor of rows that are not shortened."""
 
@@ -58,14 +58,14 @@ class ProductSums:
 
 
 def place_ends(width: int, order: int) -> tuple[int, ...]:
-    """The last length of each place: from that of a row that is only its constant, to the longest."""
+    """The largest length in each place, from a row that has only its constant to the longest row."""
     unit = ONE if order == 1 else ONE**2
     ends = np.geomspace(1, width, LENGTHS) * unit
     return (*(int(end) for end in ends[:-1]), width * unit)
 
 
 def product_sums(rows: EncodedRows, order: int) -> ProductSums:
-    """Of rows in memory, whose first coordinate is ONE and no other is beyond it."""
+    """The sums of rows in memory. Their first coordinate is ONE, and no other is larger."""
     values = rows.values
     width = values.shape[1]
     lengths = np.abs(values).sum(axis=1) if order == 1 else np.einsum("ij,ij->i", values, values)
@@ -84,7 +84,7 @@ def product_sums(rows: EncodedRows, order: int) -> ProductSums:
 
 
 def release_products(exact: ProductSums, account: FitAccount, share: Fraction) -> Products:
-    """The sums with noise, for this share of the account."""
+    """Draw noise: the sums with it, for this share of the account."""
     ends = place_ends(exact.width, exact.order)
     counts = exact.by_place[:, 0] // ONE**2
     whole = WEIGHT_ONE * exact.rows_per_person
@@ -103,7 +103,7 @@ def release_products(exact: ProductSums, account: FitAccount, share: Fraction) -
 
 
 def factor(length: int, end: int, order: int) -> int:
-    """What the sums of a place that ends there are multiplied with, where `length` is the usual one."""
+    """The factor of the sums of a place with this end, if rows usually have this length."""
     if end <= length:
         return FACTOR_ONE
     return FACTOR_ONE * length * length // (end * end) if order == 1 else FACTOR_ONE * length // end

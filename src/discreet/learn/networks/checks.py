@@ -1,4 +1,4 @@
-"""Networks that are refused before any row is read: rows would meet, or more than weights would leave."""
+"""Refuse networks that mix rows, or that release more than their weights, before any row is read."""
 
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
@@ -9,7 +9,7 @@ from discreet.errors import InvalidInput
 
 
 def check_network(network: object) -> None:
-    """Refuses what cannot be trained privately as it is, in words that say what to write instead."""
+    """Refuse what cannot be trained privately, and say what to write instead."""
     if not isinstance(network, torch.nn.Module):
         raise InvalidInput("That is not a network.", remedy="Give a torch.nn.Module.")
     for module in network.modules():
@@ -51,7 +51,7 @@ def _check_module(module: torch.nn.Module) -> None:
 
 
 def at_random() -> InvalidInput:
-    """With known draws, a row that is left out changes those of all rows after it."""
+    """The error for it: with a known generator, one row more changes the draws of all rows after it."""
     return InvalidInput(
         "The network draws at random from a generator that is not secret, on which privacy cannot rest.",
         remedy="Leave dropout out (the noise regularises as well), or call eval() on it.",

@@ -1,4 +1,4 @@
-"""What a network is fed with: rows and targets as arrays of the kinds that it wants."""
+"""Rows and targets, as arrays of the kinds that a network takes."""
 
 import numpy as np
 import torch

@@ -30,7 +30,6 @@ from discreet.learn.estimators.base import (
     Learner,
     ModelState,
     TargetDeclaration,
-    _refuse_search,
     plain,
     relation,
 )
@@ -102,9 +101,9 @@ class PrivateNetwork(Learner):
         Rows whose label is not declared, whose gradient is not finite, or on which the network fails count
         for nothing.
         """
-        _refuse_search()
         ids = None if groups is None else np.asarray(groups)
-        self._learn(inputs(X), y, ids, budget=self.own_budget(), deadline=None)
+        with self.only_fit():
+            self._learn(inputs(X), y, ids, budget=self.own_budget(), deadline=None)
         return self
 
     def learn(
@@ -149,7 +148,7 @@ class PrivateNetwork(Learner):
         self.classes_ = None if self.classes is None else declared_classes(self.classes)
 
     def description(self) -> str:
-        """By the key, which stands for the network and its loss; without one it differs each time."""
+        """The key stands for the network and its loss. Without a key the description differs each time."""
         settings = {name: plain(value) for name, value in sorted(self.get_params(deep=False).items())}
         for name in ("network", "loss", "key"):
             del settings[name]
@@ -176,7 +175,7 @@ class PrivateNetwork(Learner):
         return labels
 
     def _outputs(self, rows: torch.Tensor) -> torch.Tensor:
-        """Of each row for itself, as it was trained."""
+        """The outputs, each row computed alone, as in training."""
         if self.one_row_at_a_time:
             return torch.cat([copy.deepcopy(self.network_)(row[None]) for row in rows])
         alone = torch.func.vmap(lambda row: self.network_(row[None])[0])

@@ -48,7 +48,7 @@ RowLoss: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class RowGradients:
-    """A network's gradients as `PrivateDescent` wants them: (weights, x, y) → a gradient for each row.
+    """A network's gradients as descent wants them: (weights, x, y) → a gradient for each row.
 
     Of the `x` and `y` that it is made with, only shapes and kinds are looked at.
     """
@@ -122,7 +122,7 @@ class RowGradients:
             return np.concatenate([self._safely(named, one) for one in each])
 
     def _gradients(self, named: NamedWeights, rows: TensorRows, block: int) -> Floats:
-        """Of at most `block` rows, computed as `block` of them: they are repeated to fill it."""
+        """The gradients of at most `block` rows. Rows are repeated to fill the block."""
         count = len(rows[0])
         repeated = torch.arange(block) % count
         filled = [each[repeated].to(kind) for each, kind in zip(rows, self._kinds, strict=True)]
@@ -133,7 +133,7 @@ class RowGradients:
         return out
 
     def _largest_block(self, most: int, *shapes: tuple[int, ...]) -> int:
-        """The most rows at once of which each has the gradient that it has at any other place."""
+        """The largest block in which a row has the same gradient at every place."""
         before = [each.clone() for each in self._network.buffers()]
         block = most
         try:
@@ -180,7 +180,7 @@ def trainable(network: torch.nn.Module) -> NamedWeights:
 
 
 def outputs_for(network: torch.nn.Module, x: RowValues) -> int:
-    """How many numbers the network gives for a row, tried on a row of zeros; 0 if these have a shape."""
+    """How many numbers the network gives for a row of zeros; 0 if its output has more dimensions."""
     kind = next(each.dtype for each in network.parameters() if each.requires_grad)
     row = torch.zeros((1, *x.shape[1:]), dtype=kind if x.dtype.kind == "f" else torch.int64)
     try:

@@ -44,7 +44,7 @@ RESIDUAL_ERROR = 2.0**-51
 STEEPER = 1 + Fraction(1, 2**9)
 FLAT = 2.0**-39
 FARTHEST_POINT = 2**22
-"""The length of a point times that of a row may be so much."""
+"""The most that the length of a point times the length of a row can be."""
 
 _LOW_BITS = 32
 _BLOCK = 2**11
@@ -54,16 +54,16 @@ _TABLE_BITS = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Perturbed:
-    """What is minimised: secret, as the noise is in it."""
+    """The function that is minimised. It is secret, as it holds the noise."""
 
     values: Floats
-    """Rows in whole numbers, of which ONE is 1, none beyond 32·ONE."""
+    """Rows in whole numbers. ONE stands for 1, and no number is beyond 32·ONE."""
     labels: Floats
     """0 or 1."""
     caps: Floats
     """c of each row, as a whole number of 2^−HALF_BITS: at least ¼ and at most 1."""
     ridge: Integers
-    """Of each coordinate, in units of 2^−RIDGE_BITS."""
+    """The ridge of each coordinate, in units of 2^−RIDGE_BITS."""
     noise: Integers
     noise_bits: int
     """The noise is in units of 2^−noise_bits."""
@@ -94,7 +94,7 @@ class Perturbed:
         return found
 
     def curvature(self, point: Integers) -> Floats:
-        """The matrix of second derivatives, about."""
+        """The matrix of second derivatives, approximately."""
         total = np.diag(self.ridge.astype(np.float64) / 2**RIDGE_BITS)
         for block, _, slopes in self._blocks(point):
             total += (block * (slopes / ONE**2)[:, None]).T @ block

@@ -1,4 +1,4 @@
-"""Logistic regression by objective perturbation: a random linear term in what is minimised, and the minimum.
+"""Logistic regression by objective perturbation: noise is added to what is minimised, as a linear term.
 
 `accounting.objective` has the theorem, for noise that is a real number and for a minimum that is exact.
 Neither can be had, and what is computed is proved to be as good:
@@ -20,7 +20,7 @@ Privacy
     so if I is (ε₀, δ₀)-private, P is (ε₀ + 2a, e^a·δ₀ + (1 + e^(ε₀ + a))·τ)-private.
     How long the search for the minimum takes depends on the data; nothing that is released does.
 
-    To replace a person is to remove one and to add one (`sampled.of_one`).
+    To replace a person is to remove one and to add one (`sampled_account.of_one`).
 
 Accuracy
     Noise is drawn once. The ridge λ shrinks coefficients. Clipping gradients makes a loss of its own, which
@@ -70,7 +70,7 @@ MIDDLE = Fraction(1, 2)
 FOR_MOMENTS = Fraction(16, 100)
 """The share of ρ for the count, means and variances; a sixteenth of it for the count."""
 LONG = 1.5
-"""Rows are cut to so many times the length that they typically have."""
+"""Rows are cut to this multiple of their typical length."""
 CLIP, AT_NOISE = 0.5, 0.025
 """Gradients are cut to so much of that length, and to more where the noise is less than this beside them.
 
@@ -89,7 +89,7 @@ _SURE = 20
 _COUNT_ONE = 2**10
 _LEAST_REACH = 2**8  # of the histogram among the moments: a fifth of them
 _INVISIBLE = 0.05
-"""The last noise is so small a part of what the noise in the objective does, if precision allows."""
+"""The last noise is this part of the effect of the noise in the objective, if precision allows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class ObjectiveBudget:
     epsilon: Fraction
     delta: Fraction
     rho: Fraction
-    """Of the moments and of the objective together."""
+    """The ρ of the moments and of the objective together."""
 
     @classmethod
     def of(cls, epsilon: Number, delta: Number, neighbours: Neighbours) -> "ObjectiveBudget":
@@ -156,7 +156,7 @@ class ObjectivePlan:
     variance: Fraction
     """σ² of the noise."""
     rows: int
-    """As many as there can be."""
+    """The most rows that there can be."""
     gradient_bits: int
     """The gradient at what is found is at most 2^−gradient_bits long."""
     grid_bits: int
@@ -218,7 +218,7 @@ def fit_by_objective(
     intercept: bool = True,
     entropy: Entropy = SYSTEM,
 ) -> Linear:
-    """Of features that are declared to lie between −1 and 1; spends all of the budget.
+    """Fit on features that are declared to lie between −1 and 1. Spends the whole budget.
 
     Rows count fully or, where their weight is 0, not at all, and each is a person's own.
     """
@@ -265,7 +265,7 @@ def release_minimum(
     intercept: bool,
     entropy: Entropy,
 ) -> Floats:
-    """The released coordinates; the last one is the constant's, if there is one, and has no penalty."""
+    """Draw noise: the released coordinates. The last is that of the constant, if any, and has no penalty."""
     bits = plan.noise_bits
     variance = plan.variance * Fraction(4) ** bits + _ROUNDING**2
     nothing = np.array([0] * plan.width, dtype=object)  # integers of 64 bits would cut the noise off
@@ -285,7 +285,7 @@ def release_minimum(
 
 
 def release_point(point: Integers, plan: ObjectivePlan, budget: ObjectiveBudget, entropy: Entropy) -> Floats:
-    """The point on the grid with Laplace noise: all that leaves."""
+    """Draw Laplace noise: the point on the grid with it, which is all that is released."""
     step = 2 ** (POINT_BITS - plan.grid_bits)
     rounded: Integers = (point + step // 2) // step
     noisy = DiscreteLaplace(scale=plan.width * budget.scale).release(rounded, entropy=entropy)
@@ -294,14 +294,14 @@ def release_point(point: Integers, plan: ObjectivePlan, budget: ObjectiveBudget,
 
 
 def shortened(values: Floats, longest: int) -> Floats:
-    """Whole numbers, rows longer than that shortened to it: towards 0, by a factor short of the right one."""
+    """Rows in whole numbers, none longer than this: longer ones are scaled down and rounded towards 0."""
     norms = EncodedRows(values=values, weights=np.ones(len(values)), rows_per_person=1).norms(2)
     factors = np.where(norms > longest * SAFE, longest / np.maximum(norms, 1) * SAFE, 1.0)
     return np.trunc(values * factors[:, None])
 
 
 def gradient_caps(values: Floats, clip: int) -> Floats:
-    """What each row's residual may be, in units of 2^−HALF_BITS: at most 1, and cap · ‖row‖ ≤ clip."""
+    """The largest residual of each row, in units of 2^−HALF_BITS: at most 1, with cap · ‖row‖ ≤ clip."""
     rows = EncodedRows(values=values, weights=np.ones(len(values)), rows_per_person=1)
     return np.minimum(rows.caps(clip * 2**HALF_BITS, 2), 2.0**HALF_BITS)
 
@@ -312,7 +312,7 @@ def approximate(epsilon: Number, delta: Number) -> ApproximateLoss:
 
 
 def _release_rows_at_most(people: RowOwners, account: FitAccount, share: Fraction) -> int:
-    """A noisy count, so much above that it is less than the rows with probability e⁻²⁰⁰."""
+    """Draw noise: a count so far above that it is less than the number of rows with probability e⁻²⁰⁰."""
     exact = np.array([int((people.weights > 0).sum()) * _COUNT_ONE])
     noisy = int(account.release(exact, reach=_COUNT_ONE, share=share)[0])
     above = _SURE * account.deviation(share, float(_COUNT_ONE)) * 1.001
@@ -320,5 +320,5 @@ def _release_rows_at_most(people: RowOwners, account: FitAccount, share: Fractio
 
 
 def _clip(noise: float) -> float:
-    """Of what a typical row would have with a residual of 1."""
+    """The clip, as a part of the gradient of a typical row with a residual of 1."""
     return float(min(LONG, CLIP * max(1.0, AT_NOISE / noise) ** 0.5))

@@ -1,8 +1,8 @@
 """From the policy and a SELECT to a fitted model, and to what is said about it.
 
-columns    the columns of a SELECT as features: numbers between bounds, or a mark for each declared value
-rows       what is asked of the database, and what its whole numbers mean
-plan       what will be learnt, and its price
-explain    what can be said before anything is spent
-model      a fitted model in an analyst's hands
+columns        the columns of a SELECT as features: numbers between bounds, or one-hot values
+statements     what the database is asked for, and what its whole numbers mean
+fit_plan       what a fit reads and costs; it draws the noise, and reads a stored fit
+explain        what can be said before anything is spent
+fitted_model   the model that an analyst gets
 """

@@ -20,7 +20,7 @@ from discreet.sql.plain_rows import Code
 
 MOST_FEATURES = 2_000
 MOST_VALUES = 400
-"""Of one column whose values are features of their own."""
+"""The most values of a one-hot column."""
 MOST_CLASSES = 100
 _SMALLEST, _LARGEST = Fraction(1, 10**200), Fraction(10**200)
 """Sizes of ranges whose steps are still ordinary doubles."""
@@ -28,7 +28,7 @@ _SMALLEST, _LARGEST = Fraction(1, 10**200), Fraction(10**200)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberColumn:
-    """Between bounds; a truth value is between 0 and 1."""
+    """A number between bounds. A truth value is 0 or 1."""
 
     name: str
     value: Expression
@@ -66,7 +66,7 @@ class NumberColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceColumn:
-    """One of several values."""
+    """One of several declared values: one-hot features."""
 
     name: str
     value: Expression
@@ -98,7 +98,7 @@ FeatureColumn: TypeAlias = NumberColumn | ChoiceColumn
 
 
 def column_facts(column: FeatureColumn, facts: RelationFacts) -> Facts:
-    """What a column is known by: what is computed, and what it can be."""
+    """The facts that identify a column: what is computed, and which values it can have."""
     if isinstance(column, NumberColumn):
         return {"number": facts.expression(column.value), "range": [str(column.low), str(column.high)]}
     return {
@@ -109,7 +109,7 @@ def column_facts(column: FeatureColumn, facts: RelationFacts) -> Facts:
 
 
 def feature_columns(columns: Sequence[RowColumn], *, intercept: bool) -> tuple[FeatureColumn, ...]:
-    """What the columns of a SELECT are as features, beside an intercept or without one."""
+    """The features that the columns of a SELECT become, with or without an intercept."""
     found = tuple(_feature(column, int(intercept)) for column in columns)
     width = sum(len(column.features) for column in found)
     if width > MOST_FEATURES:
@@ -122,7 +122,7 @@ def feature_columns(columns: Sequence[RowColumn], *, intercept: bool) -> tuple[F
 
 
 def number_column(column: RowColumn) -> NumberColumn:
-    """A column that has to be a number between bounds."""
+    """The column as a number between bounds; refused if it is none."""
     value = _as_number(column.expression)
     if not value.type.numeric:
         raise QueryRefused(
@@ -148,7 +148,7 @@ def number_column(column: RowColumn) -> NumberColumn:
 
 
 def choice_column(column: RowColumn) -> ChoiceColumn:
-    """A column that has to have few values which anybody may know: the classes of a classifier."""
+    """The column as the classes of a classifier; refused unless its values are few and public."""
     values = _listed(column)
     if values is None:
         raise QueryRefused(

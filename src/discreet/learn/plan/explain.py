@@ -26,7 +26,7 @@ class FitExplanation:
     epsilon: float
     """The loss as ε: pure, or at the dataset's δ."""
     share: float
-    """Of the whole budget."""
+    """The price as a share of the whole budget."""
     model: str
     features: tuple[str, ...]
     target: str
@@ -35,12 +35,12 @@ class FitExplanation:
     noise_of_one_row: float
 
     def outlook(self, rows: int) -> Outlook:
-        """How large the noise is beside what there is to learn, if there are about so many rows."""
+        """The size of the noise beside what there is to learn, for about so many rows."""
         return Outlook(noise=self.noise_of_one_row / max(1, rows))
 
     @property
     def rows_needed(self) -> int:
-        """So many rows make the noise a tenth of what there is to learn."""
+        """The number of rows at which the noise is a tenth of what there is to learn."""
         return ceil(self.noise_of_one_row / _GOOD)
 
     def to_dict(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What will be learnt, and its price: no data is read, and nothing is spent."""
+"""What a fit reads and costs. Making a plan reads no data and spends nothing."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from inspect import signature
 
 import numpy as np
-from sklearn.base import clone
 
 from discreet.bounds.work_limits import rows_to_learn_from
 from discreet.dialects.dialect import Dialect
@@ -15,6 +14,7 @@ from discreet.functions.registry import range_of
 from discreet.learn.core.declarations import truth
 from discreet.learn.core.encoding import NOBODY
 from discreet.learn.estimators.base import FeatureBounds, Learner, ModelState, PlainValue, plain
+from discreet.learn.estimators.clones import separate_copy
 from discreet.learn.estimators.regressors import LeastSquares, solver_of
 from discreet.learn.least_squares.sufficient_statistics import ProductSums
 from discreet.learn.plan.columns import (
@@ -45,16 +45,16 @@ _FROM_POLICY = ("epsilon", "delta", "noise", "rows_per_person", "neighbours")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitPlan:
-    """The model, the columns that it learns from, and the whole price."""
+    """The model, the columns that it learns from, and the price."""
 
     model: str
-    """What it is, with all its settings."""
+    """The kind of model, with all its settings."""
     data: Fetched | Summed
     """What is read, and how."""
     loss: Spend
     neighbours: Neighbours
     estimator: Learner = field(repr=False, compare=False)
-    """Not fitted, with all that the policy declares."""
+    """The model before the fit, with all that the policy declares."""
 
     @property
     def columns(self) -> tuple[FeatureColumn, ...]:
@@ -74,7 +74,7 @@ class FitPlan:
         return self.estimator.repeatable()
 
     def identity(self) -> str:
-        """What the fit is known by."""
+        """The text that says which fit this is: the same text, the same fit."""
         facts = RelationFacts(self.data.source)
         return identity_of(
             "fit",
@@ -96,7 +96,7 @@ class FitPlan:
         return (self.data.statement(relations, dialect),)
 
     def draw_noise(self, exact: Results, deadline: Deadline) -> bytes:
-        """All that is released, to be stored before anybody sees any of it; it costs `loss`.
+        """Draw noise and fit: all that is released, to be stored before anybody sees it. It costs `loss`.
 
         When time is up, no further step is made.
         """
@@ -107,8 +107,8 @@ class FitPlan:
         return json.dumps(model.state()).encode()
 
     def model_from(self, stored: bytes) -> Learner:
-        """The model, from what was released. Free."""
-        model: Learner = clone(self.estimator)
+        """The model, read back from what was released. Free."""
+        model: Learner = separate_copy(self.estimator)
         model.restore(json.loads(stored), len(self.features))
         model.loss_ = self.loss
         return model
@@ -116,8 +116,8 @@ class FitPlan:
     def rehearse(self) -> None:
         """Fit it on nobody and on made-up rows: wrong settings are refused before anything is spent.
 
-        Those that fail only where there are rows would tell whether there are any. So is what could not be
-        stored: a model learns as many numbers from nobody as from anybody.
+        Settings that fail only where there are rows would tell whether there are any. A model that could not
+        be stored is refused too: its size does not depend on the rows.
         """
         if isinstance(self.data, Summed):
             model: Learner = self._learn_from_products(self.data.nothing(), None)
@@ -128,13 +128,13 @@ class FitPlan:
 
     def _learn(self, rows: LabelledRows, deadline: Deadline | None) -> Learner:
         """A model that is fitted on these rows; it spends `loss`."""
-        model: Learner = clone(self.estimator)
+        model: Learner = separate_copy(self.estimator)
         with np.errstate(all="ignore"):  # a warning would tell of the data
             model.learn(*rows, budget=self.loss, deadline=deadline)
         return model
 
     def _learn_from_products(self, sums: ProductSums, deadline: Deadline | None) -> LeastSquares:
-        model = clone(self.estimator)
+        model = separate_copy(self.estimator)
         if not isinstance(model, LeastSquares):
             raise TypeError("Only least squares are made of sums.")
         account = model.open_account(NOBODY, budget=self.loss, deadline=deadline)
@@ -177,7 +177,7 @@ def plan_fit(model: object, rows: RowQuery, loss: Spend, neighbours: Neighbours)
 
 
 def _target(model: Learner, last: RowColumn) -> FeatureColumn:
-    """Classes or a number, as the model wants it; for one that can do both, a number if it has a range."""
+    """Classes or a number, as the model wants it. If it can do both: a number if that has a range."""
     classes = model.wants_classes()
     if classes is None:
         classes = range_of(last.expression) is None
@@ -187,7 +187,7 @@ def _target(model: Learner, last: RowColumn) -> FeatureColumn:
 def _data(
     model: Learner, rows: RowQuery, columns: tuple[FeatureColumn, ...], target: FeatureColumn, loss: Spend
 ) -> Fetched | Summed:
-    """Sums where the model is made of them and one statement can have them all; else rows."""
+    """Sums, if the model is made of sums and one statement can return them all; else rows."""
     width = sum(len(column.features) for column in columns)
     if (
         isinstance(model, LeastSquares)
@@ -206,7 +206,7 @@ def _data(
 def _bounds_are_declared(
     model: LeastSquares, columns: tuple[FeatureColumn, ...], target: NumberColumn
 ) -> bool:
-    """Whether values are clamped to what the policy declares, and not to bounds of the model's own."""
+    """Whether values are clamped to the bounds of the policy, and not to the model's own."""
     own = plain(model.bounds), plain(model.target_bounds)
     return own == (_bounds(columns), target.bounds[0])
 
@@ -218,9 +218,9 @@ def _declared(
     rows_per_person: int,
     neighbours: Neighbours,
 ) -> Learner:
-    """The model with what the policy says, where it says nothing itself."""
+    """The model, with what the policy declares where the model says nothing."""
     of_target = class_values(target).tolist() if isinstance(target, ChoiceColumn) else target.bounds[0]
-    declared: Learner = clone(model).set_params(
+    declared: Learner = separate_copy(model).set_params(
         rows_per_person=rows_per_person,
         neighbours=neighbours.value,
         **model.declared(_bounds(columns), of_target),
@@ -233,7 +233,7 @@ def _bounds(columns: tuple[FeatureColumn, ...]) -> FeatureBounds:
 
 
 def _check_settings(model: Learner) -> None:
-    """What the policy and the price decide is not for the model to say."""
+    """Refuse settings that the policy and the price decide."""
     defaults = {name: each.default for name, each in signature(type(model)).parameters.items()}
     for name in _FROM_POLICY:
         if plain(getattr(model, name)) != defaults[name]:
@@ -251,7 +251,7 @@ def _check_settings(model: Learner) -> None:
 
 
 def _most_bytes(state: "ModelState | PlainValue") -> int:
-    """Of a state as JSON, if every number were as long as any is."""
+    """The length of a state as JSON, if every number had the most digits."""
     match state:
         case dict():
             return sum(_LONGEST_NUMBER + len(name) + _most_bytes(value) for name, value in state.items())

@@ -1,4 +1,4 @@
-"""A fitted model in an analyst's hands: it predicts from tables with the columns of the SELECT."""
+"""The model that an analyst gets. It predicts from tables with the columns of the SELECT."""
 
 from collections.abc import Mapping
 from typing import Protocol, cast
@@ -36,7 +36,7 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.columns = columns
 
     def fit(self, X: object, y: object = None) -> "DeclaredColumns":  # noqa: ARG002, N803
-        """Nothing is learnt."""
+        """Does nothing: all is declared."""
         return self
 
     def transform(self, X: object) -> Floats:  # noqa: N803
@@ -92,7 +92,7 @@ class FittedModel(Pipeline):  # type: ignore[misc]
     left: Spend
     receipt: Receipt
     repeated: bool
-    """Whether the same model had been fitted before: then this is the same one, and was free."""
+    """Whether the same model was fitted before. Then this is that model, and it was free."""
 
     @classmethod
     def of(
@@ -110,7 +110,7 @@ class FittedModel(Pipeline):  # type: ignore[misc]
 
     @property
     def features(self) -> tuple[str, ...]:
-        """In the order of the coefficients."""
+        """Their names, in the order of the coefficients."""
         return tuple(self[0].get_feature_names_out())
 
     def price(self) -> str:

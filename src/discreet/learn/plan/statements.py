@@ -1,4 +1,4 @@
-"""What is asked of the database for a fit, and what its whole numbers mean."""
+"""What a fit asks the database for, and what the whole numbers that come back mean."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ LabelledRows: TypeAlias = tuple[Floats, Labels, RowOwners]
 FINE = 2**20
 """Steps of a number from the middle of its bounds to their ends, where rows are fetched."""
 MOST_SUMS = 1_500
-"""Of products in one statement: PostgreSQL delivers at most 1,664 columns."""
+"""The most sums of products in one statement: PostgreSQL returns at most 1,664 columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Fetched:
         return emit_rows(self.source, _codes(self._all, FINE), tables, dialect)
 
     def rows(self, results: Results) -> LabelledRows:
-        """Features, targets and whose they are."""
+        """The rows that the database returned."""
         ((_, table),) = results
         codes = [integers_of(table[f"c{i}"]) for i in range(len(self._all))]
         return self._decoded(codes, None if self.source.one_row_a_person else table[PERSON])
@@ -58,7 +58,7 @@ class Fetched:
         return self._decoded([np.zeros(0, dtype=np.int64)] * len(self._all), None)
 
     def made_up(self) -> LabelledRows:
-        """Two rows of two people, with the ends of all codes."""
+        """Two made-up rows of two people, with the ends of all codes."""
         ends = [np.array([code.low, code.high]) for code in _codes(self._all, FINE)]
         return self._decoded(ends, None if self.source.one_row_a_person else np.arange(2))
 
@@ -90,7 +90,7 @@ class Summed:
         return emit_products(self._query(), tables, dialect)
 
     def sums(self, results: Results) -> ProductSums:
-        """With the constant, which the database does not multiply with."""
+        """The sums that the database returned, completed by those with the constant."""
         query = self._query()
         width = len(query.coordinates) + 1
         formed = np.zeros((LENGTHS, width, width), dtype=object)
