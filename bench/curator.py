@@ -22,7 +22,7 @@ from timing import CONSOLE, Figure, at_least, at_most, best_of_rounds, for_infor
 from discreet.answers.csv_text import to_csv
 from discreet.answers.json_text import to_json
 from discreet.curator import Curator
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.dialects.duckdb import DUCKDB
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.ledger.sqlite.ledger import SqliteLedger

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression as Plain
 from timing import Figure, best_of_rounds, for_information, judge
 
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.learn import LinearRegression, LogisticRegression
 
 ROWS, WIDTH, ROUNDS = 10**6, 12, 3

@@ -91,6 +91,6 @@ def open(  # noqa: A001
     `spark` is the session that sources at spark://session are in. With `progress`, a notebook or terminal
     shows how much of a long question is done: for the owner, as time may tell of the data.
     """
-    from discreet.curator.opening import open_curator
+    from discreet.curator.open_policy import open_curator
 
     return open_curator(policy, analyst=analyst, spark=spark, progress=progress)

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from discreet.apps.commands.main import main
 from discreet.apps.views.bounds import learn_bounds
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.errors import QueryRefused
 
 POLICY = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.apps.commands.output import written_or_told
-from discreet.curator.opening import system_user
+from discreet.curator.open_policy import system_user
 from tests.attacks.ask import Clinic
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from discreet import DiscreetError, QueryRefused
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 
 CANARY = "CANARY-7f3a"
 CANARY_ID = 987654321

@@ -20,7 +20,7 @@ from scipy.stats import binom
 from discreet import BudgetExceeded, DiscreetError, EngineFailed, LedgerClosed, QueryRefused, TookTooLong
 from discreet.apps.commands.main import main
 from discreet.curator import Curator
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.ledger.sqlite.ledger import SqliteLedger
 from discreet.model.privacy import PureLoss

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from discreet import BudgetExceeded
-from discreet.curator import opening as session
+from discreet.curator import open_policy as session
 from discreet.curator.ledgers import open_ledger, place_named_by
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.ledger.interface import EntryKind
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.question.parse import parse_sql

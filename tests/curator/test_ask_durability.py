@@ -132,7 +132,7 @@ class Recording:
 
 
 def test_data_is_read_after_the_charge_only_and_shown_after_it_is_stored_only(folder, monkeypatch):
-    from discreet.curator import opening as session
+    from discreet.curator import open_policy as session
 
     calls = []
     for name in ("open_engine", "open_ledger"):

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from discreet.apps.views.explain import show_explanation
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.errors import BudgetExceeded, EngineFailed, PolicyError, QueryRefused
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.synth.cached.cache import Cache, decode_readings, encode_readings

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.audit.statistics import epsilon_lower_bound
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailed, InvalidInput, QueryRefused
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.sql import emit as emission

@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression as Plain
 
 import discreet.learn as learn
 from discreet.audit.statistics import epsilon_lower_bound
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.dialects.duckdb import DUCKDB
 from discreet.errors import BudgetExceeded, EngineFailed, InvalidInput, QueryRefused
 from discreet.learn.core import account

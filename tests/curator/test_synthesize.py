@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from discreet.audit.statistics import epsilon_lower_bound
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.errors import BudgetExceeded, EngineFailed, InvalidInput, QueryRefused
 from discreet.ledger.interface import EntryKind
 from discreet.model.neighbours import Neighbours

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.dialects.duckdb import DUCKDB
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.release.estimate import Noisy, estimate, reach

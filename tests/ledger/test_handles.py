@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import LedgerClosed
-from discreet.ledger import charging, database
+from discreet.ledger import charges as charging
+from discreet.ledger import database
 from discreet.model.privacy import PureLoss
 
 from .places import ONE, account, charge

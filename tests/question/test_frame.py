@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.errors import QueryRefused
 from discreet.question.frame import Frame
 

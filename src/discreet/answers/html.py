@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from discreet.answers.columns import Cell
-from discreet.answers.drawing import Scale, ticks
+from discreet.answers.svg import Scale, ticks
 from discreet.answers.wording import NULL, key_text, measure_text
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from discreet.dialects.dialect import Dialect, EmitScope, Operand
 from discreet.dialects.quoting import check_text
-from discreet.dialects.spark_like import like_conditions
+from discreet.dialects.spark_patterns import like_conditions
 from discreet.model.interval_arithmetic import ValueInterval
 from discreet.model.policy import ValueType
 

@@ -19,7 +19,7 @@ from discreet.errors import InvalidInput, LedgerClosed
 from discreet.ledger.accounts import is_open, open_or_find
 from discreet.ledger.anchor import Anchor, AnchorFile
 from discreet.ledger.chain import BEFORE_THE_FIRST, declaration, exported
-from discreet.ledger.charging import admitted, charge_or_find, mark_unused, store
+from discreet.ledger.charges import admitted, charge_or_find, mark_unused, store
 from discreet.ledger.database import Database
 from discreet.ledger.interface import (
     LONGEST_NAME,

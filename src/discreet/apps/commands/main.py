@@ -169,7 +169,7 @@ def ask(
       discreet ask "SELECT count(*) FROM visits WHERE age > 65" --within 20 --format json
     """
     from discreet.apps.views.answer import show_answer
-    from discreet.curator.opening import note, open_curator
+    from discreet.curator.open_policy import note, open_curator
 
     with open_curator(policy, analyst=analyst, progress=True, warn=note) as curator:
         answer = curator.ask(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
@@ -197,7 +197,7 @@ def explain(
       discreet explain "SELECT sum(cost) FROM visits" --within 5000
     """
     from discreet.apps.views.explain import show_explanation
-    from discreet.curator.opening import note, open_curator
+    from discreet.curator.open_policy import note, open_curator
 
     with open_curator(policy, analyst=analyst, warn=note) as curator:
         found = curator.explain(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
@@ -223,7 +223,7 @@ def bounds(column: str, epsilon: float, analyst: str | None, policy: Path, outpu
       discreet bounds visits.cost --epsilon 0.1 --policy clinic.toml
     """
     from discreet.apps.views.bounds import learn_bounds, show_bounds
-    from discreet.curator.opening import note, open_curator
+    from discreet.curator.open_policy import note, open_curator
 
     with open_curator(policy, analyst=analyst, progress=True, warn=note) as curator:
         found = learn_bounds(curator, column, epsilon=epsilon)

@@ -27,7 +27,7 @@ from discreet.apps.demo.attack import (
 from discreet.apps.demo.data import MOST_VISITS, OLDEST, PEOPLE, WARDS, YOUNGEST, Clinic, make_clinic
 from discreet.apps.views.budget import draw_budget, standing_of
 from discreet.curator import Curator
-from discreet.curator.opening import open_curator
+from discreet.curator.open_policy import open_curator
 from discreet.errors import BudgetExceeded
 from discreet.release.explain import Explanation
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from discreet.answers.drawing import clamped
+from discreet.answers.svg import clamped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from discreet.answers.drawing import clamped, titled_file
+from discreet.answers.svg import clamped, titled_file
 from discreet.answers.wording import cut_text
 from discreet.local.collector.estimates_json import largest_options, option_name
 from discreet.local.estimate import Mean, Shares, SurveyEstimate

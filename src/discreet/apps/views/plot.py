@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from discreet.answers.drawing import clamped, titled_file
+from discreet.answers.svg import clamped, titled_file
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a Braille cell: four rows of two
 _EIGHTHS = " ▁▂▃▄▅▆▇█"

@@ -16,7 +16,7 @@ from discreet.answers.json_text import charge_json
 from discreet.answers.wording import charge_text, epsilon_beside, number_text
 from discreet.apps.views.escape import write_json
 from discreet.curator import Curator
-from discreet.curator.opening import note, open_curator
+from discreet.curator.open_policy import note, open_curator
 from discreet.engines.base.execution import Watch
 from discreet.errors import InvalidInput
 from discreet.model.policy import Dataset, PrivateTable

@@ -24,12 +24,12 @@ class OneFit:
     """The right to be fitted once that all clones of a model share. Each clone has a ticket of its own."""
 
     def __init__(self) -> None:
-        self._holder: str | None = None
+        self._holder: dict[str, str] = {}
         self._used = False
 
     def check(self, ticket: str) -> None:
         """Refused if the right is used up, or is reserved for another clone."""
-        if self._used or self._holder not in (None, ticket):
+        if self._used or self._holder.get("ticket", ticket) != ticket:
             raise InvalidInput(
                 "A clone of this model was fitted, and another fit would spend its epsilon again.",
                 remedy="Use discreet.learn.PrivateSearch, which picks one of several models for one price;"
@@ -37,8 +37,9 @@ class OneFit:
             )
 
     def reserve(self, ticket: str) -> None:
+        """For the clone with this ticket. Of two threads one succeeds, as setdefault is one operation."""
+        self._holder.setdefault("ticket", ticket)
         self.check(ticket)
-        self._holder = ticket
 
     def use(self, ticket: str) -> None:
         self.reserve(ticket)

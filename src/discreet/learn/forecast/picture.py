@@ -7,7 +7,7 @@ picture has its own, for either.
 from math import log10
 from typing import TYPE_CHECKING
 
-from discreet.answers.drawing import Scale, as_file, decades, picture, ticks
+from discreet.answers.svg import Scale, as_file, decades, picture, ticks
 
 if TYPE_CHECKING:
     from discreet.learn.forecast.learning_curve import Curve

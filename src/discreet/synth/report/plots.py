@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from math import floor, log10, sqrt
 
-from discreet.answers.drawing import Scale, decades, picture
+from discreet.answers.svg import Scale, decades, picture
 from discreet.answers.wording import cut_text
 from discreet.synth.report.quality import FOLLOWED, ColumnQuality, TableQuality, joined
 from discreet.synth.report.relations import ColumnRelation

@@ -1,6 +1,6 @@
 """Round numbers on axes, and pictures that say what they show."""
 
-from discreet.answers.drawing import Scale, as_file, decades, picture, ticks, titled_file
+from discreet.answers.svg import Scale, as_file, decades, picture, ticks, titled_file
 
 
 def test_round_numbers():
