@@ -30,6 +30,9 @@ setup: .venv/ready  ## install what the tests need, too
 demo: product  ## a guided tour: see an attack work on exact counts and fail on private ones
 	@$(BIN)/discreet demo demo-runs/$$(date +%Y%m%d-%H%M%S)
 
+check: setup lint  ## lint, types, import rule, and the quick tests: no server, no Spark, no torch
+	$(BIN)/pytest -m "not slow"
+
 test: setup lint servers  ## lint, types, import rule, then all tests
 	$(BIN)/pytest
 

@@ -1,8 +1,10 @@
 """Settings for all tests: timings are never a reason to fail. And servers, one for each worker of pytest."""
 
+import atexit
 import importlib.util
 import os
 import shutil
+import sys
 
 import pytest
 from hypothesis import settings
@@ -17,6 +19,13 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 settings.register_profile("discreet", deadline=None)
 settings.load_profile("discreet")
+
+
+@atexit.register
+def _end_silently():
+    """DuckDB's binding prints a page about what Python had not yet let go of, after everything else."""
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 @pytest.hookimpl(trylast=True)
