@@ -98,7 +98,7 @@ def _left(person: str, schema: dict[str, ValueType], *, guessed: bool) -> list[s
     texts = [name for name, kind in others.items() if kind is ValueType.TEXT]
     left = ["the budget: ε = 1 and δ = 1e-6 are only a start"]
     if person != "row":
-        left.append("max_rows: 1 is safe, but of a person with more rows each counts for less")
+        left.append("max_rows: 1 is safe, but rows of people with more than that are weighed down")
     if guessed:
         left.append("types: they were guessed from the first rows, so check them")
     if numbers:
