@@ -81,7 +81,7 @@ def test_g3_no_draw_begins_when_time_is_up(slow_clinic, clock, monkeypatch, way)
     monkeypatch.setattr(
         "discreet.synth.plan.synthesis_plan.measure_tables", lambda *_, **__: drawn.append("table")
     )
-    monkeypatch.setattr("discreet.learn.plan.fit_plan._learn", lambda *_: None)  # rehearsals
+    monkeypatch.setattr("discreet.learn.plan.fit_plan.FitPlan.draw_noise", lambda *_: drawn.append("model"))
     curator = slow_clinic.open()
     with pytest.raises(TookTooLong):
         WAYS[way](curator)

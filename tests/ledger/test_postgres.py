@@ -224,13 +224,19 @@ def test_names_of_another_schema_do_not_shadow_ours(place, role):
 
 
 @pytest.mark.parametrize(
-    "made",
-    ["CREATE TABLE mine (x int)", f"CREATE TABLE entries (x int); COMMENT ON TABLE entries IS '{MARK}0'"],
+    ("made", "words"),
+    [
+        ("CREATE TABLE mine (x int)", "not a ledger that this version can read"),
+        (
+            f"CREATE TABLE entries (x int); COMMENT ON TABLE entries IS '{MARK}0'",
+            "written by a later version of discreet",
+        ),
+    ],
 )
-def test_what_is_not_a_ledger_is_left_alone(place, made):
+def test_what_is_not_a_ledger_of_this_version_is_left_alone(place, made, words):
     place.run(f"CREATE SCHEMA {place.schema}", made)
     before = place.backup()
-    closed_at_every_call(place, "not a ledger that this version can read")
+    closed_at_every_call(place, words)
     assert table_definitions(place.backup()) == table_definitions(before)
 
 

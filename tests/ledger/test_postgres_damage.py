@@ -152,7 +152,7 @@ def test_tables_and_triggers_that_were_changed_are_noticed(used, statement):
 
 def test_a_ledger_of_another_version_is_not_read(used):
     used.run("COMMENT ON TABLE entries IS 'discreet ledger 3'")
-    closed_at_every_call(used, "not a ledger that this version can read")
+    closed_at_every_call(used, "written by a later version of discreet")
 
 
 def test_rights_that_were_given_are_no_change(used):
