@@ -13,6 +13,7 @@ from discreet.engines.spark.session import local_session
 from discreet.engines.spark.silence import load_pyspark
 from tests.servers import missing
 from tests.servers.postgres import running_postgres
+from tests.slow import SLOW
 
 # Some virtual machines announce matrix units that they do not have, and torch would end by using them.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
@@ -26,6 +27,19 @@ def _end_silently():
     """DuckDB's binding prints a page about what Python had not yet let go of, after everything else."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+def is_slow(item):
+    path = item.path.relative_to(item.config.rootpath / "tests").as_posix()
+    kind = getattr(item, "callspec", None) and item.callspec.params.get("kind")
+    needs_a_server = kind == "postgres" or {"postgres_server", "spark"} & set(item.fixturenames)
+    return bool(needs_a_server) or path.startswith(tuple(SLOW))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item):
+    if is_slow(item):
+        item.add_marker("slow")
 
 
 @pytest.hookimpl(trylast=True)
