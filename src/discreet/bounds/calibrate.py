@@ -26,10 +26,18 @@ from discreet.errors import QueryRefused
 from discreet.model.interval import Interval
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Dataset
-from discreet.model.privacy import AMOUNT_UNITS, DELTA_UNITS, ConcentratedLoss, PureLoss, Spend, amount_of
+from discreet.model.privacy import (
+    AMOUNT_UNITS,
+    DELTA_UNITS,
+    ConcentratedLoss,
+    PureLoss,
+    Spend,
+    amount_of,
+    share_of,
+)
 from discreet.model.request import ByEpsilon, ByRho, Request, Within
 from discreet.model.sensitivity import Sensitivity
-from discreet.noise.additive import AdditiveNoise
+from discreet.noise.additive import AdditiveNoise, additive, law_for
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.quantile import QuantileTree
@@ -182,32 +190,24 @@ def _picks(bounded: Bounded) -> int:
 
 
 def _for_charge(bounded: Bounded, charge: Spend, shares: Sequence[Fraction]) -> tuple[QuestionMechanism, ...]:
-    amount = charge.epsilon if isinstance(charge, PureLoss) else charge.rho
     return tuple(
-        _mechanism(part, amount * share, bounded, concentrated=isinstance(charge, ConcentratedLoss))
+        _mechanism(part, share_of(charge, share), bounded)
         for part, share in zip(bounded.parts, shares, strict=True)
     )
 
 
-def _mechanism(part: Part, amount: Fraction, bounded: Bounded, *, concentrated: bool) -> QuestionMechanism:
+def _mechanism(part: Part, spend: Spend, bounded: Bounded) -> QuestionMechanism:
     neighbours = bounded.neighbours
     if isinstance(part, Scores):
         scores, picks = part.sensitivity(neighbours), _picks(bounded)
-        if not concentrated:
-            return PermuteAndFlip.for_loss(amount, scores, picks=picks)
-        return ExponentialMechanism.for_concentrated_loss(amount, scores, picks=picks)
-    law = DiscreteGaussian if concentrated else DiscreteLaplace
+        if isinstance(spend, PureLoss):
+            return PermuteAndFlip.for_loss(spend.epsilon, scores, picks=picks)
+        return ExponentialMechanism.for_concentrated_loss(spend.rho, scores, picks=picks)
     if isinstance(part, Histogram):
-        tree = QuantileTree.for_loss(
-            ConcentratedLoss(rho=amount, delta=Fraction(0)) if concentrated else PureLoss(epsilon=amount),
-            leaves=part.leaves,
-            neighbours=neighbours,
-        )
+        tree = QuantileTree.for_loss(spend, leaves=part.leaves, neighbours=neighbours)
         sensitivity = _levels(part.histogram_sensitivity(neighbours), tree.height)
-        return QuantileTree(
-            noise=law.for_loss(amount, sensitivity), leaves=tree.leaves, branching=tree.branching
-        )
-    return law.for_loss(amount, part.sensitivity(neighbours))
+        return QuantileTree(noise=additive(spend, sensitivity), leaves=tree.leaves, branching=tree.branching)
+    return additive(spend, part.sensitivity(neighbours))
 
 
 def _for_error(
@@ -223,7 +223,7 @@ def _for_error(
             "How close the picked groups come depends on the data, which is private.",
             remedy="Ask with epsilon=, or ask for the counts too.",
         )
-    law = DiscreteLaplace if dataset.delta == 0 else DiscreteGaussian
+    law = law_for(budget_of(dataset))
     return tuple(law.for_error(floor(error / part.scale), request.confidence) for part in bounded.parts)
 
 
