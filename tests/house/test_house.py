@@ -1,6 +1,7 @@
 """The house stays one that a newcomer can read: one name one meaning, no folder cycles, small files."""
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -101,3 +102,12 @@ def test_every_folder_says_what_it_is_for():
         if path.name == "__init__.py" and not ast.get_docstring(tree)
     ]
     assert silent == []
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.name == "__init__.py"], ids=dotted)
+def test_what_a_folder_lists_is_in_it(path):
+    """The table in its docstring: names, two spaces or more, and what they are for."""
+    for line in (ast.get_docstring(MODULES[path]) or "").splitlines()[1:]:
+        listed = re.match(r"((?:\w+/?(?:, )?)+) {2,}\S", line)
+        for name in re.findall(r"\w+", listed[1]) if listed else ():
+            assert (path.parent / name).is_dir() or (path.parent / f"{name}.py").exists(), name

@@ -86,7 +86,7 @@ class _Bounder:
         )
 
     def _pieces(self) -> int:
-        """Sums over rows that are weighed alike are one piece (`emit_sql`); all else is one each."""
+        """Sums over rows that are weighed alike are one piece (`sql.emit`); all else is one each."""
         rows = [part for part in self._parts if isinstance(part, WeightedSum) and part.unit is Unit.ROWS]
         return len(self._parts) - len(rows) + len({part.weight for part in rows})
 

@@ -22,8 +22,8 @@ not stored (a crash, no memory, Ctrl-C), somebody may have learnt of the draw al
 the very failure: a second draw from the same charge would be another release that nobody paid for. So a
 charge that was begun and has no answer is used up, and the next try is charged anew. The one exception is
 said by who knows: if the database failed before anything was drawn, `mark_unused` lets the same question use
-the charge once more. Whoever asks holds the question (`asking`), so that others of this machine who ask the
-same wait for the answer instead of paying again.
+the charge once more. Whoever asks holds the question (`question_lock`), so that others of this machine who
+ask the same wait for the answer instead of paying again.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,12 +1,12 @@
 """Local privacy: people randomise their answers themselves, and need to trust nobody who collects them.
 
 survey, signing       what is asked, by which mechanism, at which ε: signed, and all that a device knows
+survey_file           a survey as its owner writes it
 mechanisms/           how an answer becomes a report, what a report says, and what many say together
-draws, client,        a device in Python: random integers, one report a question, and the file that
-device_store          remembers it
+client, device_store  a device in Python: one report a question, and the file that remembers it
 browser/              the same device in JavaScript, and the page of a survey
 batch                 what travels from devices to a collector
-collector/, at_rest   reports that are counted: over HTTP, or where they are kept
+collector/            reports that are counted: over HTTP, or where they are kept
 estimate              what the counts say, with its error
 compare, shuffle      what it costs beside a shuffler and a curator, before anyone chooses it
 """

@@ -1,6 +1,6 @@
 """The rows of a relation as SQL: the person as p, and the fields that are used, by their names.
 
-Every name in it is ours or comes from the policy; every expression is written by `functions`.
+Every name in it is ours or comes from the policy; every expression is written by `functions.registry`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
-from discreet.errors import EngineFailed, PolicyError
+from discreet.errors import EngineFailed, PolicyError, QueryRefused
 from discreet.model.deadline import Deadline
 from discreet.model.expression import Parameter
 
@@ -150,3 +150,11 @@ def _stop(interrupt: Callable[[], object], finished: threading.Event) -> None:
     while not finished.is_set():
         silently(interrupt)
         finished.wait(_SECONDS_BETWEEN_INTERRUPTS)
+
+
+def not_accepted() -> QueryRefused:
+    """What a database says to SQL of ours that it does not take, before the charge."""
+    return QueryRefused(
+        "The database does not accept this question. No data was read and nothing was spent.",
+        remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
+    )

@@ -17,13 +17,21 @@ import duckdb
 
 from discreet.engines.base.column_types import fits, left_out, may_fail, misfit
 from discreet.engines.base.engine import ResultColumns
-from discreet.engines.base.execution import Watch, accepted, bind_nothing, check_process, run_to_end, silently
+from discreet.engines.base.execution import (
+    Watch,
+    accepted,
+    bind_nothing,
+    check_process,
+    not_accepted,
+    run_to_end,
+    silently,
+)
 from discreet.engines.base.files import File, Format, Located, locate, read_header
 from discreet.engines.base.source_names import names_of_files, stamp_of
 from discreet.engines.duckdb import csv, parquet
 from discreet.engines.duckdb.statement import EmptyTables, result_columns
 from discreet.engines.duckdb.types import joined, list_of, literal, quoted, reading, returning, value_type
-from discreet.errors import PolicyError, QueryRefused
+from discreet.errors import PolicyError
 from discreet.model.deadline import Deadline
 from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
 from discreet.model.expression import Parameter
@@ -106,10 +114,7 @@ class DuckDBEngine:
         check_process(self._process)
         self._check_unchanged()
         if not accepted(lambda: self._empty.accepts(sql)):
-            raise QueryRefused(
-                "The database does not accept this question. No data was read and nothing was spent.",
-                remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
-            )
+            raise not_accepted()
 
     def run(
         self,

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from discreet.engines.base.column_types import fitting_type
 from discreet.engines.base.engine import ResultColumns
-from discreet.engines.base.execution import Watch, failed, run_to_end, silently
+from discreet.engines.base.execution import Watch, failed, not_accepted, run_to_end, silently
 from discreet.engines.postgres.catalogue import RelationInCatalogue, look_up, names_of, readable
 from discreet.engines.postgres.errors import changed, locked, lost, no_permission_behind
 from discreet.engines.postgres.session import Sessions
 from discreet.engines.postgres.statement import Bound, executed, fetch, plan, volatile_functions
 from discreet.engines.postgres.types import delivered_type, quoted, reading
-from discreet.errors import PolicyError, QueryRefused
+from discreet.errors import PolicyError
 from discreet.model.deadline import Deadline
 from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
 from discreet.model.expression import Parameter
@@ -112,10 +112,7 @@ class PostgresEngine:
         if state == _NO_PRIVILEGE:
             raise no_permission_behind(self._database)
         if state is not None:
-            raise QueryRefused(
-                "The database does not accept this question. No data was read and nothing was spent.",
-                remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
-            )
+            raise not_accepted()
 
     def run(
         self,

@@ -16,7 +16,14 @@ from typing import Any
 
 from discreet.engines.base.column_types import fitting_type, left_out, may_fail
 from discreet.engines.base.engine import ResultColumns
-from discreet.engines.base.execution import Watch, bind_nothing, check_process, run_to_end, silently
+from discreet.engines.base.execution import (
+    Watch,
+    bind_nothing,
+    check_process,
+    not_accepted,
+    run_to_end,
+    silently,
+)
 from discreet.engines.base.source_names import stamp_of
 from discreet.engines.spark.session import Session, child_of, local_session, server_session
 from discreet.engines.spark.silence import Trouble, attempt, load_pyspark, quiet
@@ -31,7 +38,7 @@ from discreet.engines.spark.sources import (
 )
 from discreet.engines.spark.statement import as_query
 from discreet.engines.spark.types import reading, returnable, returning, rows_of, value_type
-from discreet.errors import PolicyError, QueryRefused
+from discreet.errors import PolicyError
 from discreet.model.deadline import Deadline
 from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
 from discreet.model.expression import Parameter
@@ -119,10 +126,7 @@ class SparkEngine:
         check_process(self._process)
         self._check_unchanged()
         if attempt(lambda: self._plan(sql)) is not True:
-            raise QueryRefused(
-                "The database does not accept this question. No data was read and nothing was spent.",
-                remedy="Ask it in a simpler way, and report it: what discreet takes should run.",
-            )
+            raise not_accepted()
 
     def run(
         self,

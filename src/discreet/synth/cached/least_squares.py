@@ -1,9 +1,9 @@
 """Noisy tables, of any attributes and resolutions, as one estimate: weighted least squares in closed form.
 
-In the basis of `levels`, a table T of N_T cells with variance σ² measures each coefficient of its bands on
-its own, and on the scale of a table S of N_S cells with variance σ²·N_T/N_S. Coefficients are uncorrelated,
-within a table because its noise is the same in all cells and the basis orthonormal, and between tables
-because their noise is independent. So the best linear unbiased estimate (Gauss-Markov) averages each
+In the basis of `resolutions`, a table T of N_T cells with variance σ² measures each coefficient of its bands
+on its own, and on the scale of a table S of N_S cells with variance σ²·N_T/N_S. Coefficients are
+uncorrelated, within a table because its noise is the same in all cells and the basis orthonormal, and between
+tables because their noise is independent. So the best linear unbiased estimate (Gauss-Markov) averages each
 coefficient over the tables that have it, weighted by 1/variance. All variances are known before anything is
 measured.
 """

@@ -1,10 +1,10 @@
 """Counting questions one after the other, each within an error that is asked for, for the price of few.
 
-A question is answered *from the cache* if what was paid for so far determines it well enough: the best
-linear unbiased estimate from all tables (`tables`), joined with earlier answers to the very question. If
-not, it is *paid* by itself, only for the precision that is missing; or tables of its attributes, coarse and
-fine (`buying`), are *bought*, once the questions on these attributes have cost as much since the last time
-as the tables do now: to rent until the rent is the price (Karlin, Manasse, Rudolph, Sleator 1988).
+A question is answered *from the cache* if what was paid for so far determines it well enough: the best linear
+unbiased estimate from all tables (`least_squares`), joined with earlier answers to the very question. If not,
+it is *paid* by itself, only for the precision that is missing; or tables of its attributes, coarse and fine
+(`split_price`), are *bought*, once the questions on these attributes have cost as much since the last time as
+the tables do now: to rent until the rent is the price (Karlin, Manasse, Rudolph, Sleator 1988).
 
 Privacy
     What is done depends on the domain, the questions and the noise of earlier readings alone: not on the

@@ -1,8 +1,8 @@
-"""Counting questions about the cached columns of a table: how they meet `online`, and how readings are kept.
+"""Counting questions about the cached columns of a table: how they meet `strategy`, how readings are kept.
 
 Everything here follows from the policy, the questions and what was released. The exact counts of a reading
-are of rows in which each person has the one weight that they have in the whole table (`counting`), so that
-all readings are of the same table, and whatever is joined by least squares belongs together.
+are of rows in which each person has the one weight that they have in the whole table (`count_tables`), so
+that all readings are of the same table, and whatever is joined by least squares belongs together.
 """
 
 from dataclasses import dataclass, replace

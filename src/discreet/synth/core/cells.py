@@ -1,7 +1,8 @@
 """Every record that there can be, each with a weight: what a domain that can be listed is fitted on.
 
 Few records are added up and multiplied by a list of which cell each is in; more, along the axes of an array
-(`explicit`); very many, or very often, by a compiled pass (`compiled`). All give the same but for rounding.
+(`weight_array`); very many, or very often, by a compiled pass (`compiled_update`). All give the same but for
+rounding.
 """
 
 from collections.abc import Sequence

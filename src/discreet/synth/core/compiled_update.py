@@ -7,8 +7,8 @@ both depends on the table alone. So all that is done with a record is one produc
 
 Compiling takes 1.5 to 2 s, once in a process, so it is done only where enough updates follow (`WORTH`).
 Nothing that is compiled is stored: what a process runs comes from no file that another could have written.
-Without numba, or with less to do, `explicit` does the same with numpy, which takes about twice as long on 10⁷
-records. Both agree but for rounding.
+Without numba, or with less to do, `weight_array` does the same with numpy, which takes about twice as long on
+10⁷ records. Both agree but for rounding.
 """
 
 from dataclasses import dataclass

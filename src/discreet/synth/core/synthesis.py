@@ -5,14 +5,14 @@ Privacy
     next depends on what was measured before (pure ε: Dwork, McSherry, Nissim, Smith 2006; zCDP: Bun, Steinke,
     arXiv 1605.02065v1, Lemma 2.3): the whole costs the loss. Which marginals are measured, and how coarsely,
     depends on the domain, on earlier measurements, and on scores with noise, which have a share of the loss
-    as well (`worth`, `pairs`). Fitting and drawing rows are free.
+    as well (`what_to_measure`, `pair_selection`). Fitting and drawing rows are free.
 
 Accuracy
     A domain of up to `MOST_CELLS` records is fitted on all of them, to all tables of up to three attributes.
-    A wider one is fitted on a sample, which begins as a forest (`forest`), to those tables of two attributes
-    that say most (`pairs`), in bins that hold about as many people as the noise of a cell: finer ones would
-    measure the noise. Tables whose cells would drown in their noise are not measured, and what they would
-    have cost goes to the others.
+    A wider one is fitted on a sample, which begins as a forest (`spanning_forest`), to those tables of two
+    attributes that say most (`pair_selection`), in bins that hold about as many people as the noise of a
+    cell: finer ones would measure the noise. Tables whose cells would drown in their noise are not measured,
+    and what they would have cost goes to the others.
 """
 
 import hashlib
