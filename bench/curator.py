@@ -218,7 +218,7 @@ def _stopwatch(owner: object, name: str, spans: dict[str, float]) -> None:
 
 
 def private_keys(folder: Path) -> list[Figure]:
-    """A million keys of text that nobody declared, and the answer as CSV and JSON."""
+    """A million private keys of text, and the answer as CSV and JSON."""
     file = folder / "people.parquet"
     write_rows(file, rows=20 * MILLION, people=20 * MILLION, keys=MILLION)
     with opened(file, person="person", delta="1e-6", keys=MILLION) as (curator, engine):

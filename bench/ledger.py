@@ -1,7 +1,7 @@
 """How many questions a second one ledger takes, and whether it gets slower as it grows.
 
-A question is what the curator asks of the ledger: look, charge, store, look at the balance. On the disk of
-temporary files, written through; several processes take their turns.
+A question is what the curator asks of the ledger: look, charge, store, look at the balance. The ledger is on
+the disk of temporary files, written through; several processes take turns.
 """
 
 import multiprocessing
@@ -59,7 +59,7 @@ def questions_a_second(path: Path) -> float:
 
 
 def grow(path: Path) -> None:
-    """Many entries and analysts, written past the ledger: a turn does not ask whether all of them add up."""
+    """Write many entries and analysts, bypassing the ledger: a turn does not check that they all add up."""
     with opened(path) as ledger:
         ask(ledger, "first")
     with closing(connect(path)) as database:

@@ -1,6 +1,6 @@
 """Logistic regression by objective perturbation beside descent, at δ = 10⁻⁵, on made-up rows.
 
-Both are the product's own. Scores are on rows that were held out: the log-loss (less is better) and the area
+Both are discreet's. Scores are on rows that were held out: the log-loss (less is better) and the area
 under the curve, the mean of several fits. `learn` has the same for Adult.
 """
 
@@ -56,7 +56,7 @@ def _means(scores: dict[str, Floats], fits: int) -> dict[str, Floats]:
 
 
 def _made_up(rows: int, features: int) -> tuple[Floats, Floats]:
-    """Features that hang together, and margins of standard deviation 2."""
+    """Correlated features, and margins of standard deviation 2."""
     chance = np.random.default_rng(features)
     mixed = 0.5 * chance.normal(size=(features, features)) / features**0.5 + np.eye(features)
     x = np.clip(chance.normal(size=(rows, features)) @ mixed / 3, -1, 1)

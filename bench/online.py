@@ -135,7 +135,7 @@ def _best_weights(workload: Workload) -> dict[str, float]:
 
 
 def _speed() -> list[Figure]:
-    """A range over a table of 2¹⁶ cells, with other tables about."""
+    """A range over a table of 2¹⁶ cells, where other tables are known too."""
     pricing = Pricing(concentrated=True, table=TABLE, single=SINGLE)
     domain, noise = Domain(sizes=(256, 256, 16)), pricing.single_noise(4.0)
     online = Online(domain, pricing)
@@ -165,7 +165,7 @@ def _ranges(domain: Domain) -> list[CountingQuestion]:
 
 
 def _people(count: int = 50_000) -> NDArray[np.int64]:
-    """Four columns that have much to do with each other: uneven, and each drawn near its predecessor."""
+    """Four strongly dependent columns: uneven, and each drawn near its predecessor."""
     chance = np.random.default_rng(2)
     first = np.minimum(chance.gamma(3.0, 1.2, count), SIZES[0] - 1).astype(np.int64)
     columns = [first]

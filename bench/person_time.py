@@ -4,7 +4,7 @@ A million rows of 100,000 people, and the same with one person more who has 100,
 asked of both, in turns and in random order, with other constants each time so that nothing is stored yet; its
 kinds are a plain count, one with groups, an average, a join on the person, and a self-join on rows that only
 that person has. Reported are the median times, how far they differ, and the z-score of Wilcoxon's signed-rank
-test over the pairs: far beyond 3, who times 200 questions knows. Nothing is judged: this is known to be open.
+test over the pairs: far beyond 3, 200 timed questions tell. There is no target: it is a known leak.
 """
 
 import random
@@ -60,7 +60,7 @@ def write(folder: Path, heavy: int) -> None:
 
 
 def signed_rank(differences: np.ndarray) -> float:
-    """Wilcoxon's z: a standard normal, were both alike."""
+    """Wilcoxon's z: a standard normal, if both take the same time."""
     order = np.argsort(np.argsort(np.abs(differences))) + 1
     n = len(differences)
     total = float(np.sum(np.sign(differences) * order))

@@ -56,13 +56,13 @@ class WeightSettings:
     test: AboveThreshold
     direct: DiscreteLaplace
     rate: float
-    """By which exponents move in an update."""
+    """How far exponents move in an update."""
 
     @classmethod
     def for_error(
         cls, error: int, confidence: Number, sensitivity: Sensitivity, *, rate: Number, share: Number = 0.5
     ) -> "WeightSettings":
-        """Answers within ±error; of which the threshold takes a share, and the noise of a test the rest."""
+        """Answers within ±error. The threshold takes a share of it, and the noise of a test the rest."""
         level = confidence_level(confidence)
         error = whole(error, "error", 4, 2**60)
         threshold = int(error * within(share, "share", Fraction(1, 10), Fraction(9, 10)))

@@ -1,7 +1,7 @@
 """The one stopwatch, and how its readings are shown.
 
-Other work on the machine only ever adds time, so processor time is measured where that is possible, and the
-best of several rounds counts; and rivals take turns within each round, so that a slow minute hits them all.
+Other work on the machine only ever adds time. So processor time is measured where that is possible, and the
+best of several rounds counts. Rivals take turns within each round, so that a slow minute hits them all.
 """
 
 import gc

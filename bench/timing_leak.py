@@ -1,12 +1,12 @@
 """Does the time of a draw tell its noise?
 
-It must not: who times an answer would learn about the noise, and so about the data behind it.
+It must not: whoever times an answer would learn about the noise, and so about the data behind it.
 
 The test is Spearman's rank correlation ρ of the time with |noise|, and with the signed noise, over scalar
 releases. Times are ranked within blocks of consecutive draws, so that neither outliers nor a busy minute
 count. Were they independent, z = ρ·√(n−1) would be a standard normal: P(|z| ≥ 5) < 6·10⁻⁷ for each z,
-7·10⁻⁶ for all twelve together. At n = 30,000 it finds any |ρ| well above 0.03; that it finds anything at
-all, OpenDP's lines show.
+7·10⁻⁶ for all twelve together. At n = 30,000 it finds any |ρ| well above 0.03. OpenDP's lines show that
+it can find something.
 
 The noise is added to 2⁴⁰, so that the result, which is public, always has the same shape: a small Python
 integer is made some ns faster than a large one, and that says nothing that the answer does not say.

@@ -86,10 +86,10 @@ def open(  # noqa: A001
     spark: "SparkSession | None" = None,
     progress: bool = False,
 ) -> "Curator":
-    """The curator of a policy file, for an analyst: the user of this system if not named.
+    """The curator of a policy file, for an analyst. Without a name, this is the user of the system.
 
-    `spark` is the session that sources at spark://session are in. With `progress`, a notebook or terminal
-    shows how much of a long question is done: for the owner, as time may tell of the data.
+    `spark` is the session of sources at spark://session. With `progress`, a notebook or terminal shows how
+    much of a long question is done. That is for the owner only: running times may reveal data.
     """
     from discreet.curator.open_policy import open_curator
 

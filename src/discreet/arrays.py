@@ -1,4 +1,4 @@
-"""What arrays hold, by name."""
+"""Names for arrays, by what they hold."""
 
 from typing import Any, TypeAlias
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[Any]
-"""Of 64 bits, or Python's own where those are too few."""
+"""64-bit integers, or Python's own where 64 bits are too few."""
 ColumnValues: TypeAlias = NDArray[Any]
 """One column of a result: numbers, dates, texts as objects; masked where NULL."""
 Labels: TypeAlias = NDArray[Any]

@@ -1,14 +1,14 @@
 """Every error that discreet raises on purpose.
 
     DiscreetError                 catch this one to catch them all
-    ├── InvalidInput              a value that cannot be what it is given as (also a ValueError)
+    ├── InvalidInput              a value that is not allowed (also a ValueError)
     ├── BudgetExceeded            the loss does not fit into what is left; nothing was spent
-    ├── PolicyError               the policy, or what it points at, is not as it must be
+    ├── PolicyError               the policy, or a file that it points at, is wrong
     ├── QueryRefused              a question that has no private answer as it stands; no data was read
     ├── EngineFailed              the database failed after the charge; the charge stays
     │   └── TookTooLong           it was stopped after the time limit of the policy
-    ├── LedgerClosed              the ledger does not add up, is not the one it was, or is out of reach
-    │   └── LedgerBusy            somebody else keeps it just now, or its server does not answer: try later
+    ├── LedgerClosed              the ledger does not add up, is not the one it was, or cannot be reached
+    │   └── LedgerBusy            another process uses it, or its server does not answer: try later
     ├── CollectorClosed           a folder of reports is in use, damaged, or cannot be written
     ├── NotComposable             two losses, or a loss and a group, that no theorem here covers
     ├── MissingExtra              an optional dependency is not installed
@@ -26,9 +26,17 @@ class DiscreetError(Exception):
         self.remedy = _visible(remedy)
         super().__init__(f"{self.problem} {self.remedy}")
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """So that it comes back from another process as it is."""
+        return _made, (type(self), self.problem, self.remedy)
+
+
+def _made(kind: "type[DiscreetError]", problem: str, remedy: str) -> "DiscreetError":
+    return kind(problem, remedy=remedy)
+
 
 def _visible(text: str) -> str:
-    """Without characters that a terminal would obey: errors quote what was asked, and are shown anywhere."""
+    """Without characters that a terminal would obey: errors quote questions, and may be shown anywhere."""
     return "".join(
         sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
         for sign in text
@@ -36,7 +44,7 @@ def _visible(text: str) -> str:
 
 
 class InvalidInput(DiscreetError, ValueError):
-    """A value that cannot be what it is given as: a negative ε, a float where the grid wants integers."""
+    """A value that is not allowed: a negative ε, or a float where the grid needs integers."""
 
 
 class BudgetExceeded(DiscreetError):
@@ -44,7 +52,7 @@ class BudgetExceeded(DiscreetError):
 
 
 class PolicyError(DiscreetError):
-    """The policy, or a file that it points at, is not as it must be."""
+    """The policy, or a file that it points at, is wrong."""
 
 
 class QueryRefused(DiscreetError):
@@ -52,7 +60,10 @@ class QueryRefused(DiscreetError):
 
 
 class EngineFailed(DiscreetError):
-    """The database failed after the charge. What it said is not shown, and the charge stays."""
+    """The database failed after the charge. What it said is not shown, and the charge stays.
+
+    If it failed before, while it read a public table, the error says that nothing was spent.
+    """
 
 
 class TookTooLong(EngineFailed):
@@ -64,7 +75,7 @@ class LedgerClosed(DiscreetError):
 
 
 class LedgerBusy(LedgerClosed):
-    """Another process keeps the ledger, or its server does not answer. The same call may succeed later."""
+    """Another process uses the ledger, or its server does not answer. The same call may succeed later."""
 
 
 class CollectorClosed(DiscreetError):

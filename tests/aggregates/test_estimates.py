@@ -65,6 +65,42 @@ def test_a_variance_is_not_negative():
     assert np.array_equal(definition.estimate(measure), [5, 0, np.nan], equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    ("sql", "span"),
+    [
+        *((sql, (0, np.inf)) for sql in COUNTS),
+        ("sum(cost)", (-np.inf, np.inf)),
+        ("sum(age)", (0, np.inf)),
+        ("sum(-age)", (-np.inf, 0)),
+        ("avg(cost)", (-2, 4)),
+        ("median(cost)", (-2, 4)),
+        ("variance(cost)", (0, 9)),
+    ],
+)
+def test_where_the_truth_is_for_certain(sql, span):
+    definition, measure = noisy(sql)
+    assert definition.span(measure.measure) == span
+
+
+@pytest.mark.parametrize("sql", ["count(*)", "sum(cost)", "avg(cost)", "variance(cost)"])
+def test_every_sum_between_two_gives_a_measure_between_two(sql):
+    """No false alarms: each of 2,000 points has to be inside. What is divided by is positive in truth."""
+    generator = np.random.default_rng(3)
+    parts = {"count(*)": 1, "sum(cost)": 1, "avg(cost)": 2, "variance(cost)": 3}[sql]
+    lows, highs = np.sort(generator.normal(5, 20, size=(2, parts, 50)), axis=0)
+    definition, low = noisy(sql, *lows)
+    _, high = noisy(sql, *highs)
+    least, most = definition.box(low, high)
+    assert not np.isnan(least).any()
+    assert not np.isnan(most).any()
+    for _ in range(40):
+        _, point = noisy(sql, *(lows + generator.random(lows.shape) * (highs - lows)))
+        values = np.clip(definition.estimate(point), *definition.span(point.measure))
+        divisible = point.sums[0] >= 0.5
+        inside = (values >= least - 1e-9) & (values <= most + 1e-9)
+        assert (inside | np.isnan(values) | ~divisible).all()
+
+
 def test_errors_of_many_groups_at_once_are_larger():
     for sql in (*COUNTS, "sum(cost)", "avg(cost)", "median(cost)"):
         definition, measure = noisy(sql)

@@ -11,13 +11,13 @@ from discreet.model.privacy import PureLoss
 from discreet.model.receipt import Receipt
 
 
-def released_of(keys, measures, *, confidence=0.95, notes=()):
+def released_of(keys, measures, *, confidence=0.95, notes=(), ends=None):
     """Keys by name; for each measure its values, and half the width of its intervals or (lows, highs)."""
     values, low, high = dict(keys), {}, {}
     for name, (numbers, reach) in measures.items():
         values[name] = np.asarray(numbers)
-        ends = reach if isinstance(reach, tuple) else (values[name] - reach, values[name] + reach)
-        low[name], high[name] = (np.asarray(end, dtype=float) for end in ends)
+        span = reach if isinstance(reach, tuple) else (values[name] - reach, values[name] + reach)
+        low[name], high[name] = (np.asarray(end, dtype=float) for end in span)
     return Released(
         columns=tuple(values),
         values=values,
@@ -26,6 +26,7 @@ def released_of(keys, measures, *, confidence=0.95, notes=()):
         high=high,
         confidence=confidence,
         notes=notes,
+        ends=ends or {},
     )
 
 
@@ -55,5 +56,16 @@ def by_ward(**others):
     return answer_of(
         {"ward": ["north", None, "<script>alert(1)</script>"]},
         {"n": (np.array([1043, 96, -4]), 6.2), "mean": (np.array([49.31, 61.0, np.nan]), 1.5)},
+        **others,
+    )
+
+
+def by_cost(**others):
+    """Groups of a number that was clamped to 0 … 20000, beside one that was not."""
+    return answer_of(
+        {"cost": [0, 10000, 20000, None], "code": [0, 10000, 20000, 1]},
+        {"n": (np.array([5, 20000, 54, 9]), 3.0)},
+        notes=("cost: 20000 means 20000 or more.", "Rows without \x1b are in no group."),
+        ends={"cost": (None, 20000)},
         **others,
     )

@@ -1,5 +1,6 @@
 """What an analyst does with an answer."""
 
+import json
 import sys
 from datetime import date, datetime
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInput, MissingExtra
-from tests.answers.examples import answer_of, by_ward
+from tests.answers.examples import answer_of, by_cost, by_ward
 
 STAMP = datetime(2020, 2, 29, 1, 2, 3, 4)
 
@@ -128,6 +129,33 @@ def test_a_prompt_shows_a_short_table():
         "Each error holds at 95 % confidence. Cost ε = 0.5; ε = 0.5 left. Receipt 7.",
     ]
     assert "free" in repr(by_ward(repeated=True))
+
+
+def test_a_prompt_shows_every_note_and_what_the_last_group_stands_for():
+    assert repr(by_cost()).splitlines() == [
+        "cost     code        n",
+        "0        0           5 ± 3",
+        "10000    10000  20,000 ± 3",
+        "≥ 20000  20000      54 ± 3",
+        "∅        1           9 ± 3",
+        "Each error holds at 95 % confidence. Cost ε = 0.5; ε = 0.5 left. Receipt 7.",
+        "cost: 20000 means 20000 or more.",
+        "Rows without \\x1b are in no group.",
+    ]
+
+
+def test_frames_have_plain_keys_and_the_notes():
+    frame, table = by_cost().to_pandas(), by_cost().to_arrow()
+    assert frame["cost"].tolist()[2] == 20000
+    assert table["cost"].to_pylist() == by_cost().to_polars()["cost"].to_list() == [0, 10000, 20000, None]
+    assert frame.attrs["notes"] == list(by_cost().released.notes)
+    assert json.loads(table.schema.metadata[b"notes"]) == list(by_cost().released.notes)
+
+
+def test_both_ends_are_named_and_nothing_between():
+    answer = answer_of({"k": [-3, 0, 5]}, {"n": (np.arange(3), 1.0)}, ends={"k": (-3, 5)})
+    assert [answer.released.key_label("k", cell) for cell in (-3, 0, 5, None)] == ["≤ -3", "0", "≥ 5", "∅"]
+    assert answer.released.key_label("n", 5) == "5"
 
 
 def test_a_prompt_shows_no_more_than_fits():

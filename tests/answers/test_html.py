@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from tests.answers.examples import answer_of, by_ward
+from tests.answers.examples import answer_of, by_cost, by_ward
 
 NASTY = '"><script>alert(1)</script><img src=x onerror=alert(1)>\' onload=\'x" onclick="y'
 
@@ -42,6 +42,13 @@ def test_numbers_errors_price_and_notes_are_shown():
     parsed = Parsed(by_ward(notes=("A person counts as 3.",))._repr_html_())
     for shown in ("1,043", "± 6", "49.3", "± 1.5", "∅", "95 %", "ε = 0.5 left", "Receipt 7", "counts as 3"):
         assert shown in parsed.text
+
+
+def test_the_last_group_of_a_clamped_number_is_named_for_all_that_it_holds():
+    text = by_cost()._repr_html_()
+    assert text.count("≥ 20000</td>") == 1
+    assert "≤" not in text
+    assert "20000 means 20000 or more" in text
 
 
 @pytest.mark.parametrize("place", ["key", "column", "measure", "note"])

@@ -66,6 +66,7 @@ def objects_of(answer):
     return answer_facts(answer) | {
         "rows": [{name: cells[i] for name, cells in columns.items()} for i in rows],
         "intervals": [{name: [low[name][i], high[name][i]] for name in low} for i in rows],
+        "noise_intervals": [{} for _ in rows],
         "raw": [{name: cells[i] for name, cells in raw.items()} for i in rows],
     }
 

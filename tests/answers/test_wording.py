@@ -39,6 +39,8 @@ from .examples import by_ward
         (0.0, 2.0, 9.0, "0", "(2 … 9)"),
         (12.0, 9.0, math.inf, "12", "(9 … ∞)"),
         (12.0, -math.inf, 15.0, "12", "(−∞ … 15)"),
+        (12.0, -math.inf, math.inf, "12", "(−∞ … ∞)"),
+        (12.0, math.nan, math.nan, "12", ""),
         (None, math.nan, math.nan, "–", ""),
         (None, 3.0, 9.0, "–", "(3 … 9)"),
         (1234.5, math.nan, math.nan, "1,234.5", ""),

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from discreet.apps.views.answer import show_answer, show_table
 from discreet.apps.views.bars import axis_of, bar
-from tests.answers.examples import answer_of, by_ward
+from tests.answers.examples import answer_of, by_cost, by_ward
 
 
 def shown(answer, width):
@@ -24,6 +24,19 @@ def test_the_table_shows_numbers_errors_bars_and_price():
     assert lines[2].count("█") > 20
     assert lines[3].startswith("∅")
     assert "Cost ε = 0.5; ε = 0.5 left. Receipt 7." in lines[-1]
+
+
+def test_the_last_group_of_a_clamped_number_is_named_and_data_is_not(capsys):
+    lines = shown(by_cost(), 120).splitlines()
+    assert [line.split("  ")[0] for line in lines[2:6]] == ["0", "10000", "≥ 20000", "∅"]
+    assert lines[4].split()[2] == "20000"
+    assert lines[-2:] == ["cost: 20000 means 20000 or more.", "Rows without \\x1b are in no group."]
+    show_answer(by_cost(), "csv")
+    assert capsys.readouterr().out.splitlines()[3].startswith("20000,20000,54,")
+    show_answer(by_cost(), "json")
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"][2]["cost"] == 20000
+    assert found["notes"] == list(by_cost().released.notes)
 
 
 @pytest.mark.parametrize(("width", "bars"), [(200, 3), (110, 3), (90, 3), (70, 2), (60, 1), (40, 0)])

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from discreet.apps.commands.main import main
 from discreet.apps.views.bounds import learn_bounds
+from discreet.bounds.calibrate import budget_of
 from discreet.curator.open_policy import open_curator
 from discreet.errors import QueryRefused
 
@@ -48,6 +49,16 @@ def test_bounds_hold_nearly_all_values_and_not_those_of_one_person(policy):
     assert found.ends == (2, 1024)
     found = learn_bounds(curator, "visits.balance", epsilon=20)
     assert found.ends == (-8, -1)
+
+
+@pytest.mark.parametrize("name", ["patient", "visits.PATIENT"])
+def test_the_person_has_no_bounds_to_learn(policy, name):
+    """It would count people by the size of their ids, and charge for it."""
+    with open_curator(policy) as curator:
+        with pytest.raises(QueryRefused, match="identifies a person") as refusal:
+            learn_bounds(curator, name, epsilon=20)
+        assert curator.budget().left == budget_of(curator.dataset)
+    assert "another column" in refusal.value.remedy
 
 
 def test_the_command_says_what_to_write(policy):

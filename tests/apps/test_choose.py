@@ -47,6 +47,30 @@ def test_a_household_is_protected_together():
     assert delta["delta_together"] == pytest.approx(1e-6 * (1 + math.exp(0.5) + math.e))
 
 
+def test_with_a_delta_what_is_said_holds_but_for_rare_cases():
+    """Odds rise by more than e^c with a probability of at most δ/(1 − e^(ε−c))."""
+    found = report("--epsilon", "0.1", "--delta", "1e-6", "--harm", "100")
+    moved = math.log(found["rises_to"] / (1 - found["rises_to"]))
+    assert 1e-6 / -math.expm1(0.1 - moved) == pytest.approx(found["but_for_a_chance_of"])
+    assert found["but_for_a_chance_of"] == pytest.approx(1e-4)
+    assert found["falls_to"] == pytest.approx(1 - found["rises_to"])
+    assert found["value_but_for_a_chance_of"] == pytest.approx(1e-4 * (1 + math.exp(0.1)))
+    assert found["share_of_worst_harm"] == 1e-6
+    words = " ".join(run("choose", "--epsilon", "0.1", "--delta", "1e-6", "--harm", "100").output.split())
+    assert "lets a suspicion move further in rare cases: in one case in 10,000 at most" in words
+    assert "10.52 more by taking part, and 0.000001 (δ) of the worst that can happen." in words
+    assert "rare" not in run("choose", "--epsilon", "0.1", "--harm", "100").output
+    hopeless = report("--epsilon", "900", "--delta", "1e-6")
+    assert (hopeless["value_rises_to"], hopeless["value_but_for_a_chance_of"]) == (1, 1)
+
+
+def test_an_epsilon_that_keeps_a_suspicion_leaves_room_for_delta():
+    for more in ((), ("--household", "4")):
+        found = report("--posterior", "0.6", "--delta", "1e-6", *more)
+        assert 0.59 < found["rises_to"] <= 0.6
+    assert run("choose", "--posterior", "0.51", "--delta", "0.01").exit_code == 2
+
+
 def test_delta_is_judged_by_the_number_of_people():
     assert report("--epsilon", "1", "--delta", "0.001", "--people", "1000")["delta_fits"] is False
     assert report("--epsilon", "1", "--delta", "0.0009", "--people", "1000")["delta_fits"] is True

@@ -5,13 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from discreet import TookTooLong
+from discreet import QueryRefused, TookTooLong
 from discreet.curator import models
 from discreet.engines.duckdb import engine
 from discreet.learn import LogisticRegression
 from discreet.learn.descent.gradient import ClippedGradient
 from discreet.model.deadline import Deadline
-from discreet.release import outputs
+from discreet.noise.quantile import NoisyTree
+from discreet.release import intervals, outputs
 from discreet.release import question_release as path
 
 from .ask import Clinic, stored_bytes
@@ -120,7 +121,7 @@ def test_g3_outputs_have_the_limit_and_are_free_to_compute_again(slow_clinic, cl
 
 def test_g3_simulated_intervals_have_the_limit(slow_clinic, clock, monkeypatch):
     many = "SELECT floor(cost) AS c, " + ", ".join(f"avg(age) / {i} AS m{i}" for i in range(2, 9))
-    monkeypatch.setattr(outputs, "draw_sums", clock.slow(outputs.draw_sums, 3))
+    monkeypatch.setattr(intervals, "draw_sums", clock.slow(intervals.draw_sums, 3))
     with pytest.raises(TookTooLong, match="columns of the answer"):
         slow_clinic.ask(f"{many} FROM visits GROUP BY c")
     assert clock.calls == 3
@@ -133,6 +134,32 @@ def test_g3_a_statement_of_outputs_is_stopped():
 
 
 def test_g3_in_time_all_is_as_before(slow_clinic, clock, monkeypatch):
-    monkeypatch.setattr(engine, "_fetch", clock.slow(engine._fetch, 6.9))
+    monkeypatch.setattr(engine, "_fetch", clock.slow(engine._fetch, 3.4))
     slow_clinic.ask(COUNT)
-    assert clock.calls == 1
+    assert clock.calls == 2  # the count, and what limits leave out of it
+
+
+QUANTILES = ", ".join(f"quantile(age, 0.{i:03d}) AS q{i}" for i in range(1, 20))
+
+
+def test_g3_estimates_look_at_the_time_for_each_measure(slow_clinic, clock, monkeypatch):
+    monkeypatch.setattr(outputs, "estimate", clock.slow(outputs.estimate, 3))
+    with pytest.raises(TookTooLong, match="columns of the answer"):
+        slow_clinic.ask(f"SELECT {QUANTILES} FROM visits")
+    assert clock.calls < 5
+
+
+@pytest.mark.parametrize("method", ["__post_init__", "quantile", "interval"])
+def test_g3_trees_look_at_the_time_every_few_hundred(slow_clinic, clock, monkeypatch, method):
+    monkeypatch.setattr(NoisyTree, method, clock.slow(getattr(NoisyTree, method), 0.05))
+    with pytest.raises(TookTooLong, match="columns of the answer"):
+        slow_clinic.ask("SELECT age AS a, floor(cost) AS c, median(age) AS m FROM visits GROUP BY a, c")
+    assert clock.calls < 1_000
+
+
+def test_g3_a_rehearsal_has_the_time_limit(slow_clinic, clock, monkeypatch):
+    monkeypatch.setattr(ClippedGradient, "sum", clock.slow(ClippedGradient.sum, 3))
+    with pytest.raises(QueryRefused, match="made-up rows"):
+        slow_clinic.open().fit(DESCENT, FITTED, epsilon=1)
+    assert clock.calls < 5
+    assert slow_clinic.spent().epsilon == 0

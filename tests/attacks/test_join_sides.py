@@ -6,11 +6,13 @@ import duckdb
 import pytest
 
 from discreet import QueryRefused
+from discreet.aggregates.registry import AGGREGATES
 from discreet.dialects.duckdb import DUCKDB
-from discreet.learn import LinearRegression
+from discreet.learn import LinearRegression, LogisticRegression
 from discreet.model.privacy import PureLoss
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
+from discreet.release.question_release import QuestionRelease
 from discreet.sql.relation import relation_sql
 
 from .ask import Clinic
@@ -91,6 +93,13 @@ LEFT_OUT = {
     "a key": f"SELECT {ABC} AS k, count(*) AS n FROM {GATE} AS a JOIN visits AS b {ALSO} GROUP BY k",
     "people": f"SELECT count(DISTINCT b.patient) FILTER (WHERE {ABC}) AS n FROM {GATE} AS a"
     f" JOIN visits AS b {ALSO}",
+    "different values": f"SELECT count(DISTINCT {ABC}) AS n FROM {GATE} AS a JOIN visits AS b {ALSO}",
+    "a quantile": f"SELECT median(CASE WHEN {ABC} THEN b.cost ELSE 0 END) AS n FROM {GATE} AS a"
+    f" JOIN visits AS b {ALSO}",
+    "rows of a quantile": f"SELECT max(b.cost) FILTER (WHERE {ABC}) AS n FROM {GATE} AS a"
+    f" JOIN visits AS b {ALSO}",
+    "a subquery's HAVING": f"SELECT count(*) AS n FROM (SELECT a.patient, max(b.diagnosis) AS d FROM {GATE}"
+    f" AS a JOIN visits AS b {ALSO} GROUP BY a.patient HAVING contains(max(b.diagnosis) || '{LONG}', 'b'))",
     "replacements": f"SELECT count(*) AS n FROM {GATE} AS a JOIN visits AS b {ALSO} AND a.diagnosis ="
     " replace(replace(b.diagnosis, 'o', 'aaaaaaaaaaaaaaaa'), 'a', 'aaaaaaaaaaaaaaaa')",
     "united": f"SELECT count(*) AS n FROM {GATE} AS a JOIN (SELECT patient, upper(diagnosis || '{LONG}') AS d"
@@ -106,6 +115,35 @@ def test_g3_what_takes_long_on_a_side_of_a_join_is_refused(clinic, name):
     with pytest.raises(QueryRefused, match="rows that it joins"):
         clinic.ask(LEFT_OUT[name])
     assert clinic.spent() == NOTHING
+
+
+ADDING_UP = [usage for each in AGGREGATES.values() if each.adds_up for usage in each.usages if "x" in usage]
+
+
+@pytest.mark.parametrize("usage", ADDING_UP)
+def test_g3_what_is_only_added_up_is_computed_after_the_join(clinic, usage):
+    """So it needs no limit. Arguments of other aggregates leave out rows, and databases do that first."""
+    argument = usage.replace("x", f"CASE WHEN {ABC} THEN b.cost ELSE 0 END")
+    curator = clinic.open()
+    plan = curator.plan(
+        f"SELECT {argument}, {argument} FILTER (WHERE {ABC}) FROM {GATE} AS a JOIN visits AS b {ALSO}",
+        epsilon=1,
+    )
+    statements = curator._data.emit(QuestionRelease(plan=plan, dataset=curator.dataset))
+    adding = [statement for statement in statements if "aaab" in statement.sql]
+    assert len(adding) == len(statements) - 1  # one tells what limits leave out, and adds up nothing
+    for statement in adding:
+        (found,) = curator._engine._cursor().execute(f"EXPLAIN (FORMAT json) {statement.sql}").fetchall()
+        computing = [node for node in every(json.loads(found[1])) if "aaab" in json.dumps(node["extra_info"])]
+        assert computing
+        for node in computing:
+            assert any(below["extra_info"].get("Join Type") == "INNER" for below in every(node["children"]))
+
+
+def every(nodes):
+    for node in nodes:
+        yield node
+        yield from every(node["children"])
 
 
 def test_g3_what_takes_long_on_rows_of_a_public_table_is_refused(tmp_path):
@@ -130,6 +168,10 @@ USUAL = [
     (30, f"SELECT count(*) AS n FROM {BOTH} WHERE {' OR '.join(WORDS)}"),
     (30, f"SELECT {', '.join(f'count(*) FILTER (WHERE {w})' for w in WORDS)} FROM {BOTH}"),
     (100, f"SELECT count(*) AS n FROM {BOTH} WHERE a.diagnosis LIKE '%flu%'"),
+    (3, f"SELECT a.ward, median(b.cost), max(b.age), quantile(b.cost - a.cost, 0.9) FROM {BOTH} GROUP BY 1"),
+    (3, f"SELECT count(DISTINCT lower(trim(a.diagnosis))), count(DISTINCT a.ward || b.ward) FROM {BOTH}"),
+    (3, f"SELECT median(b.cost) FILTER (WHERE a.diagnosis LIKE '%flu%') AS n FROM {BOTH}"),
+    (3, f"SELECT sum(CASE WHEN {ABC} THEN b.cost ELSE 0 END) AS n FROM {GATE} AS a JOIN visits AS b {ALSO}"),
     (100, "SELECT count(*) AS n FROM (SELECT patient FROM visits WHERE diagnosis LIKE '%flu%') AS a"
      " JOIN visits AS b ON a.patient = b.patient"),
     (3, "SELECT count(*) AS n FROM visits AS a JOIN (SELECT patient, max(cost) AS m, count(*) FILTER (WHERE"
@@ -155,6 +197,16 @@ def test_g3_sums_of_products_are_counted(clinic):
     with pytest.raises(QueryRefused, match="computes too much"):
         clinic.open().fit(LinearRegression(), f"SELECT {columns}, b.age AS y FROM {FOUR}", epsilon=1)
     assert clinic.spent() == NOTHING
+
+
+def test_g3_classes_of_a_model_are_counted_before_joins(clinic):
+    """A value is computed to compare it with each of its classes, to leave out rows that have none."""
+    classes = " ".join(f"WHEN contains(b.diagnosis, '{i}') THEN 'c{i}'" for i in range(6))
+    asked = f"SELECT a.cost, CASE {classes} ELSE 'c0' END AS y FROM {BOTH}"
+    with pytest.raises(QueryRefused, match="rows that it joins"):
+        clinic.open().explain_fit(LogisticRegression(), asked, epsilon=1)
+    few = f"SELECT a.cost, b.ward, b.diagnosis LIKE '%flu%' AS y FROM {BOTH}"
+    clinic.open().explain_fit(LogisticRegression(), few, epsilon=1)
 
 
 def test_g3_tables_that_are_counted_for_a_synthetic_one_are_counted(clinic):

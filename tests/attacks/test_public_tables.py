@@ -5,7 +5,9 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from discreet import QueryRefused
+from discreet import EngineFailed, QueryRefused, TookTooLong
+from discreet.curator.public_tables import PublicReading
+from discreet.model.deadline import Deadline
 from discreet.model.privacy import PureLoss
 from tests.attacks.ask import BAD_LUCK, Clinic, cell, keys, notes
 
@@ -176,11 +178,11 @@ def test_g3_a_question_stays_the_same_while_the_public_table_does(tmp_path):
     assert clinic.ask(EACH_WARD).receipt != first.receipt
 
 
-def test_g3_what_was_counted_is_held_to_when_the_question_runs(tmp_path):
+def test_g3_what_was_counted_is_held_to_when_the_question_runs(tmp_path, monkeypatch):
     """A table that grows in between multiplies nobody's rows by more than the plan rests on."""
     clinic = with_wards(tmp_path, wards(north=20, south=2))
+    monkeypatch.setattr(PublicReading, "fan_out", lambda *_: 2)
     with clinic.open() as curator:
-        curator._public.fan_out = lambda *_: 2
         assert cell(curator.ask(EACH_WARD, epsilon=400), "n", 0) == near(0)
         assert cell(curator.ask(EACH_WARD, epsilon=400), "n", 1) == near(1000)
 
@@ -189,3 +191,106 @@ def test_g3_learning_from_rows_counts_too(tmp_path):
     clinic = with_wards(tmp_path, wards(north=11), "max_matches = 10")
     with clinic.open() as curator, pytest.raises(QueryRefused, match="share one value of ward"):
         curator.explain_synthesis(f"SELECT v.ward, v.age FROM {ON_WARD}", epsilon=1)
+
+
+# To plan a question takes a limited time, and limited memory: nothing is paid for it.
+
+GROWN = "replace(replace(w.ward, 'o', 'aaaaaaaaaaaaaaaa'), 'a', 'aaaaaaaaaaaaaaaa')"
+SLOW = " OR ".join(f"{GROWN} LIKE '%{'a_' * (100 - i)}b%'" for i in range(4))
+LARGE = " OR ".join(f"upper(coalesce({GROWN}, '{i}')) = 'x'" for i in range(100))
+
+
+@pytest.mark.parametrize("condition", [SLOW, LARGE], ids=["slow", "large"])
+def test_g3_g4_what_takes_much_of_each_public_row_is_refused_before_they_are_read(
+    tmp_path, monkeypatch, condition
+):
+    """To explain such a question took 31 seconds at a time limit of 2, and gigabytes of memory."""
+    clinic = with_wards(tmp_path, wards(north=20))
+    on = f"v.age = CASE WHEN {condition} THEN 1 ELSE w.beds END"
+    with clinic.open() as curator:
+        ran = statements_of(curator, monkeypatch)
+        for joined in (f"visits AS v JOIN wards AS w ON {on}", f"wards AS w JOIN visits AS v ON {on}"):
+            with pytest.raises(QueryRefused, match=r"computes too much|too many texts"):
+                curator.explain(f"SELECT count(*) AS n FROM {joined}", epsilon=1)
+            with pytest.raises(QueryRefused, match=r"computes too much|too many texts"):
+                curator.explain_synthesis(f"SELECT v.ward, v.age FROM {joined}", epsilon=1)
+        assert ran == []
+
+
+def test_g3_many_joins_with_public_tables_are_limited_together(tmp_path, monkeypatch):
+    """Each of these is allowed alone."""
+    clinic = with_wards(tmp_path, wards(north=1))
+    joins = [f" JOIN wards AS w{i} ON v.ward = lower(trim(w{i}.ward || '{i}'))" for i in range(8)]
+    with clinic.open() as curator:
+        ran = statements_of(curator, monkeypatch)
+        with pytest.raises(QueryRefused, match="rows that it joins"):
+            curator.explain(f"SELECT count(*) AS n FROM visits AS v{''.join(joins)}", epsilon=1)
+        assert 0 < len(ran) < 8
+        curator.explain(f"SELECT count(*) AS n FROM visits AS v{joins[0]}", epsilon=1)
+
+
+def failing(curator, monkeypatch, error=None, *, seconds=0.0):
+    """The deadlines that public tables are read with. Each reading takes so many seconds, and may fail."""
+    deadlines, clock = [], [1000.0]
+    monkeypatch.setattr("discreet.model.deadline.time.monotonic", lambda: clock[0])
+    run = curator._engine.run
+
+    def running(sql, *others, deadline=None, **named):
+        deadlines.append(deadline)
+        clock[0] += seconds
+        deadline.check()
+        if error is not None:
+            raise error
+        return run(sql, *others, **named)
+
+    monkeypatch.setattr(curator._engine, "run", running)
+    return deadlines
+
+
+ON_BEDS = "visits AS v JOIN wards AS w ON v.ward = w.ward JOIN wards AS x ON v.age = x.beds"
+
+
+def test_g3_all_that_is_read_to_plan_a_question_has_one_deadline(tmp_path, monkeypatch):
+    clinic = with_wards(tmp_path, wards(north=2))
+    with clinic.open() as curator:
+        deadlines = failing(curator, monkeypatch)
+        curator.plan(f"SELECT x.beds, count(*) AS n FROM {ON_BEDS} GROUP BY x.beds", epsilon=1)
+        assert len(deadlines) == 3
+        assert isinstance(deadlines[0], Deadline)
+        assert all(each is deadlines[0] for each in deadlines)
+        assert deadlines[0].seconds == curator._engine.time_limit
+        curator.plan("SELECT count(*) AS n FROM visits AS v JOIN wards AS w ON v.age = w.beds + 1", epsilon=1)
+        assert deadlines[3] is not deadlines[0]
+
+
+def test_g3_a_public_table_that_takes_too_long_is_not_read_again(tmp_path, monkeypatch):
+    clinic = with_wards(tmp_path, wards(north=2))
+    with clinic.open() as curator:
+        deadlines = failing(curator, monkeypatch, seconds=2 * curator._engine.time_limit)
+        for _ in range(3):
+            with pytest.raises(TookTooLong, match=r"“wards” took longer than .* Nothing was spent") as late:
+                curator.explain(EACH_WARD, epsilon=1)
+            assert "charged" not in str(late.value)
+        assert len(deadlines) == 1
+
+
+def test_g3_what_had_little_time_left_is_read_again(tmp_path, monkeypatch):
+    """What came before it is known by then."""
+    clinic = with_wards(tmp_path, wards(north=2))
+    with clinic.open() as curator:
+        deadlines = failing(curator, monkeypatch, seconds=0.6 * curator._engine.time_limit)
+        with pytest.raises(TookTooLong):
+            curator.plan(f"SELECT count(*) AS n FROM {ON_BEDS}", epsilon=1)
+        curator.plan(f"SELECT count(*) AS n FROM {ON_BEDS}", epsilon=1)
+        assert len(deadlines) == 3
+
+
+def test_g3_a_failure_before_the_charge_says_so_and_may_pass(tmp_path, monkeypatch):
+    clinic = with_wards(tmp_path, wards(north=2))
+    with clinic.open() as curator:
+        with monkeypatch.context() as patched:
+            failing(curator, patched, EngineFailed("What was charged stays charged.", remedy="Ask again."))
+            with pytest.raises(EngineFailed, match="Nothing was spent") as failed:
+                curator.explain(EACH_WARD, epsilon=1)
+            assert "charged" not in str(failed.value)
+        curator.explain(EACH_WARD, epsilon=1)

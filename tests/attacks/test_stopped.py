@@ -43,6 +43,14 @@ def kinds(clinic):
 # Before the charge.
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard():
+    """Whoever runs the tests in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def press_ctrl_c():
     """As a terminal does: Python notices in its main thread."""
     os.kill(os.getpid(), signal.SIGINT)

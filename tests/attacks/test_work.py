@@ -114,6 +114,19 @@ def test_g3_slow_functions_are_multiplied_only_so_often(clinic, branches, joins)
     assert clinic.spent() == PureLoss(epsilon=Fraction(0))
 
 
+def test_g3_what_groups_are_picked_by_is_limited_too(clinic):
+    """A condition in ORDER BY computes from rows as one in SELECT does."""
+    slow = " OR ".join(f"x LIKE '%{'a_' * (120 - i)}b%'" for i in range(60))
+    rows = f"(SELECT patient, ward, {GROWN} AS x FROM visits) AS v"
+    with pytest.raises(QueryRefused, match="computes too much"):
+        clinic.ask(f"SELECT ward, count(*) FILTER (WHERE {slow}) AS n FROM {rows} GROUP BY ward")
+    with pytest.raises(QueryRefused, match="computes too much"):
+        clinic.ask(
+            f"SELECT ward FROM {rows} GROUP BY ward ORDER BY count(*) FILTER (WHERE {slow}) DESC LIMIT 1"
+        )
+    assert clinic.spent() == NOTHING
+
+
 def test_g3_a_subquery_for_each_person_hides_no_work(clinic):
     """It leaves one row of a person, but computes from all that its own joins make."""
     rows = f"SELECT a.patient AS patient, {GROWN.replace('diag', 'a.diag')} AS x FROM visits AS a" + "".join(

@@ -8,6 +8,7 @@ from discreet.errors import DiscreetError, QueryRefused
 from discreet.functions import registry as functions
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Bounds, Column, Dataset, PersonColumn, PrivateTable, ValueType
+from discreet.question import parse
 from tests.bounds.test_one_person import compare
 from tests.question.clinic import Database, clinic, planned
 from tests.question.releasing import release
@@ -243,6 +244,7 @@ def test_a_limit_may_be_as_large_as_it_likes(database):
 
 def test_more_measures_than_shares_of_the_price_still_spend_what_was_asked(monkeypatch):
     monkeypatch.setattr(functions, "MOST_CALLS", 10_000)  # or it would be refused for its size
+    monkeypatch.setattr(parse, "MOST_WORDS", 100_000)
     sums = " + ".join(f"count(*) FILTER (WHERE age = {i})" for i in range(50))
     asked = ", ".join(sums.replace("age =", f"age * {j + 2} =") for j in range(25))
     plan = planned(f"SELECT {asked} FROM visits", clinic())

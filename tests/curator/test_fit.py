@@ -341,7 +341,11 @@ def test_a_model_shows_its_coefficients_and_reads_tables_of_every_kind(folder):
     model = curator.fit(learn.LinearRegression(), SQL, epsilon=100)
     assert "ward = south" in str(model)
     assert "±" in str(model)
+    assert "Each error holds at 95 % confidence: for the noise, and for who was asked" in str(model)
     assert repr(model) == str(model)
+    drowned = str(curator.fit(learn.LinearRegression(), SQL, epsilon=0.01)).splitlines()
+    assert [line.split()[-1] for line in drowned[2:6]] == ["–"] * 4
+    assert drowned[6].startswith("– is drowned by noise.")
     assert repr(model[0]) == "DeclaredColumns(age, dose, ward)"
     assert "DeclaredColumns" in model._repr_html_()
     columns = {"age": [30, 60], "dose": [1.0, 2.0], "ward": ["north", "east"]}

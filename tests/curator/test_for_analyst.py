@@ -32,6 +32,15 @@ def test_caps_by_analyst_hold(ann):
     assert bob.budget() == ann.budget()
 
 
+def test_what_is_left_is_of_the_one_who_asks(ann):
+    bob = ann.for_analyst("bob")
+    assert ann.ask(COUNT, epsilon=0.4).left == PureLoss(epsilon=Fraction(1, 10))
+    assert ann.explain(SUM, epsilon=0.05).questions_left == 2
+    assert bob.explain(SUM, epsilon=0.05).questions_left == 10
+    assert bob.ask(SUM, epsilon=0.5).left == PureLoss(epsilon=0)
+    assert ann.budget().left == PureLoss(epsilon=Fraction(1, 10))
+
+
 def test_all_share_one_budget(ann):
     ann.ask(COUNT, epsilon=0.5)
     ann.for_analyst("bob").ask(SUM, epsilon=0.5)

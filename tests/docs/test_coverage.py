@@ -2,7 +2,7 @@
 
 One question with thousands of public groups has as many intervals, and the noise of each is drawn on its own.
 What they have to contain is the truth of the *bounded* question, in which a person with more than max_rows
-rows counts as max_rows, and values are clamped.
+rows counts as max_rows, and values are clamped. What limits leave out is not estimated here.
 
 Of 6,000 intervals at 95 %, fewer than 93.5 % or more than 96.5 % hold with probability 10⁻⁷ if 95 % is right.
 """
@@ -27,6 +27,7 @@ MAX_ROWS = 3
 POLICY = """
 [dataset]
 name = "survey"
+left_out_share = 0
 neighbours = "add_remove"
 budget = {{ epsilon = 900, delta = {delta} }}
 
@@ -145,7 +146,7 @@ def test_people_that_are_not_bounded_are_noticed(visits, monkeypatch):
 
 @pytest.mark.parametrize(("delta", "share"), [(0, "0.5"), (1e-6, "0.9")], ids=["Laplace", "Gaussian"])
 def test_intervals_of_quantiles_hold_as_often_as_they_say(tmp_path, delta, share):
-    """Where bins hold more rows than their noise; where they hold fewer, intervals hold more often.
+    """More often, as they end at the outer edges of bins: how rows lie inside of them is not known.
 
     The rows are read once; noise, estimate and interval are computed 6,000 times, as `ask` does.
     """
@@ -163,8 +164,8 @@ def test_intervals_of_quantiles_hold_as_often_as_they_say(tmp_path, delta, share
     truth = part.value_at(float(np.interp(float(share) * edges[-1], edges, np.arange(part.leaves + 1))))
     holds = 0
     for _ in range(GROUPS * QUESTIONS):
-        noisy = Noisy(sums={}, trees={0: [mechanism.release(histogram)]}, seed=0)
+        noisy = Noisy(sums={}, trees={0: [mechanism.release(histogram)]}, left_out={}, seed=0)
         (start,), (end,) = reach(plan, measure, estimate(plan, measure, noisy), noisy)
         holds += start <= truth <= end
-    share_that_held = holds / (GROUPS * QUESTIONS)
-    assert LEAST <= share_that_held <= MOST
+    assert holds / (GROUPS * QUESTIONS) >= LEAST
+    assert end - start <= 4 * float(part.width)  # some bins, and not the whole range

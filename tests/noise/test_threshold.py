@@ -85,6 +85,79 @@ def test_gaussian_noise_names_more_keys_at_the_same_price():
     assert gaussian.threshold < laplace.threshold
 
 
+def survival(noise, m):
+    """P(X ≥ m), by a law that is written down here."""
+    x = np.arange(-4000, 4001)
+    scale = 2.0 * float(noise.sigma_squared) if isinstance(noise, DiscreteGaussian) else float(noise.scale)
+    weights = np.exp(-(x**2 if isinstance(noise, DiscreteGaussian) else np.abs(x)) / scale)
+    return weights[x >= m].sum() / weights.sum()
+
+
+WIDE = [*NOISES, DiscreteGaussian(sigma_squared=Fraction(100**2)), DiscreteLaplace(scale=Fraction(40))]
+
+
+@pytest.mark.parametrize("noise", WIDE, ids=repr)
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_an_interval_of_a_count_that_passed_holds_as_often_as_it_says(noise, confidence):
+    """All noisy counts, weighed by their law given that they passed: no false alarms."""
+    deviation = float(noise.interval(0.7).high)
+    mechanism = StabilityThreshold(noise=noise, threshold=2 + round(5 * deviation))
+    seen = np.arange(mechanism.threshold, mechanism.threshold + round(40 * deviation))
+    low, high = mechanism.passed_interval(seen, confidence)
+    assert (low <= seen).all()
+    assert (seen <= high).all()
+    assert low.min() == 1
+    for truth in sorted({1, *np.linspace(1, mechanism.threshold + 15 * deviation, 40).round().astype(int)}):
+        offsets = (seen - truth).astype(float)
+        gaussian = isinstance(noise, DiscreteGaussian)
+        exponents = (
+            -(offsets**2) / (2 * float(noise.sigma_squared))
+            if gaussian
+            else -np.abs(offsets) / float(noise.scale)
+        )
+        law = np.exp(exponents - exponents.max())
+        held = law[(low <= truth) & (truth <= high)].sum() / law.sum()
+        assert held >= confidence - 0.02 * (1 - confidence) - 1e-9
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=IDS)
+def test_an_interval_of_a_count_that_passed_is_the_one_that_inverts_its_law(noise):
+    mechanism = StabilityThreshold(noise=noise, threshold=12)
+    for seen in (12, 13, 15, 18):
+        kept = [
+            count
+            for count in range(1, 40)
+            if survival(noise, seen - count) / survival(noise, 12 - count) >= 0.025
+            and 1 - survival(noise, seen + 1 - count) / survival(noise, 12 - count) >= 0.025
+        ]
+        low, high = mechanism.passed_interval(np.array([seen]), 0.95)
+        assert (low[0], high[0]) == (min(kept), max(*kept, seen))
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=IDS)
+def test_far_above_the_threshold_the_interval_is_that_of_the_noise(noise):
+    mechanism = StabilityThreshold(noise=noise, threshold=12)
+    far = mechanism.far_above(0.95)
+    reach = int(noise.interval(0.95).high)
+    low, high = mechanism.passed_interval(np.array([far - 1, far, far + 1000]), 0.95)
+    assert (far - low[1], high[1] - far) == (reach, reach)
+    assert (low[2], high[2]) == (far + 1000 - reach, far + 1000 + reach)
+    assert abs(low[1] - low[0]) <= 2  # no jump where one law takes over from the other
+    assert abs(high[1] - high[0]) <= 2
+
+
+def test_wide_noise_is_read_in_steps_and_outward():
+    """Beyond σ = 512 tails are those of the normal law, and counts are rounded by σ/64 at most."""
+    exact = StabilityThreshold(noise=DiscreteGaussian(sigma_squared=Fraction(500**2)), threshold=2600)
+    wide = StabilityThreshold(noise=DiscreteGaussian(sigma_squared=Fraction(500_000**2)), threshold=2_600_000)
+    seen = np.array([2600, 2700, 3100, 4000, 5200])
+    for small, large, side in zip(
+        exact.passed_interval(seen, 0.95), wide.passed_interval(seen * 1000, 0.95), (1, -1), strict=True
+    ):
+        inward = side * (small - large / 1000)  # how much further the wide one reaches
+        assert (np.abs(inward) <= 500 / 10).all()
+
+
 @pytest.mark.parametrize("delta", [*BAD_QUANTITIES, 1, 1.5], ids=repr)
 def test_delta_is_a_number(delta):
     with pytest.raises(InvalidInput):

@@ -71,12 +71,27 @@ def test_init_writes_a_policy_that_checks(clinic, data):
 def test_the_draft_becomes_a_full_policy_by_filling_in_what_it_asks_for():
     run("init", "visits.csv", "--person", "patient_id")
     edit("# bounds = [LOW, HIGH]", "bounds = [0, 500]")
-    edit("max_rows = 1", "max_rows = 5")
+    edit("max_rows = 10", "max_rows = 5")
     edit('# keys = ["…", "…"]', 'keys = ["north", "south"]')
     output = run("check").output
     assert "refused" not in output
     for shown in ("0 to 500", "2 keys", "sum, avg", "max_rows 5", "count people"):
         assert shown in output
+
+
+def test_the_draft_says_what_max_rows_does_and_follows_from_no_row(clinic):
+    run("init", "visits.parquet", "--person", "patient_id")
+    first = (clinic / "discreet.toml").read_text()
+    assert "max_rows = 10" in first
+    assert "weighed down, so that together they count as this many" in first.replace("\n# ", " ")
+    assert "follows from no data" in first
+    (clinic / "discreet.toml").unlink()
+    duckdb.execute("COPY (SELECT * REPLACE (1 AS patient_id) FROM 'visits.parquet') TO 'other.parquet'")
+    (clinic / "other.parquet").rename(clinic / "visits.parquet")
+    run("init", "visits.parquet", "--person", "patient_id")
+    assert [line for line in (clinic / "discreet.toml").read_text().splitlines() if "max_" in line] == [
+        line for line in first.splitlines() if "max_" in line
+    ]
 
 
 def test_a_person_a_row(clinic):
@@ -143,7 +158,7 @@ def test_mistakes_at_init(clinic, arguments, hint):
         ('# keys = ["…", "…"]', 'type = "integer"\nkeys = [1, 2]', "is text in its source, not integer"),
         ('# keys = ["…", "…"]', "bounds = [0, 1]", "no bounds"),
         ("# bounds = [LOW, HIGH]", "bounds = [9, 1]", "below"),
-        ("max_rows = 1", "maxrows = 1", "“max_rows”"),
+        ("max_rows = 10", "maxrows = 10", "“max_rows”"),
         ("[dataset]", "[dataset", "line 4"),
     ],
 )
@@ -199,7 +214,15 @@ def test_warnings():
     assert "above 1e-5" in told()
     edit("delta = 1e-4", "delta = 0")
     assert "δ" not in told()
-    edit("max_rows = 1", "unique = true")
+    assert "together count as one" not in told()
+    edit("max_rows = 10", "max_rows = 1")
+    assert "max_rows = 1 in “visits”: all rows of a person together count as one" in told()
+    assert "max_groups" not in told()
+    edit("max_rows = 1", "max_rows = 3\nmax_groups = 1")
+    assert "max_groups = 1 in “visits”: a person in several groups counts less" in told()
+    assert "max_rows" not in told()
+    edit("max_rows = 3\nmax_groups = 1", "unique = true")
+    assert "count as one" not in told()
     assert "your word" in told()
     assert "well-formed" not in told()
     edit("unique = true", "unique = true\nwell_formed = true")

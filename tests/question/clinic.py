@@ -5,7 +5,7 @@ from fractions import Fraction
 import duckdb
 import numpy as np
 
-from discreet.aggregates.vectors import Histogram
+from discreet.aggregates.vectors import Histogram, LeftOut
 from discreet.bounds.bound import bound
 from discreet.bounds.calibrate import calibrate
 from discreet.dialects.duckdb import DUCKDB
@@ -167,6 +167,8 @@ class Database:
             if isinstance(part, Histogram):
                 groups = [exact.histogram(i, g, part.leaves) for g in range(len(exact))]
                 vectors.append(np.concatenate(groups).astype(object))
+            elif isinstance(part, LeftOut):
+                vectors.append(exact.left_out[i].astype(object))
             else:
                 vectors.append(np.array([int(x) for x in exact.sums[i]], dtype=object))
         return vectors
@@ -179,6 +181,9 @@ class Database:
         for i, part in enumerate(plan.bounded.parts):
             if isinstance(part, Histogram):
                 integers = [exact.histogram(i, g, part.leaves).tolist() for g in range(len(keys))]
+            elif isinstance(part, LeftOut):
+                found.append({(): exact.left_out[i].tolist()})
+                continue
             else:
                 integers = [[int(x)] for x in exact.sums[i]]
             found.append(dict(zip(keys, integers, strict=True)))

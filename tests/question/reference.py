@@ -131,7 +131,7 @@ def product(value: float, exponent: int) -> float:
 
 
 def substring(text: str, start: int, length: int = 10**9) -> str:
-    return "".join(each for at, each in enumerate(text, 1) if start <= at < start + length)
+    return "".join(each for at, each in enumerate(text, 1) if start <= at < start + length)[:4096]
 
 
 KEEPS_NULL: dict[str, Callable[[list[object]], object]] = {

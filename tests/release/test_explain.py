@@ -1,11 +1,14 @@
 """What is said before anything is spent: computed from the plan, and true of what comes after."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from discreet.accounting.filters import ConcentratedFilter
+from discreet.apps.views.explain import show_explanation
 from discreet.bounds.calibrate import budget_of
 from discreet.bounds.split_price import split
 from discreet.errors import QueryRefused
@@ -41,15 +44,42 @@ def test_what_is_asked_for_is_what_is_spent(delta):
             assert found.questions_left == 10
 
 
+def test_an_even_suspicion_rises_as_far_as_stated_and_further_as_rarely_as_stated():
+    """The loss of Gaussian noise is normal, with mean ρ and variance 2ρ. Without a δ the limit is e^ε."""
+    sql = "SELECT count(*) FROM visits"
+    pure = explained(sql, clinic(), epsilon=0.1)
+    assert pure.posterior == pytest.approx(1 / (1 + math.exp(-0.1)))
+    assert pure.posterior_chance == 0
+    found = explained(sql, clinic(delta="1e-6"), epsilon=0.1)
+    rho = float(found.loss.rho)
+
+    def how_often_beyond(odds):
+        return norm.sf((odds - rho) / math.sqrt(2 * rho))
+
+    assert how_often_beyond(0.1) > 20e-6  # more than δ, which is why ε is not what is stated
+    assert found.posterior_chance == 1e-4
+    assert how_often_beyond(-math.log(1 / found.posterior - 1)) <= found.posterior_chance
+    private = explained("SELECT note, count(*) FROM visits GROUP BY note", clinic(delta="1e-6"), epsilon=0.1)
+    assert private.posterior > found.posterior
+
+
+def test_the_line_about_a_suspicion_says_how_rare_exceptions_are(capsys):
+    for delta, rare in ((0, "at most."), ("1e-6", "at most, but for one case in 10,000.")):
+        show_explanation(explained("SELECT count(*) FROM visits", clinic(delta=delta)), "table")
+        line = capsys.readouterr().out.split("An even suspicion")[1]
+        assert rare in " ".join(line.split())
+
+
 def test_shares_add_up_and_favour_what_matters_more():
     """An average needs its sum more than its count; a part of two measures counts for both."""
     bounded = planned("SELECT ward, avg(cost) FROM visits GROUP BY ward", clinic()).bounded
     for concentrated in (False, True):
-        count, total = split(bounded, concentrated=concentrated)
-        assert count + total == 1
+        count, total, left_out = split(bounded, concentrated=concentrated)
+        assert count + total + left_out == 1
+        assert left_out == Fraction(1, 10)
         assert count < total
     both = planned("SELECT avg(cost), count(cost), sum(age) FROM visits", clinic()).bounded
-    assert split(both, concentrated=True)[0] > Fraction(1, 3)
+    assert split(both, concentrated=True)[0] > Fraction(9, 10) / 3
 
 
 @pytest.mark.parametrize("delta", [0, "1e-6"])

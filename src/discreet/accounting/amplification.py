@@ -1,11 +1,11 @@
 """What a release on a secret Poisson sample costs: less than on everyone.
 
-Each person, with all that they have, is in the sample with probability `rate`, by a coin of their own that
-is tossed anew for each release and never shown. All statements are about adding or removing a person; for
-replacing one, take them as for a group of two.
+Each person, with all their rows, is in the sample with probability `rate`. A coin decides for each person; it
+is tossed anew for each release and never shown. All statements are about adding or removing a person.
+Replacing one counts as a group of two.
 
 Let q be the law of the release without the person and p the law when their coin takes them in, both given
-the coins of all others. With the person in the data the law is m = (1 − γ)q + γp, γ the rate. What holds
+the coins of all others. With the person in the data the law is m = (1 − γ)q + γp, γ being the rate. A bound
 between m and q for all coins of the others holds on average over them: ratios of probabilities for pure ε,
 and Rényi divergences by joint quasi-convexity (van Erven & Harremoës, arXiv 1206.2459v2, Theorem 13).
 
@@ -21,15 +21,15 @@ Rényi, discrete Gaussian noise on integer vectors
     Kamath, Steinke, arXiv 2004.00010v4, Proposition 5). It grows with ‖s‖.
     The other direction is no more, for real α ≥ 1 and any law with q(x) = p(v(x)), v its own inverse: here
     v(x) = s − x, which maps the integers onto themselves. Mironov, Talwar, Zhang (arXiv 1908.10530v1),
-    Theorem 5, state it for densities; nothing of them is needed. With r = p/q, r(v(x)) = 1/r(x), so that
+    Theorem 5, state it for densities, which are not needed here. With r = p/q, r(v(x)) = 1/r(x), so that
     2·E_q[f(r)] = E_q[f(r) + r·f(1/r)]. Put a = 1 − γ + γr, b = 1 − γ + γ/r and h(u) = u^α − u^(1−α). The
     difference of the two moments is half of E_q[h(a) + r·h(b)], and each term is at least 0: let r ≥ 1 (for
     r < 1 swap a and b). As r(1 − b) = a − 1, it is (a − 1)(g(a) − g(b)), g(u) = h(u)/(u − 1). g(u) = g(1/u),
     and g grows beyond 1, where h is convex; and 1/b ≤ a, since ab ≥ 1.
 
-Divergences of one order add up, also when each release is chosen by what the earlier ones said, if the
-order is chosen before the first (Feldman & Zrnic 2021, arXiv 2008.11193). So an order is chosen first, here
-from public numbers, and one amount of divergence is spent. For steps whose number is fixed in advance
+Divergences of one order add up, even if each release depends on earlier answers, as long as the order is
+chosen before the first (Feldman & Zrnic 2021, arXiv 2008.11193). So the order is chosen first, here from
+public numbers, and the budget is one amount of divergence. If the number of steps is fixed in advance,
 `sampled_steps` needs less noise.
 """
 
@@ -78,7 +78,7 @@ def sampling_rate(value: object, name: str = "rate") -> Fraction:
 
 @lru_cache(maxsize=4096, typed=True)
 def sampled_pure(epsilon: Number, rate: Number) -> Fraction:
-    """The ε (rounded up) on a sample, of a release that costs this ε on everyone."""
+    """The ε (rounded up), on a sample, of a release that costs `epsilon` on everyone."""
     loss, gamma = positive_epsilon(epsilon), sampling_rate(rate)
     if loss > _LARGEST_EXPONENT:
         return loss
@@ -87,7 +87,7 @@ def sampled_pure(epsilon: Number, rate: Number) -> Fraction:
 
 @lru_cache(maxsize=4096, typed=True)
 def largest_pure(epsilon: Number, rate: Number) -> Fraction:
-    """The largest ε (rounded down) of a release on everyone, that costs at most this ε on a sample."""
+    """The largest ε (rounded down), on everyone, of a release that costs at most `epsilon` on a sample."""
     loss, gamma = positive_epsilon(epsilon), sampling_rate(rate)
     if loss > _LARGEST_EXPONENT / 2:
         return loss
@@ -97,7 +97,7 @@ def largest_pure(epsilon: Number, rate: Number) -> Fraction:
 
 @lru_cache(maxsize=4096, typed=True)
 def sampled_renyi(rho: Fraction, rate: Fraction, order: int) -> Fraction:
-    """The Rényi divergence (rounded up) of one release on a sample, which would cost ρ on everyone."""
+    """The Rényi divergence (rounded up), on a sample, of one release that costs ρ on everyone."""
     rho, gamma = positive_rho(rho), sampling_rate(rate)
     order = whole(order, "order", 2, MOST_ORDER)
     with localcontext(_WORK):
@@ -108,7 +108,7 @@ def sampled_renyi(rho: Fraction, rate: Fraction, order: int) -> Fraction:
 
 
 def _excess(rho: Decimal, rate: Decimal, missing: Decimal, order: int) -> Decimal:
-    """Σ_l C(α, l)·(1 − γ)^(α−l)·γ^l·(e^(l(l−1)ρ) − 1), each term from the one before; nothing cancels."""
+    """Σ_l C(α, l)·(1 − γ)^(α−l)·γ^l·(e^(l(l−1)ρ) − 1), each term from the one before. No digits cancel."""
     odds, growth = rate / missing, _WORK.exp(2 * rho)
     weight, power, factor, total = missing**order, Decimal(1), Decimal(1), Decimal(0)
     for done in range(order):
@@ -121,9 +121,9 @@ def _excess(rho: Decimal, rate: Decimal, missing: Decimal, order: int) -> Decima
 
 @lru_cache(maxsize=4096, typed=True)
 def largest_sampled_rho(renyi: Fraction, rate: Fraction, order: int) -> Fraction:
-    """The largest ρ (rounded down) of a release whose divergence on a sample is at most this.
+    """The largest ρ (rounded down) of a release whose divergence on a sample is at most `renyi`.
 
-    It is searched for in floating point, and then certified by `sampled_renyi`.
+    The search is in floating point; `sampled_renyi` then certifies the result.
     """
     renyi, gamma = positive_rho(renyi, "renyi"), sampling_rate(rate)
     order = whole(order, "order", 2, MOST_ORDER)
@@ -142,7 +142,7 @@ def renyi_budget(epsilon: Number, delta: Number, order: int) -> Fraction:
 
 
 def renyi_epsilon(renyi: Fraction, delta: Number, order: int) -> Fraction:
-    """The ε (rounded up) at δ that a divergence of this order implies; at most ε for ε's own budget."""
+    """The ε (rounded up) at δ that a divergence of this order implies; at most ε for `renyi_budget` of ε."""
     return max(Fraction(0), _up(renyi + _conversion(positive_delta(delta), order)))
 
 
@@ -156,7 +156,7 @@ def _conversion(delta: Fraction, order: int) -> Fraction:
 
 
 def sampled_epsilon(rho: Number, rate: Number, steps: int, delta: Number) -> Fraction:
-    """The ε (rounded up) at δ of so many releases on samples, each of which would cost ρ on everyone."""
+    """The ε (rounded up) at δ of `steps` releases on samples, each of which costs ρ on everyone."""
     each, gamma = positive_rho(rho), sampling_rate(rate)
     times, at = positive_count(steps, "steps"), positive_delta(delta)
 
@@ -170,8 +170,10 @@ def sampled_epsilon(rho: Number, rate: Number, steps: int, delta: Number) -> Fra
 
 @lru_cache(maxsize=1024, typed=True)
 def best_order(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, everyone: Fraction) -> int:
-    """The order at which so many steps on samples need the least noise, with releases on everyone that cost
-    the ρ `everyone` beside them."""
+    """The order at which `steps` steps on samples need the least noise.
+
+    `everyone` is the ρ of further releases, on everyone, from the same budget.
+    """
     at, lost, gamma = positive_epsilon(epsilon), positive_delta(delta), float(sampling_rate(rate))
 
     def noise(order: int) -> float:
@@ -191,9 +193,9 @@ def best_order(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, e
 def renyi_step_rho(
     epsilon: Number, delta: Number, rate: Number, steps: int, everyone: Fraction = Fraction(0)
 ) -> Fraction:
-    """The largest ρ of each of so many steps that are (ε, δ)-DP together, by divergences of one order.
+    """The largest ρ of one step, if `steps` steps are (ε, δ)-DP together, by divergences of one order.
 
-    Releases on everyone that cost the ρ `everyone` are in it.
+    The budget also pays for releases on everyone that cost the ρ `everyone`.
     """
     at, lost, gamma = positive_epsilon(epsilon), positive_delta(delta), sampling_rate(rate)
     times = positive_count(steps, "steps")
@@ -203,7 +205,7 @@ def renyi_step_rho(
 
 
 def _least(score: Callable[[int], float], low: int, high: int) -> int:
-    """About the order of the least score, by a coarse and a fine grid: any order gives a true statement."""
+    """About the order with the least score, by a coarse and a fine grid. Any order gives a valid bound."""
     low, high = min(max(2, low), MOST_ORDER), min(max(2, high), MOST_ORDER)
     points = 4 + int(6 * math.log(high / low))
     coarse = sorted({int(each + 0.5) for each in np.geomspace(low, high, points)})
@@ -239,7 +241,7 @@ def _log_moment(rho: float, rate: float, order: int) -> float:
 @lru_cache(maxsize=256, typed=True)
 def _log_weights(rate: float, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """l = 2, …, α and ln(C(α, l)·(1 − γ)^(α−l)·γ^l)."""
-    rate = min(rate, 1 - 2.0**-53)  # one so near to 1 that it is 1 as a float
+    rate = min(rate, 1 - 2.0**-53)  # a rate very near to 1 is 1.0 as a float
     taken = np.arange(1, order + 1, dtype=np.float64)
     chosen = np.cumsum(np.log((order - taken + 1) / taken))
     logs = chosen + taken * math.log(rate) + (order - taken) * math.log1p(-rate)
@@ -247,7 +249,7 @@ def _log_weights(rate: float, order: int) -> tuple[NDArray[np.float64], NDArray[
 
 
 def _certified(found: Fraction, least: Fraction, fits: Callable[[Fraction], bool]) -> Fraction:
-    """What was found, a little less, or what certainly fits."""
+    """`found` if it fits, else a little less, else `least`, which always fits."""
     for shrink in (0, 12, 9, 6, 3):
         each = found * (1 - Fraction(1, 10**shrink)) if shrink else found
         if each >= least and fits(each):

@@ -68,9 +68,9 @@ def smallest_sigma_squared(epsilon: Number, delta: Number, sensitivity: Sensitiv
     """The least σ² (rounded up) of discrete Gaussian noise for one release at (ε, δ).
 
     Where one person moves one coordinate (a number; a histogram of unique people under add/remove), the
-    exact theorem for one number serves. Where several move, it does not: unlike the continuous law, the
-    discrete one on vectors is not the same in all directions. There σ² = Δ₂²/2ρ with the largest ρ whose
-    zCDP implies (ε, δ), which holds for vectors and is a little more noise.
+    exact theorem for one number applies. Where several move, it does not: unlike the continuous law, the
+    discrete one on vectors is not the same in all directions. There σ² = Δ₂²/2ρ, with the largest ρ whose
+    zCDP implies (ε, δ). That holds for vectors and is a little more noise.
     """
     epsilon, delta = positive_epsilon(epsilon), positive_delta(delta)
     if not isinstance(sensitivity, Sensitivity):
@@ -140,5 +140,5 @@ def _bounded(sigma: float, change: int, start: float) -> float:
 
 
 def _rounded(delta: float) -> Fraction:
-    """Rounded up, and never 0: what underflows is still more than nothing."""
+    """Rounded up, and never 0: a δ that underflows is still positive."""
     return min(Fraction(1), max(_LEAST, round_up(delta * _SLACK)))

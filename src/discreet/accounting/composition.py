@@ -83,7 +83,7 @@ class TheoremComparison:
 
 
 def compare(loss: PureLoss, times: int, delta: Number) -> TheoremComparison:
-    """The ε, at δ, of `times` releases that each cost this pure loss: what each theorem makes of it."""
+    """The ε, at δ, of `times` releases that each cost this pure loss, by each theorem."""
     k, at = positive_count(times, "times"), positive_delta(delta)
     if not isinstance(loss, PureLoss):
         raise InvalidInput("Only pure losses are compared.", remedy="Give PureLoss(epsilon=…).")
@@ -96,7 +96,7 @@ def compare(loss: PureLoss, times: int, delta: Number) -> TheoremComparison:
 
 
 def _worst(losses: list[Loss]) -> Loss:
-    """A loss at least as large as each, in the strongest currency that can say all of them."""
+    """A loss at least as large as each, in the strongest currency that can express all of them."""
     pure = [loss for loss in losses if isinstance(loss, PureLoss)]
     if len(pure) == len(losses):
         return PureLoss(epsilon=max(loss.epsilon for loss in pure))

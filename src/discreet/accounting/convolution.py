@@ -1,31 +1,31 @@
-"""Sums of independent privacy losses by Fourier transforms, and a proven bound for what rounding takes off δ.
+"""Sums of independent privacy losses by Fourier transforms, with a proven bound on how rounding lowers δ.
 
-The transform of a sum is the product of the transforms, so that a million steps cost one transform there and
+The transform of a sum is the product of the transforms, so a million steps cost one transform forward and
 one back. Rounding in between moves δ(ε) = Σ w·P(loss), where the weights w = (1 − e^(ε−loss))⁺ grow from 0 to
 at most 1. Let u be the unit roundoff, N = 2^L points, f the transform of a step, F = Π f^n that of the sum.
 
 Lemma (error)
-    1. Forth. On the way from a probability to a transform lie L butterflies, each with a product by a root
-       of unity and a sum. A complex product is off by √5·u at most (Brent, Percival, Zimmermann, "Error
+    1. Forward. Between a probability and its transform lie L butterflies, each with a product by a root of
+       unity and a sum. A complex product is off by √5·u at most (Brent, Percival, Zimmermann, "Error
        Bounds on Complex Floating-Point Multiplication", 2007, Theorem 2), a sum by u, and a root of unity is
-       taken to be right within 8u; together within 16u. As probabilities add up to at most 1, each f is off
-       by at most e = (1 + 16u)^L − 1, and |f| ≤ 1.
+       assumed to be right within 8u: together 16u. As probabilities add up to at most 1, each f is off by at
+       most e = (1 + 16u)^L − 1, and |f| ≤ 1.
     2. Powers. By squaring, n factors are n − 1 products: f^n is off by n·(e + √5·u) to first order, F by the
        sum of these over all steps. This is Σn·(e + 3u)·(1 + 10⁻³), as Σn·e is below 10⁻³ (checked).
-    3. What that does to δ. An error E(k) of F moves it by |Σ_k E(k)·W(k)|/N, W the transform of the weights.
+    3. Effect on δ. An error E(k) of F moves it by |Σ_k E(k)·W(k)|/N, W the transform of the weights.
        As these grow, |W(k)| ≤ 1/|sin(πk/N)| (Abel's summation), so that |W(k)|/N ≤ min(1, 1/2k) for k ≤ N/2.
        Where |F| is below 2⁻¹³⁰ it is taken as 0.
-    4. Back. In the Euclidean norm a butterfly is off by √2·16u of what comes in (Higham, "Accuracy and
-       Stability of Numerical Algorithms", 2nd edition, Theorem 24.2), so that all are by less than 24u·L of
-       the norm; and N weights up to 1 make of that at most 24u·L·‖F‖₂.
-    5. What lies outside of the N points comes back at their other end. Losses above are at most 2⁻⁶⁰ by
-       Chernoff's bound, and counted as infinite; losses below are taken for higher ones. ∎
+    4. Back. In the Euclidean norm a butterfly is off by √2·16u of its input (Higham, "Accuracy and Stability
+       of Numerical Algorithms", 2nd edition, Theorem 24.2), and all of them by less than 24u·L of the norm.
+       With N weights up to 1 that is at most 24u·L·‖F‖₂.
+    5. Losses outside the N points wrap around. Losses above have probability at most 2⁻⁶⁰ by Chernoff's
+       bound, and count as infinite. Losses below count as higher ones. ∎
 
 With 64 bits of precision (x86) a million steps are off by less than 10⁻⁹, and a thousand by less than 10⁻¹².
-Where long doubles are no longer than doubles the bound is 2,000 times that, and as true.
+Where long doubles are no longer than doubles the bound is 2,000 times larger, and still holds.
 
-The distribution of one step is taken as it is given; `error` in it adds up: if its δ(ε) is too small by η at
-most, for every ε, it dominates the step once η of its probability is moved to infinity.
+The distribution of one step is taken as given, and the `error`s of the steps add up: if the δ(ε) of a step is
+too small by at most η for every ε, moving η of its probability to infinity makes it dominate the step.
 """
 
 import math
@@ -42,13 +42,13 @@ _Long = np.longdouble
 _ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2
 _TAIL = 2.0**-60
 _NOTHING = -130.0
-"""The logarithm (base 2) of transforms that are taken as 0."""
+"""Transforms whose logarithm (base 2) is at most this are taken as 0."""
 _MOST_POINTS = 2**24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossStep:
-    """Losses (lowest + i)·grid with their probabilities, and that of an infinite loss; so many times."""
+    """A step, done `times` times: probabilities of the losses (lowest + i)·grid and of an infinite loss."""
 
     lowest: int
     probabilities: NDArray[np.float64]
@@ -60,39 +60,39 @@ class LossStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """How much is lost in all: an upper bound of every δ, up to `error`."""
+    """The distribution of the total loss. It gives an upper bound on every δ, up to `error`."""
 
     lowest: int
     grid: float
     probabilities: NDArray[Any]
     infinite: float
     error: float
-    """What rounding may have taken off δ, at most."""
+    """By how much any δ(ε) of the sum may be too small."""
 
     def delta(self, epsilon: float) -> float:
-        """At least the δ at ε."""
+        """An upper bound on the δ at ε."""
         losses = self._losses()
         above = losses > epsilon
         found = np.sum(self.probabilities[above] * -np.expm1(_Long(epsilon) - losses[above]))
         return float(self.infinite + found * (1 + self._slack())) + self.error
 
     def epsilon(self, delta: float) -> float:
-        """At least the least ε, from 0, whose δ is at most this one; infinite if there is none.
+        """An upper bound on the least ε ≥ 0 whose δ is at most `delta`; infinite if there is none.
 
-        Between two points of the grid δ(ε) = upper − e^ε·lower, with the sums of what lies above.
+        Between two points of the grid δ(ε) = upper − e^ε·lower, both sums over the losses above.
         """
         room = delta - self.error - self.infinite
         if room <= 0:
             return math.inf
         losses = self._losses()
-        moderate = np.clip(losses, -700, 700)  # whose exponentials are numbers; each end errs upwards
+        moderate = np.clip(losses, -700, 700)  # so that exponentials are finite; both ends err upwards
         upper = np.cumsum(self.probabilities[::-1])[::-1] * (1 + self._slack())
         lower = np.cumsum((self.probabilities * np.exp(-moderate))[::-1])[::-1] * (1 - self._slack())
         enough = np.append(upper[1:] - np.exp(moderate[:-1]) * lower[1:], 0) <= room
         place = int(np.argmax(enough))
         if upper[place] <= room:
             return 0.0
-        if lower[place] <= 0:  # e^−loss is too small for a number
+        if lower[place] <= 0:  # e^−loss underflows
             return max(0.0, float(losses[place]))
         return max(0.0, float(np.log((upper[place] - room) / lower[place])))
 
@@ -100,12 +100,12 @@ class Losses:
         return (self.lowest + np.arange(len(self.probabilities), dtype=_Long)) * _Long(self.grid)
 
     def _slack(self) -> float:
-        """By which share a sum of so many terms may be off, with their exponentials."""
+        """The largest relative error of a sum of so many terms, with their exponentials."""
         return 4 * (len(self.probabilities) + 1000) * _ROUNDOFF
 
 
 def summed(steps: Sequence[LossStep], grid: float) -> Losses:
-    """The losses of all steps together; none lose nothing."""
+    """The losses of all steps together. No steps lose nothing."""
     if not steps:
         return Losses(lowest=0, grid=grid, probabilities=np.ones(1, dtype=_Long), infinite=0.0, error=0.0)
     infinite = -math.expm1(math.fsum(each.times * math.log1p(-each.infinite) for each in steps))
@@ -132,7 +132,7 @@ def summed(steps: Sequence[LossStep], grid: float) -> Losses:
 
 
 def _convolved(steps: Sequence[LossStep], points: int) -> tuple[NDArray[Any], float]:
-    """The probabilities modulo so many points, and the bound of the lemma."""
+    """The probabilities of the sums modulo `points`, and the error bound of the lemma."""
     stages, times = points.bit_length() - 1, sum(each.times for each in steps)
     forth = math.expm1(stages * math.log1p(16 * _ROUNDOFF))
     if times * forth > 1e-3:
@@ -165,9 +165,9 @@ def _power(base: NDArray[Any], times: int) -> NDArray[Any]:
 
 
 def _reach(steps: Sequence[LossStep]) -> tuple[int, int]:
-    """Between which sums of places all but 2⁻⁶⁰ of the probability lies, above and below: Chernoff's bound.
+    """The range of sums of places with at most 2⁻⁶⁰ of the probability beyond either end (Chernoff's bound).
 
-    Any order gives a true bound; the margin is for the rounding of logarithms.
+    Any order gives a valid bound; the margin is for the rounding of logarithms.
     """
     places = [np.arange(len(each.probabilities)) for each in steps]
     means = [float(np.sum(p * each.probabilities)) for p, each in zip(places, steps, strict=True)]

@@ -9,14 +9,14 @@ in Differential Privacy", arXiv 2203.05481).
 
 "Compose the privacy loss distributions and stop when ε at δ crosses the budget" is not a filter. After a
 first output o with probability P(o), the δ of going on with mechanism i is Σ P(o)·δᵢ(o), and every i may
-keep that within the budget; an analyst who picks i by o reaches Σ P(o)·maxᵢ δᵢ(o), which is more than any
+keep that within the budget; an analyst who picks i by o reaches Σ P(o)·maxᵢ δᵢ(o), which is more than each
 (the tests have such a pair; arXiv 2602.06756 shows the same of f-DP). Sums of ε, or of ρ and δ, have no such
 gap: whatever the answers were, the sum itself is within the budget.
 
-A filter adds up losses under one relation of neighbours: a loss under replace-one has no place in a budget
-that is kept under add/remove, and the other way round. Whoever keeps the budget sees to that.
+A filter adds up losses under one neighbour relation. A budget under add/remove cannot pay for a loss under
+replace-one, nor the other way round. The filter does not check this; whoever keeps the budget must.
 
-Filters are values: spending returns a new one, and whoever keeps the state (the ledger) keeps it.
+Filters are values: spending returns a new one. The ledger keeps the state.
 """
 
 from dataclasses import dataclass, replace
@@ -82,8 +82,8 @@ class PureFilter:
 class ConcentratedFilter:
     """Admits losses while the sum of their ρ is at most rho and that of their δ at most delta.
 
-    All together are delta-approximately rho-zCDP. Pure and approximate losses are converted: an ε of
-    its own costs ρ = ε²/2.
+    All together are delta-approximately rho-zCDP. Pure and approximate losses are converted: an ε costs
+    ρ = ε²/2.
     """
 
     rho: Fraction
@@ -101,8 +101,9 @@ class ConcentratedFilter:
     def for_budget(cls, epsilon: Number, delta: Number, *, threshold_share: Number) -> "ConcentratedFilter":
         """The filter under which everything admitted is (ε, δ)-DP together.
 
-        threshold_share of δ is kept for what pays δ (thresholds on private keys); 0 admits none. The rest
-        turns ε into the largest ρ, by the tight conversion (`model.conversion.largest_rho`).
+        The share `threshold_share` of δ is kept for releases that cost δ (thresholds on private keys); 0
+        admits none. The rest turns ε into the largest ρ, by the tight conversion
+        (`model.conversion.largest_rho`).
         """
         epsilon, delta = positive_epsilon(epsilon), positive_delta(delta)
         reserve = delta * within(threshold_share, "threshold_share", Fraction(0), Fraction(99, 100))

@@ -4,11 +4,11 @@ Each law describes one release between neighbours that are as far apart as the r
 allows, whichever relation that sensitivity is for. ``renyi`` is its Rényi divergence at given orders, in
 closed form and rounded up.
 
-The additive laws are for one number, or for a vector of which one coordinate moves; where several move
-and the law is not the continuous Gaussian, list one event a coordinate, or use `AnyPure`; but not on a
-sample, where one coin takes a person in with all coordinates, and events would toss one for each. Discrete
-Gaussian noise on vectors of integers is at most `GaussianNoise` with σ² less 5, on samples too
-(`sampled_steps` has the proof).
+The additive laws are for one number, or for a vector of which one coordinate moves. If several move and the
+law is not the continuous Gaussian, list one event for each coordinate, or use `AnyPure`. Do not list events
+on a sample: there one coin decides for all coordinates of a person, but each event would toss its own.
+Discrete Gaussian noise on vectors of integers costs at most as much as `GaussianNoise` with σ² less 5, on
+samples too (`sampled_steps` has the proof).
 """
 
 import math

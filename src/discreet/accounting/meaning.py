@@ -4,12 +4,14 @@ Odds
     Let an attacker believe, with probability p, that a person is in the data, whatever else they know. After
     anything that ε-differential privacy released, the odds p/(1 − p) have moved by a factor of at most e^ε,
     in either direction: Bayes' rule, with the definition as the bound on the likelihood ratio. So the belief
-    is at most p·e^ε/(1 − p + p·e^ε).
+    is at most p·e^ε/(1 − p + p·e^ε). With a δ this holds at a larger ε, and not always: see `odds`.
 
 Reward
     Let any harm ≥ 0 follow from what was released, and a person expect a harm of C if they stay out. If they
     take part, they expect at most e^ε·C: the definition, summed over all outcomes (Dwork & Roth 2014, section
     2.3.1, “an economic view”). So a reward R ≥ (e^ε − 1)·C makes up for taking part, that is ε ≤ ln(1 + R/C).
+    With a δ they expect at most e^ε·C + δ·W, where W is the worst harm that can happen: the definition,
+    summed over the levels of harm up to W. Without a worst one there is no bound.
     Lecture 002 §4: people share their data if "their reward by doing so is more than the expected penalty".
 
 Household
@@ -49,7 +51,7 @@ def posterior_floor(epsilon: Number, prior: Number) -> Fraction:
 
 
 def attack_ceiling(epsilon: Number, delta: Number) -> Fraction:
-    """How often any attack at even odds is right, at most, δ included: (e^ε + δ)/(1 + e^ε), rounded up.
+    """The largest share of right guesses of any attack at even odds: (e^ε + δ)/(1 + e^ε), rounded up.
 
     The least sum of both errors of any test is 2(1 − δ)/(1 + e^ε) (Kairouz, Oh, Viswanath 2015, Theorem 2.1).
     """
@@ -70,12 +72,18 @@ def epsilon_for_posterior(posterior: Number, prior: Number, *, household: int = 
 
 
 def epsilon_for_reward(reward: Number, harm: Number, *, household: int = 1) -> Fraction:
-    """The largest ε, rounded down, for which a reward makes up for all that taking part can add to a harm."""
+    """The largest ε, rounded down, for which a reward makes up for all that taking part can add to a harm.
+
+    With a δ, take δ times the worst harm off the reward first.
+    """
     return _epsilon_for_factor(1 + amount(reward, "reward") / amount(harm, "harm"), household)
 
 
 def extra_harm(epsilon: Number, harm: Number) -> Fraction:
-    """What taking part adds to an expected harm, at most: (e^ε − 1) times it, rounded up."""
+    """What taking part adds to an expected harm, at most: (e^ε − 1) times it, rounded up.
+
+    With a δ it is δ times the worst harm more.
+    """
     exact, expected = positive_epsilon(epsilon), amount(harm, "harm")
     if exact > _LARGEST_EXPONENT:
         raise InvalidInput("At such an ε nothing is protected, and harm has no bound.", remedy="Choose less.")
@@ -83,7 +91,7 @@ def extra_harm(epsilon: Number, harm: Number) -> Fraction:
 
 
 def probability(value: Number, name: str) -> Fraction:
-    """Read a suspicion: above 0 and below 1, for nothing moves those who are certain."""
+    """Read a suspicion: above 0 and below 1, as nothing can change a belief that is certain."""
     exact = exact_fraction(value, name)
     if not Fraction(1, 10**12) <= exact <= 1 - Fraction(1, 10**12):
         raise InvalidInput(

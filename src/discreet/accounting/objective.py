@@ -5,8 +5,8 @@ The mechanism
     Λ diagonal and at least λ. Each row's f is convex, with a Lipschitz derivative f′ of one sign, which its
     label decides. With u = |f′|·‖x‖, the length of the row's gradient, and almost everywhere,
         u ≤ L   and   f″·‖x‖² ≤ B·u·(1 − u/L) + c:
-    the curvature goes as the gradient comes to its longest, as it does for logistic losses. One person has
-    one row, which is there or not.
+    the curvature falls as the gradient nears its largest length, as it does for logistic losses. One person
+    has one row, present or absent.
 
 The proof
     b ↦ θ is one to one, and the b that leads to θ on data D is b_D(θ) = −Σ f′·x − Λθ: Lipschitz, with a
@@ -19,20 +19,20 @@ The proof
     so is the sign. With v = u/L in [0, 1], Δ = L/σ, q = B·L/λ, C = c/λ and N standard normal both are at most
         q·v·(1 − v) + v²·Δ²/2 + v·Δ·N + C.
     Where q < Δ², take q = Δ². It is concave in v, and grows up to v = 1 if Δ·N ≥ q − Δ²: then it is Δ²/2 + ΔN
-    + C at most. As it grows with N, it is else at most what it is at Δ·N = q − Δ². So the loss is at most
+    + C at most. Else it is at most its value at Δ·N = q − Δ², as it grows with N. So the loss is at most
         Y = C + max(m, Δ²/2 + Δ·N),   m = max(q, Δ²) − Δ²/2:
-    the determinant costs nothing but where the loss is small.
+    the determinant costs something only where the loss is small.
     Let G(ε; Δ) = E[(1 − e^(ε − Δ²/2 − ΔN))⁺], the δ of Gaussian noise (Balle & Wang, arXiv 1805.06530v2):
         E[(1 − e^(ε − Y))⁺] ≤ G(ε − C; Δ) + (1 − e^(ε − C − m))⁺.
 
 After other releases
-    that are Gaussian with ρ₁ in all (chosen adaptively, each with a ρ that is fixed), the loss is the sum of
-    two, of which the first has the law of Gaussian noise with Δ₁² = 2ρ₁ or is less (Smith & Thakurta, arXiv
-    2210.17520: Gaussian privacy adds up as if nothing were adaptive). Averaging the line above over it:
+    that are Gaussian with ρ₁ in all (chosen adaptively, each with a fixed ρ), the loss is the sum of two. The
+    first has the law of Gaussian noise with Δ₁² = 2ρ₁, or is less (Smith & Thakurta, arXiv 2210.17520:
+    Gaussian privacy adds up as if nothing were adaptive). Averaging the line above over it:
         δ(ε) ≤ G(ε − C; √(Δ₁² + Δ²)) + G(ε − C − m; Δ₁).
 
-Redberg, Koskela & Wang (arXiv 2401.00583v1) bound the same mechanism by privacy profiles too. Nothing of
-theirs is needed here.
+Redberg, Koskela & Wang (arXiv 2401.00583v1) bound the same mechanism by privacy profiles too. Their result
+is not used here.
 """
 
 from decimal import ROUND_CEILING, Decimal, localcontext
@@ -55,7 +55,7 @@ def objective_delta(
 ) -> Fraction:
     """The δ at ε, rounded up: C is `constant`, m is `middle`, ρ₁ is `before`, and `rho` is Δ²/2.
 
-    1 where m < Δ²/2, for which there is no ridge.
+    It is 1 where m < Δ²/2: no ridge gives such an m.
     """
     left = epsilon - constant
     if middle < rho:
@@ -93,7 +93,7 @@ def largest_objective_rho(
 ) -> Fraction:
     """The largest ρ in all (rounded down) for which `objective_delta` is at most δ; 0 if there is none.
 
-    `share_before` of it goes to the releases before, and counts `inflated` times as much.
+    The share `share_before` of it goes to the earlier releases, where it counts `inflated` times.
     """
 
     def fits(rho: Fraction) -> bool:
@@ -115,8 +115,8 @@ def least_ridge(*, middle: Fraction, rho: Fraction, steepness: Fraction, reach: 
 def _mills(t: Fraction) -> tuple[Fraction, Fraction]:
     """P[N > t]/φ(t) from below and from above.
 
-    It is 1/(t + 1/(t + 2/(t + 3/(t + …)))), of which the values that stop at an even and at an odd place lie
-    on different sides (Laplace); they are 10⁻²⁰ apart after 300/t² places or so.
+    It is 1/(t + 1/(t + 2/(t + 3/(t + …)))). Cut off at an even and at an odd place, this continued fraction
+    lies on different sides of it (Laplace); the two are 10⁻²⁰ apart after 300/t² places or so.
     """
     places = ceil(300 / (t * t)) + 40
     with localcontext(_WORK):

@@ -1,10 +1,10 @@
-"""The least noise for steps on secret samples, where their number is fixed in advance: as of a training run.
+"""The least noise for a fixed number of steps on secret samples, such as a training run.
 
 Privacy loss distributions are the tightest account of Gaussian noise on Poisson samples (Zhu, Dong, Wang,
 "Optimal Accounting of Differential Privacy via Characteristic Function", arXiv 2106.08567: dominating pairs
-of releases on samples, adding and removing each for itself, and of adaptive compositions). They are for
-continuous noise, which is alike in all directions. Discrete noise is not, but it is continuous noise that was
-rounded, nearly:
+for releases on samples, for adding and removing separately, and for adaptive compositions). They are for
+continuous noise, which is the same in all directions. Discrete noise is not, but it is very nearly rounded
+continuous noise:
 
 Lemma (smoothing)
     Let x be an integer, Y normal around x with variance s², and K the integer k with probability
@@ -15,11 +15,11 @@ Lemma (smoothing)
     ∫ φ_s(y − x)·e^(−(k−y)²/2r²)/(r√(2π)) dy = e^(−(k−x)²/2σ²)/(σ√(2π)), and the discrete law has
     Σ_k e^(−k²/2σ²), which is between 1 and 1 + η times σ√(2π), in place of the last divisor. ∎
 
-With r² = 5 (`SMOOTHING`) η is below 10⁻⁴². All that a fit releases is at most N = 10¹⁸ integers (`MOST_STEPS`
-times the longest vector). With coins tossed and earlier releases given, each has the law of the lemma; so
-whatever the coins, and on average over them, what all releases say together has a probability within e^(±κ),
-κ = 3Nη < 10⁻²³, of what a function of continuous noise of variance s² on the same samples says. If δ(ε) is of
-the latter, then e^κ·δ(ε − 2κ) is of the former, which the margin for rounding covers.
+With r² = 5 (`SMOOTHING`) η is below 10⁻⁴². A fit releases at most N = 10¹⁸ integers (`MOST_STEPS` times the
+longest vector). Given the coins and the earlier releases, each has the law of the lemma. So, whatever the
+coins, and on average over them, the probability of all releases together is within a factor e^(±κ),
+κ = 3Nη < 10⁻²³, of that of a function of continuous noise of variance s² on the same samples. If the latter
+has δ(ε), the former has at most e^κ·δ(ε − 2κ); the margin for rounding covers the difference.
 """
 
 import math
@@ -43,7 +43,7 @@ from discreet.model.exact import (
 
 MOST_STEPS = 10**6
 SMOOTHING = 5
-"""r²: discrete noise with a variance parameter so much larger is as private as continuous noise."""
+"""r²: discrete noise whose variance parameter is larger by this is as private as continuous noise."""
 _MARGIN = 1 - Fraction(1, 10**9)
 _TRIES = 10
 _MANY = 2 * 10**5  # steps; a try with more of them takes seconds
@@ -55,11 +55,11 @@ _POINTS = 50_000
 def largest_step_rho(
     epsilon: Number, delta: Number, rate: Number, steps: int, everyone: Number = 0
 ) -> Fraction:
-    """The largest ρ of each of so many steps on samples that are (ε, δ)-DP together.
+    """The largest ρ of one step on a sample, if `steps` steps are (ε, δ)-DP together.
 
-    So many releases on everyone as cost the ρ `everyone` together are in it, Gaussian too. The noise of a
-    step has σ² = Δ²/2ρ + `SMOOTHING`. By privacy loss distributions; by Rényi divergences where those cannot
-    tell so small a δ, or so large an ε, or where dp-accounting is not installed.
+    The budget also pays for Gaussian releases on everyone that cost the ρ `everyone` together. The noise of a
+    step has σ² = Δ²/2ρ + `SMOOTHING`. It is found by privacy loss distributions. If δ is too small or ε too
+    large for those, or dp-accounting is not installed, it is found by Rényi divergences.
     """
     at, lost, gamma = positive_epsilon(epsilon), positive_delta(delta), sampling_rate(rate)
     times, before = whole(steps, "steps", 1, MOST_STEPS), exact_fraction(everyone, "everyone")
@@ -84,19 +84,20 @@ def largest_step_rho(
 
 
 def _grid(epsilon: Fraction, steps: int, sigma: float, spread: float) -> float:
-    """How finely losses are told apart: a thousandth of ε, and finer where there are many steps to add up.
+    """The distance of grid points: a thousandth of ε, and less if there are many steps to add up.
 
-    But fifty thousand points are enough for the losses of one step, from end to end, and half a million for
-    all losses together, whose standard deviation is about `spread`: with a large δ that is far beyond ε.
+    But fifty thousand points are enough for the losses of one step, and half a million for all losses
+    together. Their standard deviation is about `spread`, which with a large δ is far beyond ε.
     """
     fine = min(1e-3, float(epsilon) / (1000 * max(1.0, math.sqrt(steps) / 30)))
     return max(fine, (10 / sigma + 0.5 / sigma**2) / _POINTS, 3 * spread / _POINTS)
 
 
 def _least(cost: Callable[[float], float], most: float, enough: float, tries: int = _TRIES) -> float:
-    """About the least noise that costs at most so much, from noise that is known to be enough to an eighth.
+    """About the least noise that costs at most `most`, from an eighth of `enough` up to `enough`.
 
-    By the secant of logarithms, towards a cost a little below; what is given back was tried.
+    The secant method on logarithms aims at a cost a little below `most`. Noise that was not tried is never
+    returned.
     """
     least, high = math.log(enough / 8), math.log(enough)
     low, at, slope = least - _CLOSE / 2, high, -1.5

@@ -1,14 +1,14 @@
-"""The ε of a schedule that is fixed in advance: such as a training run, or a nightly report.
+"""The ε of a schedule that is fixed in advance, such as a training run or a nightly report.
 
 Two accountants. *Rényi* (Mironov 2017) sums divergences in closed form. *Privacy loss distributions*
 convolve what is known of each release and are tight up to rounding; they are Google's dp-accounting
 (the extra ``accounting``), always with pessimistic rounding. Neither may decide when an analyst has to
 stop: for that see `filters`. A schedule's ε is then charged as one loss.
 
-dp-accounting is called so that its known traps stay shut: distributions are built and composed here, not
-by its PLDAccountant, which ignores how often a randomized response is repeated; discrete noise goes to the
-discrete laws, not logged as continuous, which under-counts it; and its neighbour relation is never used,
-which would double a Gaussian's sensitivity: an event says already how far neighbours are apart.
+The calls avoid known traps of dp-accounting. Distributions are built and composed here, because its
+PLDAccountant ignores how often a randomized response is repeated. Discrete noise uses the discrete laws,
+because the continuous ones under-count it. Its neighbour relation is never used, because it would double a
+Gaussian's sensitivity: an event already says how far apart neighbours are.
 """
 
 import math
@@ -57,12 +57,12 @@ _FINEST_GRID = 1e-4
 _MOST_LOSS = 500.0
 _MOST_TIMES = 10**6
 _STEP_ERROR = 5e-16
-"""What floats may take off any δ of one release. Not proved: the worst that was found is 1.2·10⁻¹⁶."""
+"""How much floats may lower any δ of one release. Not proved: the worst that was found is 1.2·10⁻¹⁶."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A release of this law, so many times; on a Poisson sample when the probability is below 1.
+    """`times` releases of this law, each on a Poisson sample if the probability is below 1.
 
     Poisson sampling takes each person independently with this probability, anew each time, and keeps the
     sample secret. That it amplifies privacy is a statement about adding or removing a person, so the
@@ -111,8 +111,8 @@ def rdp_epsilon(events: Sequence[Event], delta: Number) -> Fraction:
 def pld_epsilon(events: Sequence[Event], delta: Number, *, grid: float | None = None) -> Fraction:
     """The ε (rounded up) at δ of all events together, by privacy loss distributions.
 
-    Losses are rounded up onto a `grid`, which is fine without one: any gives a true ε, a coarse one a larger
-    ε sooner.
+    Losses are rounded up onto a grid; `grid` makes it coarser. Any grid gives a valid ε. A coarse one is
+    faster and gives a larger ε.
     """
     exact, composed = float(positive_delta(delta)), _composed(_checked(events), grid)
     error = max(each.error + each.infinite for each in composed)
@@ -209,9 +209,9 @@ def _response(probabilities: tuple[float, float, float], grid: float) -> Any:
 
 
 def _grid(events: Sequence[Event]) -> float:
-    """How finely losses are told apart: fine beside each event's own, coarse enough for two million points.
+    """The distance of grid points: small beside the losses of each event, but two million points at most.
 
-    Any grid gives a true ε; a coarse one gives a larger ε.
+    Any grid gives a valid ε; a coarse one gives a larger ε.
     """
     if sum(event.times for event in events) > _MOST_TIMES:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What an aggregate has to say of itself: how it is asked, bounded, estimated, explained and shown.
+"""What every aggregate defines: how it is asked, bounded, estimated, explained and shown.
 
 Every aggregate is one file of this folder, with one class, and one line in `registry.py`. The stages of a
 question ask that class and know no aggregate by name:
@@ -8,43 +8,47 @@ question ask that class and know no aggregate by name:
     squares     split       how much the noise of each vector matters
     error       calibrate   how large the noise is, before any data is read
     estimate    release     the measure from noisy vectors: post-processing, which costs nothing
-    reach, draw release     where the truth lies
+    with_left_out release   where it lies without limits
+    reach       release     where the truth lies, if the noise alone says so
+    span, box   release     where it lies for certain, and where its vectors do
     shown       release     the number as people read it
-    notes       release     what bounding may have done to the truth
+    notes       release     how bounding may have changed the truth
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from discreet.aggregates.bounding import ContributionBounds
+from discreet.aggregates.left_out import Lost
+from discreet.aggregates.shape import Shape
 from discreet.aggregates.vectors import Part
 from discreet.aggregates.weights import Unit
 from discreet.arrays import ColumnValues, Floats
 from discreet.functions.registry import range_of
 from discreet.model.expression import Expression
 from discreet.model.interval import Interval
-from discreet.model.query import Aggregate, Measure
+from discreet.model.query import Aggregate, Measure, Relation
 from discreet.noise.additive import AdditiveNoise
 from discreet.noise.quantile import NoisyTree, QuantileTree
 
 VectorNoise: TypeAlias = AdditiveNoise | QuantileTree
-"""What noises a vector that numbers are computed from."""
+"""The noise of a vector that numbers are computed from."""
 
 
 class ArgumentReader(Protocol):
-    """Reads arguments in the names of a question; refuses what they cannot be."""
+    """Reads the arguments of an aggregate with the names of a question; refuses what they cannot be."""
 
     def expression(self, node: exp.Expression) -> Expression:
         """What is computed from one row."""
 
     def number(self, node: exp.Expression, function: str) -> Expression:
-        """The same, if it is a number; `function` is who asks, for the refusal."""
+        """The same, if it is a number; a refusal names `function`."""
 
     def is_person(self, expression: Expression) -> bool:
         """Whether this is the person column."""
@@ -58,7 +62,7 @@ class AskedMeasure:
     argument: Expression | None
     share: Fraction | None = None
     function: str | None = None
-    """A function of the noisy measure that was really asked for: sqrt for a standard deviation."""
+    """A function to apply to the noisy measure: sqrt for a standard deviation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,10 +74,26 @@ class NoisyMeasure:
     noise: tuple[VectorNoise, ...]
     """By vector."""
     sums: tuple[Floats, ...]
-    """By vector that is no histogram: one number for each group, in the units of the question."""
+    """For each vector that is not a histogram: one number for each group, in the units of the question."""
     trees: tuple[list[NoisyTree], ...]
-    """By vector that is a histogram: one tree for each group."""
+    """For each vector that is a histogram: one tree for each group."""
     confidence: Fraction
+    grouped: bool
+    """Whether there are several groups, each of which may have lost all that is left out."""
+    check_time: Callable[[], None] = lambda: None
+    """Raises if time is up. To be called every few hundred groups where each takes long."""
+
+
+Each = TypeVar("Each")
+_AT_ONCE = 256
+
+
+def paced(things: Iterable[Each], check_time: Callable[[], None]) -> Iterator[Each]:
+    """The things, with a look at the time before every few hundred of them."""
+    for number, each in enumerate(things):
+        if number % _AT_ONCE == 0:
+            check_time()
+        yield each
 
 
 class AggregateDefinition(ABC):
@@ -81,36 +101,47 @@ class AggregateDefinition(ABC):
 
     aggregate: ClassVar[Aggregate]
     usages: ClassVar[tuple[str, ...]]
-    """How it is written, by all its nodes. docs/reference/questions.md has each of these, or a test fails."""
+    """All ways to write it. docs/reference/questions.md has each of these, or a test fails."""
     offered: ClassVar[tuple[str, ...]] = ()
-    """What a refusal of another function calls it."""
+    """What it is called when another function is refused."""
     nodes: ClassVar[tuple[type[exp.Expression], ...]] = ()
-    """The nodes of sqlglot that it is asked by. What several share is read by one of them."""
+    """The sqlglot nodes that ask for it. A node that several aggregates share belongs to one of them."""
     counts: ClassVar[Unit | None] = None
-    """What it counts, if its noisy count can name private keys, and groups can be picked by it."""
-    filters_first: ClassVar[bool] = False
-    """Whether its SQL leaves out the rows on which its condition is not true, and then counts."""
+    """What it counts, if its noisy count can select private keys, and a top-k can be ordered by it."""
+    adds_up: ClassVar[bool] = False
+    """Whether its SQL only adds up what it computes from rows. Any other may leave out rows by its argument
+    or condition (a WHERE in `sql.emit`), and a database may do that before it joins.
+    """
     squares: ClassVar[tuple[float, ...]] = (1.0,)
-    """By vector: c², where an error s of the vector, relative to its bound, is an error c·s of the measure.
+    """For each vector c²: its error s, relative to its bound, becomes an error c·s of the measure.
 
     To first order, and for values spread evenly over their bounds (`bounds.split_price`).
     """
+    shape: ClassVar[Shape] = Shape.BENT
+    """How it moves with its vectors, and so whether it may be simulated."""
     error_of: ClassVar[str] = "value"
     """What `error` is the error of: the value, a total to be divided by rows, or a rank."""
 
+    loses: ClassVar[str] = "rows"
+    """What limits leave out of it."""
+
+    def limit_text(self, source: Relation) -> str:
+        """What one person may have of that."""
+        return f"{source.max_rows:,} rows"
+
     @property
     def known_before(self) -> bool:
-        """Whether its error depends on no data, so that it can be asked within an error."""
+        """Whether its error is known without the data, so that a question can ask for an error."""
         return self.error_of == "value"
 
     def read(self, node: exp.Expression, arguments: ArgumentReader) -> AskedMeasure:
-        """What one of its nodes asks for: by default, of one number."""
+        """What one of its nodes asks for; by default its argument is one number."""
         argument = arguments.number(node.this, self.aggregate.value)
         return AskedMeasure(aggregate=self.aggregate, argument=argument)
 
     @abstractmethod
     def vectors(self, measure: Measure, bounds: ContributionBounds) -> tuple[Part, ...]:
-        """What it is computed from, as many as `squares`. `error` is that of the last one."""
+        """The vectors that it is computed from, as many as `squares`. `error` is that of the last one."""
 
     def error(self, vector: Part, noise: VectorNoise, confidence: Fraction, *, cells: int = 1) -> Interval:
         """The error of the last vector, in the units of the question, for `cells` groups at once."""
@@ -126,36 +157,63 @@ class AggregateDefinition(ABC):
         """The measure of each group; NaN where a noisy count is too small to divide by."""
 
     def reach(self, noisy: NoisyMeasure, values: Floats) -> tuple[Floats, Floats] | None:  # noqa: ARG002
-        """Where the truth lies, if the noise alone says so; None where it has to be simulated."""
+        """The ends of the intervals, if they follow from the noise alone; None if they must be simulated."""
         return None
 
-    def draw(
+    def with_left_out(
         self,
-        noisy: NoisyMeasure,
-        at: NDArray[np.int64],  # noqa: ARG002
-        generator: np.random.Generator,  # noqa: ARG002
-    ) -> Floats:
-        """What it may be in truth, for each group in `at`; the sums of `noisy` were drawn for those."""
-        return self.estimate(noisy)
+        noisy: NoisyMeasure,  # noqa: ARG002
+        reach: tuple[Floats, Floats],
+        lost: Lost,
+    ) -> tuple[Floats, Floats]:
+        """Where the answer without limits lies, given where the one with limits does, and what is left out.
+
+        If there are groups, any of them may have lost all of it, or nothing.
+        """
+        low, high = reach
+        return low, high + lost.high
+
+    def guess(self, values: Floats, lost: Lost) -> Floats:  # noqa: ARG002
+        """The likeliest answer without limits, where it can be told which groups lose how much."""
+        return values
+
+    def span(self, measure: Measure) -> tuple[float, float]:  # noqa: ARG002
+        """Where the truth lies for certain, whatever the data."""
+        return -np.inf, np.inf
+
+    @abstractmethod
+    def box(self, low: NoisyMeasure, high: NoisyMeasure) -> tuple[Floats, Floats]:
+        """Where it lies if the sum of each vector lies from the one in `low` to the one in `high`."""
 
     def shown(self, measure: Measure, raw: Floats) -> ColumnValues:  # noqa: ARG002
-        """The estimates as people read them, such as whole numbers; the raw ones stay beside."""
+        """The estimates as people read them, such as whole numbers. The raw ones are kept too."""
         return raw
 
     def notes(self, measure: Measure) -> list[str]:  # noqa: ARG002
-        """What may differ from a plain query because of its values."""
+        """How it may differ from a plain query because its values are bounded."""
         return []
 
 
+def share_left_out(count: Floats, lost: Lost) -> Floats:
+    """The largest share of rows that is left out of a group with this noisy count."""
+    share: Floats = lost.high / np.maximum(np.maximum(count, 0) + lost.high, 1e-300)
+    return share if lost.high else np.zeros_like(count)
+
+
 def clamping_notes(measure: Measure) -> list[str]:
-    """Of an aggregate whose values are clamped to their bounds."""
+    """The notes of an aggregate whose values are clamped to their bounds."""
     span = None if measure.argument is None else range_of(measure.argument)
     if span is None:
         return []
     return [f"{measure.aggregate.value}: values are taken within {float(span.low):g} … {float(span.high):g}."]
 
 
+def bounds_of(measure: Measure) -> tuple[float, float]:
+    """Where the values that a measure is of lie, after clamping."""
+    span = None if measure.argument is None else range_of(measure.argument)
+    return (-np.inf, np.inf) if span is None else (float(span.low), float(span.high))
+
+
 def clamped(values: Floats, measure: Measure) -> Floats:
     """An average, or a quantile, lies within the bounds: to cut off what does not is free, and no worse."""
-    span = None if measure.argument is None else range_of(measure.argument)
-    return values if span is None else np.clip(values, float(span.low), float(span.high))
+    return np.clip(values, *bounds_of(measure))

@@ -3,9 +3,18 @@
 import numpy as np
 from sqlglot import exp
 
-from discreet.aggregates.aggregate import AggregateDefinition, NoisyMeasure, clamped, clamping_notes
+from discreet.aggregates.aggregate import (
+    AggregateDefinition,
+    NoisyMeasure,
+    bounds_of,
+    clamped,
+    clamping_notes,
+    share_left_out,
+)
 from discreet.aggregates.bounding import ContributionBounds
 from discreet.aggregates.count import count_of_rows
+from discreet.aggregates.left_out import Lost
+from discreet.aggregates.shape import Shape
 from discreet.aggregates.sum import sum_of_values
 from discreet.aggregates.vectors import Part, WeightedSum, known
 from discreet.arrays import Floats
@@ -13,14 +22,16 @@ from discreet.model.query import Aggregate, Measure
 
 
 class AverageAggregate(AggregateDefinition):
-    """The sum is of distances from the middle of the bounds: they are half as large as values can be."""
+    """The sum is of distances from the middle of the bounds: they are at most half the range."""
 
     aggregate = Aggregate.AVERAGE
     usages = ("avg(x)",)
     offered = ("avg",)
     nodes = (exp.Avg,)
+    adds_up = True
     squares = (1 / 3, 1.0)
     """c = 1 for the sum, and 1/√3 for the count, which only matters as far as the mean is off the middle."""
+    shape = Shape.SMOOTH
     error_of = "total"
 
     def vectors(self, measure: Measure, bounds: ContributionBounds) -> tuple[Part, ...]:
@@ -31,6 +42,22 @@ class AverageAggregate(AggregateDefinition):
         middle = float(known(WeightedSum, noisy.vectors[1]).offset)
         return clamped(ratio(total, count) + middle, noisy.measure)
 
+    def with_left_out(
+        self, noisy: NoisyMeasure, reach: tuple[Floats, Floats], lost: Lost
+    ) -> tuple[Floats, Floats]:
+        """The rows that are left out may all lie at one of the bounds."""
+        (low, high), (least, most) = reach, bounds_of(noisy.measure)
+        share = share_left_out(noisy.sums[0], lost)
+        return low - share * (low - least), high + share * (most - high)
+
+    def span(self, measure: Measure) -> tuple[float, float]:
+        return bounds_of(measure)
+
+    def box(self, low: NoisyMeasure, high: NoisyMeasure) -> tuple[Floats, Floats]:
+        middle = float(known(WeightedSum, low.vectors[1]).offset)
+        least, most = ratio_box((low.sums[1], high.sums[1]), (low.sums[0], high.sums[0]))
+        return clamped(least + middle, low.measure), clamped(most + middle, low.measure)
+
     def notes(self, measure: Measure) -> list[str]:
         return clamping_notes(measure)
 
@@ -38,3 +65,17 @@ class AverageAggregate(AggregateDefinition):
 def ratio(numerator: Floats, denominator: Floats) -> Floats:
     """NaN where the noisy count is too small to divide by."""
     return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator >= 0.5)
+
+
+def ratio_box(total: tuple[Floats, Floats], count: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Of a total and a count that is above 0: a count that may be near 0 bounds nothing on that side."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least, most = (1 / np.where(end > 0, end, 0.0) for end in (count[1], count[0]))
+        low = np.where(total[0] >= 0, total[0] * least, total[0] * most)
+        high = np.where(total[1] >= 0, total[1] * most, total[1] * least)
+    unknown = ~(count[1] > 0)
+    low, high = (
+        np.where(unknown | np.isnan(low), -np.inf, low),
+        np.where(unknown | np.isnan(high), np.inf, high),
+    )
+    return low, high

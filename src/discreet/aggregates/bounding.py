@@ -13,13 +13,13 @@ from discreet.model.query import Measure, Query
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContributionBounds:
-    """The question that a measure belongs to, and so how its rows are weighed."""
+    """The question that a measure belongs to. It decides how rows are weighed."""
 
     query: Query
     gaussian: bool
     """Whether the noise is Gaussian, and not Laplace."""
     selecting: Measure | None
-    """With private keys: the measure that names them and is released too. None if it is not asked for."""
+    """With private keys: the measure of the question that also selects them. None if there is none."""
 
     @property
     def one_group(self) -> tuple[bool, ...]:
@@ -28,7 +28,7 @@ class ContributionBounds:
 
     @property
     def norm(self) -> Norm:
-        """ℓ₂ where Gaussian noise is added to one set of groups; the norms of one group are the same."""
+        """ℓ₂ for Gaussian noise on one grouping set with keys, else ℓ₁. Both are the same for one group."""
         several = bool(self.query.keys) and len(self.query.sets) == 1
         return Norm.L2 if self.gaussian and several else Norm.L1
 
@@ -58,7 +58,7 @@ class ContributionBounds:
 
 
 def bounded_argument(measure: Measure) -> tuple[Expression, Range]:
-    """What a measure is of, and where its values lie; refused if nothing bounds them."""
+    """The argument of a measure, and the range of its values; refused if nothing bounds them."""
     argument = measure.argument
     span = None if argument is None else range_of(argument)
     if argument is not None and span is not None:

@@ -2,12 +2,14 @@
 
 from sqlglot import exp
 
-from discreet.aggregates.aggregate import ArgumentReader, AskedMeasure
+from discreet.aggregates.aggregate import ArgumentReader, AskedMeasure, NoisyMeasure
 from discreet.aggregates.bounding import ContributionBounds
 from discreet.aggregates.distinct import read_distinct
+from discreet.aggregates.left_out import Lost
 from discreet.aggregates.one_vector import CountingAggregate
 from discreet.aggregates.vectors import Part, WeightedSum
 from discreet.aggregates.weights import Norm, Unit
+from discreet.arrays import Floats
 from discreet.errors import QueryRefused
 from discreet.model.query import Aggregate, Measure
 
@@ -20,6 +22,7 @@ class CountAggregate(CountingAggregate):
     offered = ("count",)
     nodes = (exp.Count,)
     counts = Unit.ROWS
+    adds_up = True
 
     def read(self, node: exp.Expression, arguments: ArgumentReader) -> AskedMeasure:
         inner = node.this
@@ -34,9 +37,17 @@ class CountAggregate(CountingAggregate):
     def vectors(self, measure: Measure, bounds: ContributionBounds) -> tuple[Part, ...]:
         return (count_of_rows(measure, bounds),)
 
+    def with_left_out(
+        self, noisy: NoisyMeasure, reach: tuple[Floats, Floats], lost: Lost
+    ) -> tuple[Floats, Floats]:
+        """Rows are lost only if they are counted: by a condition, perhaps none of them."""
+        low, high = reach
+        all_counted = not noisy.grouped and noisy.measure.condition is None and noisy.measure.argument is None
+        return low + (lost.low if all_counted else 0.0), high + lost.high
+
 
 def count_of_rows(measure: Measure, bounds: ContributionBounds) -> WeightedSum:
-    """The rows that a measure is of: what it is divided by, too, if it is an average."""
+    """The number of rows of a measure. An average is divided by it."""
     selects = measure is bounds.selecting
     weight = bounds.row_weight(Norm.L1 if selects else bounds.norm, names_keys=selects)
     return bounds.ones(weight, measure.condition, measure.argument)

@@ -1,21 +1,30 @@
-"""count(DISTINCT x): different values, of which each person brings a few."""
+"""count(DISTINCT x): different values, of which each person adds a few at most."""
 
 from sqlglot import exp
 
 from discreet.aggregates.aggregate import ArgumentReader, AskedMeasure
 from discreet.aggregates.bounding import ContributionBounds
+from discreet.aggregates.left_out import Lost
 from discreet.aggregates.one_vector import CountingAggregate
 from discreet.aggregates.vectors import DistinctCount, Part
+from discreet.arrays import Floats
 from discreet.errors import QueryRefused
-from discreet.model.query import Aggregate, Measure
+from discreet.model.query import Aggregate, Measure, Relation
 
 
 class DistinctAggregate(CountingAggregate):
-    """One vector that is bounded by dropping values, as different values cannot be weighed."""
+    """One vector. It is bounded by dropping values, as different values cannot be weighed down."""
 
     aggregate = Aggregate.DISTINCT
-    filters_first = True
+    loses = "values of one person"
     usages = ("count(DISTINCT x)",)
+
+    def limit_text(self, source: Relation) -> str:
+        return f"{source.max_groups:,} values"
+
+    def guess(self, values: Floats, lost: Lost) -> Floats:  # noqa: ARG002
+        """Others may have the values that were dropped of one person."""
+        return values
 
     def vectors(self, measure: Measure, bounds: ContributionBounds) -> tuple[Part, ...]:
         if measure.argument is None:
@@ -32,7 +41,7 @@ class DistinctAggregate(CountingAggregate):
 
 
 def read_distinct(node: exp.Distinct, arguments: ArgumentReader) -> AskedMeasure:
-    """count(DISTINCT …): people, if it is of the person column."""
+    """count(DISTINCT …), which counts people if it is of the person column."""
     if len(node.expressions) != 1:
         raise QueryRefused("count(DISTINCT …) takes one thing.", remedy="Count one column.")
     argument = arguments.expression(node.expressions[0])

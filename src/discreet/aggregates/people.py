@@ -1,11 +1,14 @@
 """count(DISTINCT person): people with at least one row."""
 
+from discreet.aggregates.aggregate import NoisyMeasure
 from discreet.aggregates.bounding import ContributionBounds
+from discreet.aggregates.left_out import Lost
 from discreet.aggregates.one_vector import CountingAggregate
 from discreet.aggregates.vectors import Part, WeightedSum
 from discreet.aggregates.weights import Unit, Weight
+from discreet.arrays import Floats
 from discreet.model.expression import Expression
-from discreet.model.query import Aggregate, Measure
+from discreet.model.query import Aggregate, Measure, Relation
 
 
 class PeopleAggregate(CountingAggregate):
@@ -14,10 +17,23 @@ class PeopleAggregate(CountingAggregate):
     aggregate = Aggregate.PEOPLE
     usages = ("count(DISTINCT patient)",)
     counts = Unit.PEOPLE
-    filters_first = True
+    loses = "pairs of person and group"
+
+    def limit_text(self, source: Relation) -> str:
+        return f"{source.max_groups:,} groups"
 
     def vectors(self, measure: Measure, bounds: ContributionBounds) -> tuple[Part, ...]:
         return (count_of_people(measure.condition, bounds),)
+
+    def with_left_out(
+        self,
+        noisy: NoisyMeasure,  # noqa: ARG002
+        reach: tuple[Floats, Floats],
+        lost: Lost,
+    ) -> tuple[Floats, Floats]:
+        """Each person who is in too many groups loses less than one in each."""
+        low, high = reach
+        return low, high + lost.of_one_group
 
 
 def count_of_people(condition: Expression | None, bounds: ContributionBounds) -> WeightedSum:

@@ -1,12 +1,11 @@
 """median(x), quantile(x, 0.9), min(x), max(x): from one noisy tree over the bounds, whatever the share."""
 
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from math import ceil, floor
-from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from discreet.aggregates.aggregate import (
@@ -15,10 +14,13 @@ from discreet.aggregates.aggregate import (
     AskedMeasure,
     NoisyMeasure,
     VectorNoise,
+    bounds_of,
     clamped,
     clamping_notes,
+    paced,
 )
 from discreet.aggregates.bounding import ContributionBounds, bounded_argument
+from discreet.aggregates.left_out import Lost
 from discreet.aggregates.vectors import Histogram, Part, known
 from discreet.aggregates.weights import Norm
 from discreet.arrays import Floats
@@ -74,26 +76,43 @@ class QuantileAggregate(AggregateDefinition):
         return (_histogram(measure, bounds),)
 
     def error(self, vector: Part, noise: VectorNoise, confidence: Fraction, *, cells: int = 1) -> Interval:
-        each = 1 - (1 - confidence) / cells  # a union bound: the cells share no noise
+        each = 1 - (1 - confidence) / cells  # a union bound over the cells
         rank = Fraction(known(QuantileTree, noise).rank_error(each)) * vector.scale
         return Interval(low=-rank, high=rank, confidence=confidence)
 
     def estimate(self, noisy: NoisyMeasure) -> Floats:
         histogram, trees, share = _trees(noisy)
-        positions = [tree.quantile(share) if histogram.points else tree.position(share) for tree in trees]
+        positions = [
+            tree.quantile(share) if histogram.points else tree.position(share)
+            for tree in paced(trees, noisy.check_time)
+        ]
         values = [histogram.value_at(position) for position in positions]
         return clamped(np.array(values, dtype=np.float64), noisy.measure)
 
     def reach(self, noisy: NoisyMeasure, values: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
         return _reach(noisy)
 
-    def draw(self, noisy: NoisyMeasure, at: NDArray[np.int64], generator: np.random.Generator) -> Floats:
-        """By a normal law on either side, as wide as the interval is there."""
-        values = self.estimate(noisy)[at]
-        low, high = (end[at] for end in _reach(noisy))
-        deviation = NormalDist().inv_cdf((1 + float(noisy.confidence)) / 2)
-        normal = generator.standard_normal(len(at))
-        return values + np.where(normal < 0, values - low, high - values) * normal / deviation
+    def span(self, measure: Measure) -> tuple[float, float]:
+        return bounds_of(measure)
+
+    def with_left_out(
+        self,
+        noisy: NoisyMeasure,
+        reach: tuple[Floats, Floats],  # noqa: ARG002
+        lost: Lost,
+    ) -> tuple[Floats, Floats]:
+        """Rows that are left out may all lie on one side: of N + D, the row of rank p·(N + D) has a rank from
+        p·(N + D) − D to p·(N + D) among the N.
+        """
+        histogram, trees, share = _trees(noisy)
+        rows = [max(float(tree.total) * float(histogram.scale), 1.0) for tree in trees]
+        above = [min(1.0, float(share) * (each + lost.high) / each) for each in rows]
+        below = [max(0.0, over - lost.high / each) for over, each in zip(above, rows, strict=True)]
+        return _reach(noisy, below)[0], _reach(noisy, above)[1]
+
+    def box(self, low: NoisyMeasure, high: NoisyMeasure) -> tuple[Floats, Floats]:  # noqa: ARG002
+        """A tree is no sum: its interval comes from ranks."""
+        return _reach(low)
 
     def notes(self, measure: Measure) -> list[str]:
         notes = clamping_notes(measure)
@@ -106,7 +125,7 @@ class QuantileAggregate(AggregateDefinition):
 
 
 def _value_and_share(node: exp.Expression) -> tuple[exp.Expression, Fraction]:
-    """What a quantile is of, and at which share."""
+    """The argument of a quantile, and its share."""
     match node:
         case exp.Median():
             return node.this, Fraction(1, 2)
@@ -185,14 +204,20 @@ def _histogram(measure: Measure, bounds: ContributionBounds) -> Histogram:
 # How it is estimated
 
 
-def _reach(noisy: NoisyMeasure) -> tuple[Floats, Floats]:
+def _reach(noisy: NoisyMeasure, shares: Sequence[float] | None = None) -> tuple[Floats, Floats]:
+    """From the outer edge of one bin to that of another: how rows lie inside of a bin is not known.
+
+    `shares` are those of each group, if they differ.
+    """
     histogram, trees, share = _trees(noisy)
-    if histogram.points:
-        intervals = [tree.interval(share, noisy.confidence) for tree in trees]
-        ends = [(float(each.low), float(each.high)) for each in intervals]
-    else:
-        ends = [tree.position_interval(share, noisy.confidence) for tree in trees]
-    found = [[histogram.value_at(low), histogram.value_at(high)] for low, high in ends]
+    row = round(1 / histogram.scale)
+    each = [share] * len(trees) if shares is None else [Fraction(one) for one in shares]
+    in_time = paced(zip(each, trees, strict=True), noisy.check_time)
+    bins = [tree.interval(p, noisy.confidence, between=row) for p, tree in in_time]
+    after = 0 if histogram.points else 1
+    found = [
+        [histogram.value_at(float(each.low)), histogram.value_at(float(each.high) + after)] for each in bins
+    ]
     low, high = clamped(np.array(found, dtype=np.float64).reshape(-1, 2), noisy.measure).T
     return low, high
 

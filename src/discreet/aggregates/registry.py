@@ -30,10 +30,10 @@ AGGREGATES: Mapping[Aggregate, AggregateDefinition] = {
 READERS: Mapping[type[exp.Expression], AggregateDefinition] = {
     node: each for each in AGGREGATES.values() for node in each.nodes
 }
-"""By the node of sqlglot: who reads it."""
+"""For each sqlglot node, the aggregate that reads it."""
 
 
 def offered() -> str:
-    """All of them in words, for refusals."""
+    """All aggregates in words, for refusals."""
     *names, last = (name for each in AGGREGATES.values() for name in each.offered)
     return f"{', '.join(names)} or {last}"

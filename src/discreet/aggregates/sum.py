@@ -6,9 +6,10 @@ from math import floor
 import numpy as np
 from sqlglot import exp
 
-from discreet.aggregates.aggregate import clamping_notes
+from discreet.aggregates.aggregate import NoisyMeasure, bounds_of, clamping_notes
 from discreet.aggregates.bounding import ContributionBounds, bounded_argument
 from discreet.aggregates.grid import grid_of, steps
+from discreet.aggregates.left_out import Lost
 from discreet.aggregates.one_vector import LARGEST_SHOWN, OneVectorAggregate
 from discreet.aggregates.vectors import Part, WeightedSum
 from discreet.arrays import ColumnValues, Floats
@@ -17,15 +18,29 @@ from discreet.model.query import Aggregate, Measure
 
 
 class SumAggregate(OneVectorAggregate):
-    """One vector, from zero: a group without rows has the sum 0."""
+    """One vector that is not centred: a group without rows has the sum 0."""
 
     aggregate = Aggregate.SUM
     usages = ("sum(x)",)
     offered = ("sum",)
     nodes = (exp.Sum,)
+    adds_up = True
 
     def vectors(self, measure: Measure, bounds: ContributionBounds) -> tuple[Part, ...]:
         return (sum_of_values(measure, bounds, centred=False, power=1),)
+
+    def with_left_out(
+        self, noisy: NoisyMeasure, reach: tuple[Floats, Floats], lost: Lost
+    ) -> tuple[Floats, Floats]:
+        """Each row that is left out has a value within the bounds."""
+        low, high = reach
+        least, most = bounds_of(noisy.measure)
+        return low + min(least, 0.0) * lost.high, high + max(most, 0.0) * lost.high
+
+    def span(self, measure: Measure) -> tuple[float, float]:
+        """On one side of 0, if all values are."""
+        low, high = bounds_of(measure)
+        return 0.0 if low >= 0 else -np.inf, 0.0 if high <= 0 else np.inf
 
     def shown(self, measure: Measure, raw: Floats) -> ColumnValues:
         """Sums of whole numbers are whole."""
@@ -38,7 +53,7 @@ class SumAggregate(OneVectorAggregate):
 
 
 def sum_of_values(measure: Measure, bounds: ContributionBounds, *, centred: bool, power: int) -> WeightedSum:
-    """The sum of values to a power; if centred, of how far they are from the middle of their bounds."""
+    """The sum of values to a power; if centred, of their distances from the middle of their bounds."""
     argument, span = bounded_argument(measure)
     grid = grid_of(argument, span)
     offset = floor((span.low + span.high) / 2 / grid) * grid if centred else Fraction(0)

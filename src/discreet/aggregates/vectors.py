@@ -1,9 +1,10 @@
-"""The vectors of exact integers that meet noise; every measure is computed from some of them.
+"""The vectors of exact integers that noise is added to. Every measure is computed from some of them.
 
 WeightedSum      Σ w·q over the rows, or the people, of each group
 Histogram        Σ w over the rows of each group and bin, for quantiles
-DistinctCount    different values in each group, among few of each person
+DistinctCount    different values in each group, among a few of each person
 Scores           people or rows of each group, to pick the largest from
+LeftOut          people by how much contribution bounding leaves out of them, over all groups
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
 
 _LARGEST_VALUE = Fraction(10) ** 280
-"""What one row adds at most, in the units of the question: sums of such are still ordinary doubles."""
+"""The most that one row adds, in the units of the question: sums of such values are still finite doubles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +52,11 @@ class WeightedSum:
 
     @property
     def weighing(self) -> Weight:
-        """The weight of each person, or of each row if that is the same."""
+        """`weight`, or 1 for each row where no person has two."""
         return self.weight or Weight.one(Unit.ROWS)
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
-        """The move of the whole vector, over all groups and grouping sets."""
+        """The sensitivity of the whole vector, over all groups and grouping sets."""
         weight = self.weighing
         if self.largest * weight.whole >= 2**62:  # what one row adds must be a 64-bit integer
             raise too_large()
@@ -85,7 +86,7 @@ class Histogram:
     """One integer for each group and bin of a public range: the weighted rows in it."""
 
     weight: Weight | None
-    """In ℓ₁: it has to hold for coarser bins too."""
+    """In ℓ₁, because the bound has to hold for coarser bins too."""
     value: Expression
     condition: Expression | None
     low: Fraction
@@ -109,16 +110,16 @@ class Histogram:
         return Fraction(1, 1 if self.weight is None else self.weight.whole)
 
     def value_at(self, position: float) -> float:
-        """Where in the range a position in bins is."""
+        """The value at a position, which is counted in bins."""
         return float(self.low + self.width * Fraction(position))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistinctCount:
-    """How many different values each group has, among at most `values` pairs of group and value a person.
+    """How many different values each group has. A person adds at most `values` pairs of group and value.
 
-    Which ones of a person with more are taken depends on that person's rows alone (the first in the order
-    of a hash of person, group and value). A person who comes or goes changes only whether those pairs occur.
+    Which pairs of a person with more are taken depends on that person's rows alone (the first in the order
+    of a hash of person, group and value). Adding or removing a person changes only whether those pairs occur.
     """
 
     value: Expression
@@ -128,9 +129,9 @@ class DistinctCount:
     sets: tuple[bool, ...]
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
-        """One person's pairs appear, or are gone: at most `values` of them, all in one group or not.
+        """One person's pairs appear or disappear: at most `values` of them, in one group or in several.
 
-        Replaced, some are gone and others appear: in one group the two cancel.
+        If a person is replaced, some disappear and others appear. In one group the two cancel.
         """
         k = self.values
         sides = 1 if neighbours is Neighbours.ADD_REMOVE else 2
@@ -166,12 +167,43 @@ class Scores:
         return ScoreSensitivity.additive(0, self.rows, neighbours)
 
 
-Part: TypeAlias = WeightedSum | Histogram | DistinctCount | Scores
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """How many people lose how much by their weight: one integer for each bin of sizes.
+
+    A person with n rows (or pairs of person and group, or of group and value) and the weight w loses
+    n·(1 − w), rounded to a whole number. Bin 0 holds the people who lose 0 or 1, bin b those who lose more
+    than 2^(b−1) and at most 2^b, the last one whoever loses more. A person whose weight is whole is in no
+    bin, and nobody is in two.
+    """
+
+    weight: Weight
+    """Of DISTINCT: so many values count, and the others are dropped."""
+    distinct: Expression | None
+    """What different values are counted of; None where rows or people are weighed."""
+    condition: Expression | None
+    """Rows on which it is not true do not count."""
+
+    def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
+        """One bin of a person who comes or goes; two bins if one is replaced."""
+        return Sensitivity.histogram(neighbours, max_rows=1)
+
+    @property
+    def bins(self) -> int:
+        """The last one is for people who lose more than 64 times what counts fully, or more than 2²²."""
+        return min((64 * self.weight.limit - 1).bit_length(), 22) + 2
+
+    @property
+    def scale(self) -> Fraction:
+        return Fraction(1)
+
+
+Part: TypeAlias = WeightedSum | Histogram | DistinctCount | Scores | LeftOut
 T = TypeVar("T")
 
 
 def known(kind: type[T], value: object) -> T:
-    """The value, which is of this kind by how plans are made; a plan that was made otherwise stops here."""
+    """The value, if it is of this kind. Plans are made so that it is; any other plan stops here."""
     if not isinstance(value, kind):
         raise TypeError(f"A {kind.__name__} is expected here.")
     return value

@@ -1,4 +1,4 @@
-"""One weight for each person: nothing is dropped at random, and nobody counts for more than was declared.
+"""One weight for each person: nothing is dropped at random, and nobody counts for more than declared.
 
 Let n be the vector of a person's row counts over the groups of a question (or of ones, where people are
 counted), and L the largest norm of it that counts fully. All rows of the person get the weight
@@ -6,9 +6,9 @@ counted), and L the largest norm of it that counts fully. All rows of the person
     w = ⌊2^s · min(1, L/‖n‖)⌋        in ℓ₁: ‖n‖ = Σn, the number of rows;  in ℓ₂: ‖n‖² = Σn²
 
 so that w·‖n‖ ≤ L·2^s. Under ℓ₂ it is the largest integer with w²·Σn² ≤ L²·4^s, computed exactly.
-Where the sums name private keys, a w below a quarter of 2^s is 0.
-ℓ₁ bounds what Laplace noise needs, and both norms, also after groups are merged. ℓ₂ is what Gaussian noise
-needs: the same noise, and a person whose rows are in several groups keeps more of their weight.
+Where the sums select private keys, a w below a quarter of 2^s is 0.
+The ℓ₁ weight is for Laplace noise. It bounds both norms, also after groups are merged. The ℓ₂ weight is for
+Gaussian noise: the noise is the same, and a person with rows in several groups keeps more of their weight.
 """
 
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import Sensitivity
 
 MOST_BITS = 20
-"""Weights are on a grid of at best 2⁻²⁰."""
+"""Weights are multiples of 2⁻²⁰ at the finest."""
 NAMING_BITS = 8
 NAMING_QUARTER = 2
-"""Where a count names private keys, weights below 2⁻² are zero: each group that a person can reach costs δ,
-and would raise the threshold for all."""
+"""Where a count selects private keys, weights below 2⁻² are zero: each group that a person can reach costs δ,
+and raises the threshold for all."""
 
 _MOST_REACHED = LARGEST_COUNT // 2**8
-"""The groups that one person can reach at most; so many times as many can still be counted."""
+"""The most groups that one person can reach; 2⁸ times as many can still be counted."""
 
 
 class Norm(Enum):
@@ -56,27 +56,27 @@ class Weight:
     """L²."""
     bits: int
     least: int = 1
-    """Who would have a smaller weight has none."""
+    """A smaller weight becomes 0."""
 
     @classmethod
     def one(cls, unit: Unit) -> "Weight":
-        """Everybody has one row, or is counted once."""
+        """The weight 1, where everybody has one row or is counted once."""
         return cls(norm=Norm.L1, unit=unit, square=1, bits=0)
 
     @classmethod
     def for_rows(cls, rows: int, norm: Norm, *, names_keys: bool = False) -> "Weight":
-        """A person with this many rows counts fully, wherever they are."""
+        """A person with up to `rows` rows counts fully, whichever groups they are in."""
         return cls._fitting(norm, Unit.ROWS, rows**2, names_keys=names_keys)
 
     @classmethod
     def for_people(cls, groups: int, norm: Norm, *, names_keys: bool = False) -> "Weight":
-        """A person in this many groups counts fully in each."""
+        """A person in up to `groups` groups counts fully in each."""
         square = groups if norm is Norm.L2 else groups**2
         return cls._fitting(norm, Unit.PEOPLE, square, names_keys=names_keys)
 
     @classmethod
     def _fitting(cls, norm: Norm, unit: Unit, square: int, *, names_keys: bool) -> "Weight":
-        """As many bits as the groups that can be reached allow to count."""
+        """As many bits as possible, such that the groups that a person can reach can still be counted."""
         room = (_MOST_REACHED // (square if norm is Norm.L2 else isqrt(square))).bit_length() - 1
         if room < 0:
             raise QueryRefused(
@@ -94,7 +94,7 @@ class Weight:
 
     @property
     def limit(self) -> int:
-        """⌊L⌋, which is L but where people are counted in ℓ₂."""
+        """⌊L⌋. It differs from L only where people are counted in ℓ₂."""
         return isqrt(self.square)
 
     @property
@@ -106,10 +106,10 @@ class Weight:
     def sensitivity(
         self, neighbours: Neighbours, *, largest: int, signed: bool, one_group: bool
     ) -> Sensitivity:
-        """The move of a vector of sums of w·q, |q| ≤ largest, when one person comes, goes, or is replaced.
+        """How far a vector of sums of w·q, |q| ≤ largest, moves if a person is added, removed or replaced.
 
-        Replaced, it is one person's vector minus another's. In a shared group the two add up only if values
-        have both signs; in different groups they stand side by side.
+        If replaced, the move is one person's vector minus another's. In a shared group the two add up only if
+        values have both signs; in different groups each counts on its own.
         """
         scaled = self.square * self.whole**2
         in_one = self.whole if self.unit is Unit.PEOPLE else isqrt(scaled)
@@ -136,7 +136,7 @@ class Weight:
         )
 
     def profiles(self) -> list[tuple[int, int]]:
-        """Where people are counted in ℓ₂: for each weight, the most groups that a person who has it is in."""
+        """Where people are counted in ℓ₂: for each weight, the most groups of a person who has it."""
         scaled = self.square * self.whole**2
         return [(scaled // weight**2, weight) for weight in range(self.least, self.whole + 1)]
 
@@ -149,7 +149,7 @@ def too_large() -> QueryRefused:
 
 
 def together(sensitivities: list[Sensitivity]) -> Sensitivity:
-    """That of several vectors side by side, such as one for each grouping set."""
+    """The sensitivity of several vectors together, such as one for each grouping set."""
     return Sensitivity(
         neighbours=sensitivities[0].neighbours,
         l0=sum(each.l0 for each in sensitivities),

@@ -1,4 +1,4 @@
-"""An answer in an analyst's hands: columns, intervals, and the way to a data frame."""
+"""An answer as the analyst gets it: columns, intervals, and data frames."""
 
 import difflib
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Answer(Tabular):
     repeated: bool
     """Whether the same question had been asked before: then this is the same answer, and was free."""
     cached: bool = False
-    """Whether it follows from what was paid for before; then `receipt` is that of the last of it."""
+    """Whether it follows from noisy counts paid for before; then `receipt` is that of the last of them."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -39,12 +39,19 @@ class Answer(Tabular):
         return self.released.values[self._known(name)]
 
     def interval(self, name: str) -> tuple[Floats, Floats]:
-        """Where the bounded truth of a measure lies: the low ends and the high ends."""
+        """Where the plain answer lies: the low ends and the high ends."""
         name = self._measured(name)
         return self.released.low[name], self.released.high[name]
 
+    def noise_interval(self, name: str) -> tuple[Floats, Floats]:
+        """Where the answer within the limits of the policy lies, as far as noise tells."""
+        name, found = self._measured(name), self.released
+        if name in found.noise_low:
+            return found.noise_low[name], found.noise_high[name]
+        return found.low[name], found.high[name]
+
     def raw(self, name: str) -> Floats:
-        """The noisy estimates of a measure before rounding and clipping: unbiased sums are made of these."""
+        """The noisy estimates of a measure before rounding and clipping. Add these up for unbiased sums."""
         return self.released.raw[self._measured(name)]
 
     def rows(self) -> list[dict[str, Cell]]:

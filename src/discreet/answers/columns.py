@@ -120,7 +120,7 @@ def _fits(whole: NDArray[Any]) -> bool:
 
 
 def _converted(data: NDArray[Any], missing: NDArray[np.bool_], kind: str) -> NDArray[Any]:
-    """A copy of the right type, with nothing left of what is missing."""
+    """A copy of the right type; `_finished` overwrites missing values."""
     if data.dtype == object and kind != "text":
         typed = np.zeros(len(data), dtype=DTYPES[kind])
         typed[~missing] = data[~missing].astype(DTYPES[kind])

@@ -1,6 +1,6 @@
-"""An answer as CSV: no character in it is obeyed by a terminal, and no cell by a spreadsheet.
+"""An answer as CSV that is safe to show: no terminal obeys its characters, and no spreadsheet runs its cells.
 
-Aliases and keys are others' words, and may be chosen to be shown.
+Aliases and keys are text that others wrote, possibly an attacker.
 """
 
 import re
@@ -9,19 +9,19 @@ from discreet.answers.columns import iso_cells
 from discreet.answers.released import Released
 
 _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""By a terminal: controls, line ends, and what turns the direction of writing around."""
+"""What a terminal obeys: controls, line ends, and marks that change the direction of writing."""
 _BEGINS_FORMULA = tuple("=+-@＝＋－＠")
 _NEEDS_QUOTES = re.compile('[",;|]')
-"""Also what parts cells elsewhere: where the comma is in numbers, spreadsheets part cells by semicolons."""
+"""Includes other separators: where numbers have decimal commas, spreadsheets split cells at semicolons."""
 _EMPTY = '""'
-"""A line with nothing on it would be no row."""
+"""An empty line would not be a row."""
 
 
 def to_csv(released: Released) -> str:
     """Lines of cells with commas between them, each measure with its interval in two more columns.
 
-    What is missing is empty. Numbers stay numbers. A text, or the name of a column, that a spreadsheet would
-    run gets a ' before it, and characters that a terminal would obey are written as \\x1b and their like.
+    Missing values are empty. Numbers stay numbers. A text or column name that a spreadsheet would run gets
+    a ' before it. Characters that a terminal would obey are escaped, as in \\x1b.
     """
     texts = [[_cell(name), *map(_cell, iso_cells(column))] for name, column in released.flat().items()]
     lines = map(",".join, zip(*texts, strict=True))

@@ -1,10 +1,10 @@
 """Columns as bytes, and back, exactly: the same columns always give the same bytes.
 
-A magic word, the length of the header, a header in JSON, then one buffer after the other, each at a multiple
-of eight bytes: numbers as 64 bits, little-endian; truth values and what is missing as bits. Keys repeat, so
-text is the place of each string among the different ones, their lengths in characters (both in 32 bits), and
-those strings in UTF-8, one after the other. Nothing in it is executable, and bytes that are not as they must
-be are refused before any array is made of them.
+The format: a magic word, the length of the header, a header in JSON, then one buffer after the other, each at
+a multiple of eight bytes. Numbers are 64 bits, little-endian; truth values and masks are bits. Keys repeat,
+so text is stored in three buffers: the index of each cell among the distinct strings, the lengths of those in
+characters (both in 32 bits), and the distinct strings in UTF-8. Nothing in it is executable. Malformed bytes
+are refused before any array is made of them.
 """
 
 import json
@@ -25,7 +25,7 @@ _HEADER_AT = len(_MAGIC) + _ALIGNED
 
 
 def encode_columns(facts: Mapping[str, object], columns: Sequence[ColumnValues]) -> bytes:
-    """The columns, and what else is to be known about them, which must be fit for JSON."""
+    """The columns, and further facts about them, which must be fit for JSON."""
     buffers: list[bytes] = []
     described = []
     for column in columns:
@@ -62,7 +62,7 @@ def _buffers(column: ColumnValues, kind: str) -> Iterator[bytes]:
         places = {string: place for place, string in enumerate(dict.fromkeys(strings))}
         yield np.fromiter(map(places.__getitem__, strings), dtype="<u4", count=len(strings)).tobytes()
         yield np.fromiter(map(len, places), dtype="<u4", count=len(places)).tobytes()
-        # No engine gives half a surrogate pair, but storing an answer may not fail because of what is in it.
+        # No engine gives half a surrogate pair, but storing an answer must not fail because of its content.
         yield "".join(places).encode("utf-8", "surrogatepass")
     elif kind == "truth":
         yield np.packbits(data, bitorder="little").tobytes()

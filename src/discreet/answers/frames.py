@@ -61,9 +61,10 @@ def _quoted(name: str) -> str:
 
 
 def pandas_frame(pandas: Any, released: Released) -> "pandas.DataFrame":
-    """Whole numbers and truth values stay what they are where some are missing."""
+    """A data frame in which whole numbers and truth values keep their type where some are missing."""
     columns = {name: _pandas_column(pandas, column) for name, column in released.flat().items()}
     frame: pandas.DataFrame = pandas.DataFrame(columns)
+    frame.attrs["notes"] = list(released.notes)
     return frame
 
 

@@ -1,7 +1,7 @@
 """An answer as a table for notebooks: each number with its error, and dots with whiskers on a common axis.
 
-One piece of HTML that needs nothing else. All colours but one are the page's own, more or less faint, so that
-it reads on light and on dark. All text is escaped: a key is whatever somebody wrote into the data.
+One piece of HTML that needs nothing else. All colours but one are the page's own, at various opacities, so
+it is readable on light and on dark. All text is escaped: a key is whatever somebody wrote into the data.
 """
 
 import math
@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from discreet.answers.columns import Cell
+from discreet.answers.released import Released
 from discreet.answers.svg import Scale, ticks
 from discreet.answers.wording import NULL, key_text, measure_text
 
@@ -48,7 +49,7 @@ def html_table(answer: "Answer") -> str:
     axes = {name: axis for name in plotted if (axis := _axis(heads[name])) is not None}
     titles = "".join(_title(name, answer, axes) for name in heads)
     rows = [
-        "".join(_cells(name, heads[name][i], axes.get(name), measured=name in released.raw) for name in heads)
+        "".join(_cells(released, name, heads[name][i], axes.get(name)) for name in heads)
         for i in range(min(len(released), _MOST_ROWS))
     ]
     below = [f"… and {len(released) - _MOST_ROWS:,} more"] if len(released) > _MOST_ROWS else []
@@ -69,10 +70,10 @@ def _title(name: str, answer: "Answer", axes: dict[str, Scale]) -> str:
     return title + (f'<td class="plot">{_scale(axes[name])}</td>' if name in axes else "")
 
 
-def _cells(name: str, cell: tuple[Cell, float, float], axis: Scale | None, *, measured: bool) -> str:
+def _cells(released: Released, name: str, cell: tuple[Cell, float, float], axis: Scale | None) -> str:
     value, low, high = cell
-    if not measured:
-        shown = escape(key_text(value))
+    if name not in released.raw:
+        shown = escape(released.key_label(name, value))
         faint = ' class="none"' if value is None else ""
         told = ' title="NULL" aria-label="NULL"' if shown == NULL and value is None else f' title="{shown}"'
         return f"<td{faint}{told}>{shown}</td>"
@@ -84,7 +85,7 @@ def _cells(name: str, cell: tuple[Cell, float, float], axis: Scale | None, *, me
 
 
 def _axis(head: list[tuple[Cell, float, float]]) -> Scale | None:
-    """From the least end to the greatest; with zero, unless all lie close together far from it."""
+    """From the least end to the greatest. It includes zero, unless all are close together and far from it."""
     ends = [end for cell in head for end in map(_float, cell) if math.isfinite(end)]
     if not ends:
         return None

@@ -1,6 +1,6 @@
-"""Answers, losses and other facts as JSON, in which no character is obeyed by a terminal.
+"""Answers, losses and other facts as JSON that is safe to print: no terminal obeys its characters.
 
-Aliases, keys and names of analysts are others' words, and may be chosen to be shown.
+Aliases, keys and names of analysts are text that others wrote, possibly an attacker.
 """
 
 import json
@@ -33,20 +33,21 @@ def json_lines(value: object, *, indent: int | None = None) -> Iterator[str]:
 
 
 def escaped_json(text: str) -> str:
-    """The same JSON, in which all that cannot be printed is written as \\u….
+    """The same JSON, with every character that cannot be printed written as \\u….
 
-    JSON itself does so up to U+001F only; in one that is valid all others stand inside of texts.
+    JSON itself does so up to U+001F only. In valid JSON all others are inside strings.
     """
     return text if text.isprintable() else "".join(map(_escaped, text))
 
 
 def answer_facts(answer: Answer) -> dict[str, object]:
-    """All that JSON tells but the rows, which may be many."""
+    """Everything in the JSON except the rows, which may be many."""
     released = answer.released
     return {
         "columns": list(released.columns),
         "rows": [],
         "intervals": [],
+        "noise_intervals": [],
         "raw": [],
         "confidence": released.confidence,
         "charged": charge_json(answer.charged, free=answer.repeated or answer.cached),
@@ -63,16 +64,24 @@ def answer_facts(answer: Answer) -> dict[str, object]:
 
 
 def json_pieces(answer: Answer) -> Iterator[str]:
-    """JSON as it is before anything is escaped.
+    """The JSON in pieces, before `escaped_json`.
 
-    It is written without an object for each row: a million of them take long.
+    No Python object is made for each row: a million of them take long.
     """
     released = answer.released
     measured = released.measured
     values = [_cells(iso_cells(released.values[name])) for name in released.columns]
     reaches = [_pairs(released.low[name].tolist(), released.high[name].tolist()) for name in measured]
     raw = [_cells(_finite(released.raw[name].tolist())) for name in measured]
-    rows = {"rows": (released.columns, values), "intervals": (measured, reaches), "raw": (measured, raw)}
+    of_noise = tuple(released.noise_low)
+    ends = [(released.noise_low[name], released.noise_high[name]) for name in of_noise]
+    noise = [_pairs(low.tolist(), high.tolist()) for low, high in ends]
+    rows = {
+        "rows": (released.columns, values),
+        "intervals": (measured, reaches),
+        "noise_intervals": (of_noise, noise),
+        "raw": (measured, raw),
+    }
     before = "{"
     for name, value in answer_facts(answer).items():
         yield f"{before}{json.dumps(name)}: "
@@ -90,7 +99,7 @@ def _finite(numbers: list[float]) -> list[float | None]:
 
 
 def _cells(cells: Sequence[object]) -> list[str]:
-    """Each cell as JSON, in one call: JSON escapes line breaks, so that they part cells and nothing else."""
+    """Each cell as JSON, in one call. JSON escapes line breaks, so they can separate the cells."""
     lines = json.dumps(cells, ensure_ascii=False, allow_nan=False, separators=("\n", ": "))
     return lines[1:-1].split("\n") if cells else []
 

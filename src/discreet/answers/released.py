@@ -1,8 +1,8 @@
-"""What is released: columns of values, and for each measured one where the bounded truth lies."""
+"""What is released: columns of values, and for each measured one the intervals of the bounded truth."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.answers.columns import Cell, as_column, as_floats, plain_cells
 from discreet.answers.encoding import decode_columns, encode_columns
+from discreet.answers.wording import group_text
 from discreet.arrays import ColumnValues, Floats
 from discreet.errors import InvalidInput
 
@@ -24,16 +25,25 @@ class Released:
     raw: Mapping[str, Floats]
     """Of each measured column: the noisy estimate before it is rounded and clipped."""
     low: Mapping[str, Floats]
-    """Of each measured column: where the bounded truth begins, at the stated confidence; NaN if unknown."""
+    """Of each measured column: the low ends of the intervals, at the stated confidence; NaN if unknown."""
     high: Mapping[str, Floats]
     confidence: float
     notes: tuple[str, ...]
     """What bounding may have done to the truth, in words."""
+    noise_low: Mapping[str, Floats] = field(default_factory=dict)
+    """Of columns whose interval also holds what limits leave out: where that of noise alone begins."""
+    noise_high: Mapping[str, Floats] = field(default_factory=dict)
+    ends: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    """Of keys that were clamped: the one that stands for all below it, and the one for all above it."""
 
     def __post_init__(self) -> None:
         measured = [name for name in self.columns if name in self.raw]
         values = {name: as_column(self.values[name]) for name in self.columns}
         floats = [{name: as_floats(each[name]) for name in measured} for each in self._measures()]
+        floats += [
+            {name: as_floats(column) for name, column in each.items()}
+            for each in (self.noise_low, self.noise_high)
+        ]
         lengths = {len(column) for each in (values, *floats) for column in each.values()}
         if len(lengths) > 1 or len(values) < len(self.columns):
             raise InvalidInput(
@@ -43,7 +53,7 @@ class Released:
         if any(values[name].dtype.kind not in "if" for name in measured):
             raise InvalidInput("Only numbers can have an error.", remedy="Measure numbers only.")
         object.__setattr__(self, "values", MappingProxyType(values))
-        for name, each in zip(("raw", "low", "high"), floats, strict=True):
+        for name, each in zip(("raw", "low", "high", "noise_low", "noise_high"), floats, strict=True):
             object.__setattr__(self, name, MappingProxyType(each))
 
     def __len__(self) -> int:
@@ -63,6 +73,9 @@ class Released:
             if name in self.raw:
                 flat[_free(f"{name}_low", taken)] = self.low[name]
                 flat[_free(f"{name}_high", taken)] = self.high[name]
+            if name in self.noise_low:
+                flat[_free(f"{name}_noise_low", taken)] = self.noise_low[name]
+                flat[_free(f"{name}_noise_high", taken)] = self.noise_high[name]
         return flat
 
     def head(self, name: str, most: int) -> list[tuple[Cell, float, float]]:
@@ -72,6 +85,10 @@ class Released:
             return [(cell, math.nan, math.nan) for cell in cells]
         low, high = self.low[name][:most].tolist(), self.high[name][:most].tolist()
         return list(zip(cells, low, high, strict=True))
+
+    def key_label(self, name: str, cell: Cell) -> str:
+        """A key as it is shown: “≥ 100” where it stands for all above it too."""
+        return group_text(cell, self.ends.get(name, (None, None)))
 
     def encode(self) -> bytes:
         """For the ledger: the same answer gives the same bytes."""
@@ -112,7 +129,7 @@ class Released:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """A name that no column has, not even in other letters: databases read those as the same."""
+    """A name that no column has, not even in another case: databases read those as the same."""
     while name.lower() in taken:
         name += "_"
     taken.add(name.lower())

@@ -6,7 +6,7 @@ from html import escape
 from math import ceil, floor, isfinite, log10
 
 _SVG = '<svg xmlns="http://www.w3.org/2000/svg"'
-"""How it begins in a file of its own; inside of a page, nobody needs to be told what it is."""
+"""How SVG begins in a file of its own. Inside a page it needs no namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Scale:
         return self._place(self._share(value))
 
     def inside(self, value: float) -> float:
-        """What is beyond an end is at that end."""
+        """Like `at`, but values beyond an end are at that end."""
         return self._place(clamped(self._share(value)))
 
     def _share(self, value: float) -> float:
@@ -38,7 +38,7 @@ def clamped(share: float) -> float:
 
 
 def ticks(low: float, high: float, steps: int = 4) -> tuple[float, ...]:
-    """Round numbers, so many steps apart or fewer."""
+    """Round numbers from `low` to `high`, at equal distances: at most `steps` of these."""
     rough = (high - low) / steps
     unit = 10.0 ** floor(log10(rough))
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
@@ -47,14 +47,14 @@ def ticks(low: float, high: float, steps: int = 4) -> tuple[float, ...]:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Round numbers between two powers of ten."""
+    """Round numbers between 10^low and 10^high."""
     steps = (1, 2, 5) if high - low < 2.2 else (1,)
     found = [m * 10.0**k for k in range(floor(low), floor(high) + 1) for m in steps]
     return [each for each in found if isfinite(each) and low <= log10(each) <= high]
 
 
 def picture(width: float, height: float, label: str, inside: str) -> str:
-    """SVG; the label is for those who cannot see it."""
+    """SVG with a label for those who cannot see it."""
     return (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
         f'aria-label="{escape(label)}">{inside}</svg>'

@@ -1,6 +1,7 @@
-"""The way to a data frame, for whatever has columns."""
+"""Data frames of anything that has columns."""
 
 import importlib
+import json
 from typing import TYPE_CHECKING, Any
 
 from discreet.answers.released import Released
@@ -20,7 +21,7 @@ class Tabular:
     released: Released
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """A data frame; each measure NAME is followed by NAME_low and NAME_high."""
+        """A data frame; each measure NAME is followed by NAME_low and NAME_high. `attrs` has the notes."""
         from discreet.answers.frames import pandas_frame
 
         return pandas_frame(_library("pandas"), self.released)
@@ -31,9 +32,9 @@ class Tabular:
         return frame
 
     def to_arrow(self) -> "pyarrow.Table":
-        """A table; each measure NAME is followed by NAME_low and NAME_high."""
+        """A table; each measure NAME is followed by NAME_low and NAME_high. Its schema has the notes."""
         table: pyarrow.Table = _library("pyarrow").table(self)
-        return table
+        return table.replace_schema_metadata({"notes": json.dumps(self.released.notes)})
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """For any library that reads Arrow; none has to be installed to write it."""

@@ -12,7 +12,7 @@ _WIDEST_KEY = 40
 
 
 def text_table(answer: "Answer") -> str:
-    """The first rows, each number with its error, and the price."""
+    """The first rows, each number with its error, the price, and every note."""
     released = answer.released
     columns = []
     for name in released.columns:
@@ -20,11 +20,11 @@ def text_table(answer: "Answer") -> str:
         if name in released.raw:
             columns.append(_measured(key_text(name), [measure_text(*cell) for cell in head]))
         else:
-            columns.append(_padded(key_text(name), [key_text(cell) for cell, _, _ in head]))
+            columns.append(_padded(key_text(name), [released.key_label(name, cell) for cell, _, _ in head]))
     lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
     if len(answer) > _MOST_ROWS:
         lines.append(f"… and {len(answer) - _MOST_ROWS:,} rows more")
-    return "\n".join([*lines, answer.summary()])
+    return "\n".join([*lines, answer.summary(), *map(key_text, released.notes)])
 
 
 def _padded(title: str, cells: list[str]) -> list[str]:

@@ -1,8 +1,9 @@
-"""How numbers, keys and prices are written for people: no more digits than the error leaves meaning to."""
+"""How numbers, keys and prices are written for people: with no more digits than the error justifies."""
 
 import math
 from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 
 from discreet.answers.columns import Cell
 from discreet.model.exact import short
@@ -27,8 +28,15 @@ def number_text(value: float, error: float) -> str:
         return _without_error(value)
     if isinstance(value, int):
         places = min(places, 0)
-    rounded = round(float(value), places) + 0.0  # + 0.0, for there is no −0
+    rounded = round(float(value), places) + 0.0  # + 0.0 turns −0 into 0
     return f"{rounded:,.{max(places, 0)}f}".replace("-", "−")
+
+
+def one_case_in(chance: Fraction) -> str:
+    """How rare something is: one case in so many, rounded towards more often."""
+    cases = max(1, int(1 / chance))
+    rounded = cases // 10 ** max(0, len(str(cases)) - 2) * 10 ** max(0, len(str(cases)) - 2)
+    return f"one case in {rounded:,}" if rounded > 1 else "any case"
 
 
 def counted(number: int, thing: str) -> str:
@@ -44,8 +52,10 @@ def measure_text(value: Cell, low: float, high: float) -> tuple[str, str]:
     """A measured number and its error: ± if the number is in the middle, else (from … to)."""
     number = value if isinstance(value, int | float) else math.nan
     ends = [end for end in (low, high) if math.isfinite(end)]
-    if not ends or low == high:
+    if math.isnan(low) or math.isnan(high) or low == high:
         return number_text(number, 0.0), ""
+    if not ends:
+        return number_text(number, 0.0), "(−∞ … ∞)"
     half = (high - low) / 2 if len(ends) == 2 else abs(ends[0] - (0 if math.isnan(number) else number))
     shown = number_text(number, half)
     if len(ends) == 2 and abs(high - number - (number - low)) <= half / 10:
@@ -56,7 +66,7 @@ def measure_text(value: Cell, low: float, high: float) -> tuple[str, str]:
 
 
 def cut_text(text: str, most: int) -> str:
-    """So many characters at most."""
+    """At most `most` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -74,6 +84,13 @@ def key_text(value: Cell) -> str:
         case datetime():
             return value.isoformat(" ")
     return str(value)
+
+
+def group_text(value: Cell, ends: tuple[int | None, int | None]) -> str:
+    """A key that may stand for all values below it, or above it, too."""
+    if value is None or value not in ends:
+        return key_text(value)
+    return f"{'≤' if value == ends[0] else '≥'} {key_text(value)}"
 
 
 def visible_text(text: str) -> str:
@@ -99,7 +116,7 @@ def full_charge_text(loss: Spend) -> str:
 
 
 def epsilon_beside(loss: Spend, epsilon: float, *, digits: int = 4) -> str:
-    """What follows a ρ in brackets: the same as ε. Nothing follows an ε."""
+    """The ε of a ρ, in brackets, to stand after it; empty for a pure ε."""
     return "" if isinstance(loss, PureLoss) else f" (ε = {epsilon:.{digits}g})"
 
 

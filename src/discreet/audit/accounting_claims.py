@@ -19,7 +19,7 @@ from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.randomized_response import RandomizedResponse
 from discreet.noise.selection import ExponentialMechanism
 
-_MOST = 8  # answers that a filter which admits everything would give here
+_MOST = 8  # a filter that wrongly admits everything is asked so often
 
 
 def accounting_claims() -> Iterator[Claim]:
@@ -89,7 +89,7 @@ def _filter_claims() -> Iterator[Claim]:
 
 
 def _responses(name: str, response: RandomizedResponse, times: int, claimed: Loss) -> Claim:
-    """The same person's answer, so many times."""
+    """The same person's answer, `times` times."""
     powers = 2 ** np.arange(times)[::-1]
     return Claim(
         name=name,

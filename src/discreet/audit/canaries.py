@@ -1,9 +1,9 @@
 """Whole fits as black boxes: how well does a fitted model tell whether a canary was in its data?
 
-A canary is a person whose row adds as much as a row may, where nobody else adds anything. What is looked at
-are attributes that a fitted model has. Under Laplace noise canaries are in by the toss of a coin, many to a
-fit if they have nothing in common, and are guessed. Under Gaussian noise an event, fixed in advance, is
-counted on two neighbours. Either way half the noise that there should be is proved to be too little
+A canary is a person whose row adds as much as a row may, where nobody else adds anything. The audit looks at
+attributes of the fitted model. Under Laplace noise a coin decides whether a canary is in the data, and the
+audit guesses; one fit has many canaries if they share nothing. Under Gaussian noise an event, fixed in
+advance, is counted on two neighbours. Either test notices if the noise is halved
 (`tests/audit/test_learn_mutations.py`).
 """
 
@@ -25,7 +25,7 @@ from discreet.model.privacy import ConcentratedLoss, PureLoss
 
 Coins: TypeAlias = NDArray[np.bool_]
 Guesses: TypeAlias = NDArray[np.int64]
-"""1 for a canary that is taken to be in, −1 for out, 0 for no guess."""
+"""1 for a canary that is guessed to be in, −1 for out, 0 for no guess."""
 
 _PURE: dict[str, Any] = {"epsilon": 2, "delta": 0}
 _GAUSSIAN: dict[str, Any] = {"epsilon": 10, "delta": 1e-4}
@@ -33,7 +33,7 @@ _GAUSSIAN: dict[str, Any] = {"epsilon": 10, "delta": 1e-4}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuessedCanaries:
-    """A claim of ε, and a fit on whichever canaries the coins say, after which they are guessed."""
+    """A claim of ε, and a fit on the canaries that the coins select, which are then guessed."""
 
     name: str
     claimed: PureLoss
@@ -42,7 +42,7 @@ class GuessedCanaries:
     fits: int
 
     def at_least(self, times: int = 1) -> float:
-        """What ε is proved to be, at least."""
+        """A lower bound on ε that the fits prove."""
         right = guessed = 0
         for _ in range(self.fits * times):
             coins = np.random.default_rng().integers(0, 2, self.canaries).astype(np.bool_)
@@ -54,7 +54,7 @@ class GuessedCanaries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedCanary:
-    """A claim of ρ, and a fit on one of two neighbours, after which an event happened or not."""
+    """A claim of ρ, and a fit on one of two neighbours, in which an event happens or not."""
 
     name: str
     claimed: ConcentratedLoss
@@ -63,7 +63,7 @@ class CountedCanary:
     fits: int
 
     def at_least(self, times: int = 1) -> float:
-        """What ρ is proved to be, at least."""
+        """A lower bound on ρ that the fits prove."""
         fits = self.fits * times
         first, second = (sum(self.event(side) for _ in range(fits)) for side in (1, 0))
         return gaussian_lower_bound(first, second, fits)
@@ -73,7 +73,7 @@ Canary: TypeAlias = GuessedCanaries | CountedCanary
 
 
 def registered_canaries() -> Iterator[Canary]:
-    """Those in scikit-learn's estimators are left out where it is not installed."""
+    """All canaries. Those that need scikit-learn are left out if it is not installed."""
     if find_spec("sklearn"):
         yield _guessed("one step", _signs_of_coefficients, canaries=48, fits=96)
         yield _counted("linear regression", _one_row_more, fits=400)
@@ -93,11 +93,11 @@ def _counted(name: str, event: Callable[[Side], bool], *, fits: int) -> Canary:
     return CountedCanary(name=f"Canary: {name}, Gaussian", claimed=claimed, event=event, fits=fits)
 
 
-_ROWS = 1000  # so many that how long rows are is found out
+_ROWS = 1000  # enough for the fit to learn how long rows are
 
 
 def _one_row_more(side: Side) -> bool:
-    """Rows of zeros add nothing but that they are there: a noisy number, which the model keeps."""
+    """Rows of zeros add only to the number of rows, which is noisy and which the model keeps."""
     from discreet.learn.estimators.regressors import LinearRegression
 
     x, y = np.zeros((_ROWS + side, 1)), np.zeros(_ROWS + side)
@@ -106,7 +106,7 @@ def _one_row_more(side: Side) -> bool:
 
 
 def _signs_of_coefficients(coins: Coins) -> Guesses:
-    """Each canary has a feature of its own and pulls its coefficient up; one below zero is taken for out."""
+    """Each canary has a feature of its own and pulls its coefficient up. Below zero, the guess is “out”."""
     from discreet.learn.estimators.classifiers import LogisticRegression
 
     x = np.vstack([np.zeros(len(coins)), np.eye(len(coins))[coins]])
@@ -118,7 +118,7 @@ def _signs_of_coefficients(coins: Coins) -> Guesses:
 
 
 def _sign_after_two_steps(side: Side) -> bool:
-    """Three rows of one person, who may have two, pull one way or the other; all others are zeros."""
+    """Three rows of one person, of whom two count fully, pull one way or the other. All others are zeros."""
     from discreet.learn.estimators.classifiers import LogisticRegression
 
     x = np.concatenate([np.ones(3), np.zeros(97)])[:, None]
@@ -138,7 +138,7 @@ def _sign_after_two_steps(side: Side) -> bool:
 
 
 def _own_gradient(side: Side) -> bool:
-    """A gradient longer than the clip, which is 1; the other person's is half as long, the other way."""
+    """The canary's gradient is longer than the clip, 1. The other person's is ½, in the other direction."""
     descent = PrivateDescent(
         gradient=lambda _weights, _x, y: -y[:, None], **_GAUSSIAN, clip=1.0, rows=1, steps=1, momentum=0.0
     )

@@ -2,7 +2,7 @@
 
 A claim says: run this on the two neighbours, and the outcomes are within this loss of each other. It
 knows how to draw outcomes from the real mechanism, through its public `release`, and what their law
-ought to be. Checking it is the business of `report`.
+ought to be. `report` checks it.
 """
 
 from collections.abc import Callable, Iterator
@@ -87,7 +87,7 @@ def _laplace_claims() -> Iterator[Claim]:
 
 
 def _object_claim() -> Claim:
-    """Integers beyond 64 bits are noised like all others."""
+    """Integers beyond 64 bits get noise like all others."""
     count = Sensitivity.scalar(1, ADD_REMOVE)
     mechanism = DiscreteLaplace.for_loss(1, count)
     window, far = Window.around(mechanism, [0], [1]), 10**30
@@ -151,7 +151,7 @@ def additive_claim(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The integers that outcomes are told apart in; what lies beyond is clipped to its ends."""
+    """The range of integers that outcomes are clipped to."""
 
     low: int
     high: int
@@ -348,7 +348,7 @@ def _tree(
 ) -> Claim:
     nodes = [mechanism.shape.count(np.array(histogram)) for histogram in (first, second)]
     moved = np.flatnonzero(nodes[0] != nodes[1])
-    moved = moved if len(moved) > 2 else np.union1d(moved, [1])  # one that does not move is noised too
+    moved = moved if len(moved) > 2 else np.union1d(moved, [1])  # and a node that does not move
     window = Window(low=-3, high=5)
 
     def law(side: Side) -> Probabilities:

@@ -1,9 +1,9 @@
-"""Layer 2, deterministic: at which random word does a sampler change its mind?
+"""Layer 2, deterministic: at which random word does the decision of a sampler flip?
 
 Every exact sampler decides something about a uniform U ∈ (0, 1) that it sees as 64-bit words. As the word
-grows, the decision flips once, at a place that the law fixes to the word: feeding prepared words and
-bisecting finds that place, with no false alarm and no statistics. A scale that is off in its fifteenth
-digit is found. A stratified grid then checks that the vectorised path agrees with the law as a whole.
+grows, the decision flips once, and the law says at which word. Bisection over prepared words finds the flip,
+without statistics or false alarms. It notices a scale that is off in its fifteenth digit. A stratified grid
+then checks that the vectorised path agrees with the law as a whole.
 """
 
 import math
@@ -37,7 +37,7 @@ class DecisionCheck:
     expected: tuple[Fraction, Fraction]
     """Bounds on 2⁶⁴ times the probability of True."""
     allowed: int = 1
-    """How many words the flip may be off: on one, the bits that follow decide."""
+    """How many words the flip may be off: 1, as on the word of the flip the bits that follow decide."""
 
     def found(self) -> int:
         """The number of words on which the decision is True."""
@@ -56,7 +56,7 @@ class DecisionCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StratifiedCheck:
-    """The largest difference of a survival function on the grid from the law, in strata."""
+    """The largest difference between the survival function on the grid and the law, in strata."""
 
     name: str
     deviation: Callable[[], float]
@@ -131,7 +131,7 @@ def _low_part_decisions(scale: Fraction) -> Iterator[DecisionCheck]:
 
 
 def _unit(scale: Fraction) -> int:
-    """Large scales are drawn in two parts; of the first part, a multiple of this is decided alone."""
+    """Large scales are drawn in two parts. The first part decides a multiple of this."""
     return int(2 ** max(0, math.floor(scale).bit_length() - DIRECT_BITS))
 
 
@@ -142,7 +142,7 @@ def _laplace_words(scale: Fraction, magnitude: int, sign: int) -> ScriptedEntrop
 
 
 def _gaussian_decisions(sigma_squared: Fraction) -> Iterator[DecisionCheck]:
-    """Which proposals are kept, and that what is proposed and kept is what is released."""
+    """Which proposals are accepted, and that an accepted proposal is what is released."""
     scale = math.isqrt(math.floor(sigma_squared)) + 1
     mechanism = DiscreteGaussian(sigma_squared=sigma_squared)
 

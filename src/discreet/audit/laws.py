@@ -41,7 +41,7 @@ def product_law(*laws: Probabilities) -> Probabilities:
 
 
 def response_law(keep: float, categories: int, truth: int) -> Probabilities:
-    """Randomized response: the truth with `keep`, the others alike."""
+    """Randomized response: the truth with probability `keep`, the others equally likely."""
     law = np.full(categories, (1 - keep) / (categories - 1))
     law[truth] = keep
     return law

@@ -1,10 +1,10 @@
 """What models claim: the exact loss of every release of a fit, on enumerated neighbours.
 
-A fit releases sums, one after the other, each of which may depend on those before. So both neighbours are
-handed the same releases, and what is left to compare are the exact sums behind them: on these the law of the
-noise gives the loss, without any draw: ε = ‖move‖₁/b for discrete Laplace noise of scale b, and ρ =
-‖move‖₂²/2σ² for discrete Gaussian noise (Canonne, Kamath & Steinke, arXiv 2004.00010v4, Theorem 14). A fit is
-within its claim if these add up to no more, whatever was released.
+A fit releases sums, one after the other, each of which may depend on those before. So both neighbours get the
+same releases, and only the exact sums behind them are compared. The law of the noise then gives the loss,
+without any draw: ε = ‖move‖₁/b for discrete Laplace noise of scale b, and ρ = ‖move‖₂²/2σ² for discrete
+Gaussian noise (Canonne, Kamath & Steinke, arXiv 2004.00010v4, Theorem 14). The claim holds if these losses
+add up to no more than it, whatever was released.
 """
 
 from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ LAPLACE = PureLoss(epsilon=Fraction(1))
 GAUSSIAN = ConcentratedLoss(rho=Fraction(1, 2), delta=Fraction(0))
 
 _ROWS_PER_PERSON = 2
-_SIZES = (0.1, 3.0)  # of made-up releases, beside what one person adds
+_SIZES = (0.1, 3.0)  # of made-up releases, relative to what one person adds
 _CORNER, _RELABELLED, _OPPOSITE = (1.0, 1.0, 1.0), (1.0, 1.0, 0.0), (-1.0, -1.0, 0.0)
 _ZERO, _SLANTED, _BEYOND = (0.0, 0.0, 1.0), (-1.0, 0.3, 0.0), (99.0, -99.0, 0.0)
 _PEOPLE: list[ClaimedPerson] = [
@@ -59,7 +59,7 @@ _PEOPLE: list[ClaimedPerson] = [
 
 
 class Witness(FitAccount):
-    """Keeps the exact sums and the noise that they would get, and hands out numbers that no data made."""
+    """Records the exact sums and the noise that they would get, and releases made-up numbers instead."""
 
     def __init__(self, total: Loss, neighbours: Neighbours, size: float) -> None:
         super().__init__(total, neighbours=neighbours)
@@ -74,7 +74,7 @@ class Witness(FitAccount):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCheck:
-    """A fit, and all that it may lose between any two neighbours, other people being one or none."""
+    """A fit, and the most that it may lose between two neighbours, with at most one other person."""
 
     name: str
     claimed: Spend
@@ -114,7 +114,7 @@ class FitCheck:
 
 
 def loss_between(one: list[SeenSum], other: list[SeenSum]) -> Fraction:
-    """All releases together, given that they came out the same on both."""
+    """The loss of all releases together, given that they came out the same on both."""
     total = Fraction(0)
     for (exact, mechanism), (neighbour, _) in zip(one, other, strict=True):
         moves = [abs(int(a) - int(b)) for a, b in zip(exact.flat, neighbour.flat, strict=True)]
@@ -126,7 +126,7 @@ def loss_between(one: list[SeenSum], other: list[SeenSum]) -> Fraction:
 
 
 def fit_checks() -> Iterator[FitCheck]:
-    """Every loss and both ways to linear regression, with either noise, under both relations."""
+    """Every model loss and both kinds of linear regression, with either noise, under both relations."""
     descents: dict[str, Fit] = {
         "logistic": partial(_descend, Logistic()),
         "of several classes": partial(_descend, Softmax(), outputs=3),

@@ -1,4 +1,4 @@
-"""What devices claim: reports, drawn from the very client that a person runs, and their laws from the papers.
+"""What devices claim: reports, drawn from the same code that devices run, and their laws from the papers.
 
 A claim's two neighbours are two answers of one person. Its outcomes are reports read as integers.
 """
@@ -47,10 +47,10 @@ def local_claims() -> Iterator[Claim]:
 
 
 def local_decisions() -> Iterator[DecisionCheck]:
-    """A report is kept up to the draw that e^ε names, or one before it: never beyond.
+    """A report is kept up to the draw that e^ε gives, or up to the draw before it; never beyond.
 
-    Of 6 options a set of d holds one with odds d : 6 − d, half of the masks agree, and 4 of 13 points are on
-    a plane; each of these is e^ε times as likely as each other.
+    A set of d of 6 options holds the answer with odds d : 6 − d, half of the masks agree with it, and 4 of 13
+    points are on its plane. Each of these reports is e^ε times as likely as each of the others.
     """
     for epsilon in (Fraction(1, 10**6), Fraction(1, 100), _ONE, Fraction(16)):
         chosen = SubsetSelection.for_loss(epsilon, 6)
@@ -74,7 +74,7 @@ def _decision(
 
 
 class _Fixed(Draws):
-    """One integer, always; and the first of every choice."""
+    """Always the same integer, and the first of every choice."""
 
     def __init__(self, value: int) -> None:
         self._value = value
@@ -126,7 +126,7 @@ def _hadamard_law(mechanism: HadamardResponse, weight: float, answer: int) -> Pr
 
 
 def _projective_law(mechanism: ProjectiveResponse, weight: float, answer: int) -> Probabilities:
-    """Points, in the order of their vectors; favoured are those at right angles to the answer's."""
+    """Points, in the order of their vectors; favoured are those orthogonal to the answer's."""
     vectors = product(range(mechanism.prime), repeat=mechanism.coordinates)
     points = np.array([vector for vector in vectors if next((x for x in vector if x), 0) == 1])
     orthogonal = points @ points[answer] % mechanism.prime == 0
@@ -134,7 +134,7 @@ def _projective_law(mechanism: ProjectiveResponse, weight: float, answer: int) -
 
 
 def _number_law(mechanism: NumberResponse, weight: float, answer: int) -> Probabilities:
-    """The two ends, then bins of places; by a coin, places in the window are favoured, or an end is sent."""
+    """The two ends, then bins of places. A coin decides: send an end, or a place, mostly in the window."""
     upper = 0.5 + (2 * answer / mechanism.steps - 1) * (weight - 1) / (weight + 1) / 2
     ends = np.array([1 - upper, upper])
     if not mechanism.mix:
@@ -168,7 +168,7 @@ class _Kept:
 
 
 def _remembered_claim() -> Claim:
-    """Three reports of a device about one question, by the coin toss, reveal no more than one."""
+    """Three reports of a device about one question, each a coin toss, reveal no more than one."""
     epsilon = Fraction("1.098613")  # ln 3, rounded up
     toss = SubsetSelection(answers=2, chosen=1, keep=3 * 2**46)
     question = OneOf(

@@ -22,11 +22,11 @@ _CLAIMED = ApproximateLoss(epsilon=Fraction(1), delta=Fraction(1, 100))
 _PEOPLE = [(1.0, 0.0), (-0.6, 1.0), (1.0, 1.0)]
 """A feature and a label of each; the neighbour lacks the last."""
 _EDGES = np.linspace(-2.5, 2.5, 24)
-"""Of the cells that outcomes are put into, in standard deviations of the noise beside the ridge."""
+"""The edges of the cells of outcomes, in standard deviations of the noise divided by the ridge."""
 
 
 def objective_claims() -> Iterator[Claim]:
-    """The minimum alone: the moments before it are discrete Gaussians as everywhere."""
+    """The minimum alone: the moments before it get discrete Gaussian noise, as everywhere."""
     budget = ObjectiveBudget.of(_CLAIMED.epsilon, _CLAIMED.delta, ADD_REMOVE)
     plan = ObjectivePlan.of(budget, width=1, longest=ONE, clip=ONE // 2, rows=10)
     sigma, ridge = float(plan.variance) ** 0.5, plan.ridge / 2**RIDGE_BITS

@@ -27,7 +27,7 @@ _CELLS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensitivityCheck:
-    """A query, who the people can be, and what is claimed that one of them can change."""
+    """A query, the people that there can be, and the claimed sensitivity."""
 
     name: str
     claimed: Sensitivity | ScoreSensitivity
@@ -35,7 +35,7 @@ class SensitivityCheck:
     query: SmallQuery
 
     def moves(self) -> Iterator[NDArray[np.int64]]:
-        """The change of the query between any two neighbours, other people being any two or fewer."""
+        """The change of the query between any two neighbours, with any two other people or fewer."""
         crowds = (combinations_with_replacement(self.people, size) for size in range(3))
         for rest in chain.from_iterable(crowds):
             base = self.query(list(rest))

@@ -1,7 +1,7 @@
 """What sparse vector claims, on streams of answers that are worst for it.
 
-An outcome is the whole transcript: one bit an answer, the first one the highest; what a run that is over
-was not asked counts as below.
+An outcome is the whole transcript: one bit for each answer, the first one the highest. Answers after the end
+of a run count as below.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _FAR = 60  # scales: e⁻⁶⁰ of the law lies beyond
 
 
 def sparse_claims() -> Iterator[Claim]:
-    """Belows move one way and the above the other, but where questions are monotone."""
+    """Answers below move one way and those above the other, except where questions are monotone."""
     one = {"aboves": 1, "runs": 1}
     yield _sparse("counts, a person more", ADD_REMOVE, [-1] * 4 + [0], [0] * 5, monotone=True, **one)
     yield _sparse("counts, a person less", ADD_REMOVE, [0, 1, 1], [0, 1, 0], monotone=True, **one)

@@ -1,4 +1,4 @@
-"""Statistical checks of drawn outcomes: does the code follow the law, and how private is it at least?"""
+"""Statistical checks of drawn outcomes: does the code follow the law, and how much loss do they prove?"""
 
 import math
 from statistics import NormalDist
@@ -16,7 +16,7 @@ _LEAST_EXPECTED = 25.0
 _COARSE_CELLS = 12
 
 EPSILON_ALARM = 1e-6
-"""How often an audit of a right claim fails: its two directions have two bounds each."""
+"""How often an audit of a right claim fails, over both directions with two bounds each."""
 
 
 def fit_probability(counts: NDArray[np.int64], law: Probabilities) -> float:
@@ -35,7 +35,7 @@ def fit_probability(counts: NDArray[np.int64], law: Probabilities) -> float:
 
 
 def _chi_square(expected: Probabilities, observed: Probabilities, *, least: float) -> float:
-    """Cells are joined in order until each expects at least so many; to an odd number in the end.
+    """Cells are joined in order until each expects at least `least`; their final number is odd.
 
     With an even number of degrees of freedom the χ² tail is a finite sum.
     """
@@ -68,11 +68,11 @@ def epsilon_lower_bound(first: int, second: int, samples: int, delta: float) -> 
 
 
 def guesses_lower_bound(right: int, guesses: int) -> float:
-    """A lower bound on ε from guesses who is in the data, where a fair coin decided about each.
+    """A lower bound on ε from guesses of who is in the data, where a fair coin decided about each.
 
-    Given the outcome and all other coins, the odds of a coin are at most e^ε : 1. So of any number of
-    guesses, made from the outcome, no more are right than of as many tosses with p = e^ε/(1 + e^ε), whoever
-    else was guessed in the same run (Steinke, Nasr & Jagielski, arXiv 2305.08846, for pure privacy).
+    Given the outcome and all other coins, the odds of a coin are at most e^ε : 1. So guesses from the outcome
+    are right no more often than as many tosses with p = e^ε/(1 + e^ε), whoever else was guessed in the same
+    run (Steinke, Nasr & Jagielski, arXiv 2305.08846, for pure privacy).
     """
     if guesses == 0:
         return -math.inf
@@ -86,8 +86,8 @@ def gaussian_lower_bound(first: int, second: int, samples: int) -> float:
     Releases with Gaussian noise that cost ρ together are μ-Gaussian differentially private, μ² = 2ρ, which
     says that Φ⁻¹(P(first)) − Φ⁻¹(P(second)) ≤ μ (by definition: Dong, Roth & Su, arXiv 1905.02383; as an
     audit: Nasr et al., arXiv 2302.07956). Read as one (ε, δ), the same counts would prove far less. For
-    discrete Gaussian noise no such theorem is relied on here: it differs from the continuous by about a part
-    of 1/(12σ²), 10⁻⁶ from σ = 300 on, which is taken to be small beside what the counts leave open.
+    discrete Gaussian noise this relies on no theorem: it differs from continuous noise by a relative 1/(12σ²)
+    or so, 10⁻⁶ from σ = 300 on, which is assumed to be small beside the uncertainty of the counts.
     """
     low, _ = clopper_pearson(first, samples, EPSILON_ALARM / 2)
     _, high = clopper_pearson(second, samples, EPSILON_ALARM / 2)
@@ -98,7 +98,7 @@ def gaussian_lower_bound(first: int, second: int, samples: int) -> float:
 
 
 def telling_event(p: Probabilities, q: Probabilities, samples: int, delta: float) -> NDArray[np.bool_]:
-    """The outcomes whose frequencies should show the most loss of p against q in so many samples."""
+    """The outcomes whose frequencies should show the most loss of p against q in `samples` samples."""
     with np.errstate(divide="ignore"):
         order = np.argsort(-(np.log(p + 1e-300) - np.log(q + 1e-300)), kind="stable")
     in_p, in_q = np.cumsum(p[order]), np.cumsum(q[order])

@@ -1,22 +1,32 @@
 """Stage 3: what one person can change at most, as exact integers.
 
-Every measure becomes the vectors of integers that its aggregate says (see `aggregates`), with an entry for
-each group, in which each person counts by one weight (see `aggregates.weights`). One person moves the whole
-vector of a measure by a known amount, however many groups there are, and nothing is dropped at random.
+Every measure becomes the vectors of integers that its aggregate defines (see `aggregates`), with an entry for
+each group. All rows of a person get one weight (see `aggregates.weights`). One person moves the whole vector
+of a measure by a known amount at most, however many groups there are, and nothing is dropped at random.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from discreet.aggregates.bounding import ContributionBounds
 from discreet.aggregates.people import count_of_people
 from discreet.aggregates.registry import AGGREGATES
-from discreet.aggregates.vectors import Part, Scores, WeightedSum
-from discreet.aggregates.weights import Unit
-from discreet.bounds.work_limits import check_statements
+from discreet.aggregates.vectors import DistinctCount, Histogram, LeftOut, Part, Scores, WeightedSum
+from discreet.aggregates.weights import Norm, Unit, Weight
+from discreet.bounds.work_limits import check_statements, check_written
 from discreet.errors import QueryRefused
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Dataset
-from discreet.model.query import Measure, Picks, Query
+from discreet.model.query import (
+    Filter,
+    Measure,
+    PerPerson,
+    Picks,
+    Query,
+    Relation,
+    Scan,
+    group_count,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +48,12 @@ class Bounded:
     measures: tuple[BoundedMeasure, ...]
     selector: int | None
     """With private keys: the part whose noisy count decides which of them are named."""
+    left_out_share: Fraction = field(default=Fraction(0), repr=False)
+    """Of the price, for the parts that are `LeftOut`; 0 if there are none."""
 
 
 def bound(query: Query, dataset: Dataset) -> Bounded:
-    """Turn each measure into its parts; the same part is used once."""
+    """Turn each measure into its parts. Measures share equal parts."""
     if query.private_keys and dataset.delta == 0:
         name = next(key.name for key in query.keys if key.values is None)
         raise QueryRefused(
@@ -56,6 +68,7 @@ class _Bounder:
         self._query = query
         self._source = query.source
         self._neighbours = dataset.neighbours
+        self._left_out_share = dataset.left_out_share
         self._parts: list[Part] = []
         self._bounds = ContributionBounds(
             query=query, gaussian=dataset.delta > 0, selecting=_selecting(query)
@@ -75,18 +88,23 @@ class _Bounder:
         selector = self._selector() if query.private_keys else None
         if query.picks is not None:
             self._index(self._scores(query.picks))
+        lost = self._left_out() if self._left_out_share and not limits_are_facts(query.source) else []
+        parts = (*self._parts, *lost)
         keys = [key.expression for key in query.keys]
-        check_statements(query.source, keys, len(query.sets) * self._pieces())
+        pieces = len(query.sets) * self._pieces() + len(lost)
+        check_statements(query.source, keys, pieces)
+        check_written(keys, pieces)
         return Bounded(
             query=query,
             neighbours=self._neighbours,
-            parts=tuple(self._parts),
+            parts=parts,
             measures=measures,
             selector=selector,
+            left_out_share=self._left_out_share if lost else Fraction(0),
         )
 
     def _pieces(self) -> int:
-        """Sums over rows that are weighed alike are one piece (`sql.emit`); all else is one each."""
+        """Sums over rows with the same weights are one piece (`sql.emit`); every other part is one too."""
         rows = [part for part in self._parts if isinstance(part, WeightedSum) and part.unit is Unit.ROWS]
         return len(self._parts) - len(rows) + len({part.weight for part in rows})
 
@@ -95,8 +113,18 @@ class _Bounder:
             self._parts.append(part)
         return self._parts.index(part)
 
+    def _left_out(self) -> list[LeftOut]:
+        """One vector for each way in which rows, people or values of one person can be too many."""
+        found = [left_out_of(part) for part in self._parts]
+        few = not self._query.private_keys and group_count(self._query) <= self._source.max_groups
+        return [
+            each
+            for each in dict.fromkeys(each for each in found if each is not None)
+            if each.distinct is not None or each.weight.unit is Unit.ROWS or not few
+        ]
+
     def _selector(self) -> int:
-        """One noisy count both names the private keys and is released."""
+        """The count that selects the private keys: one that is released anyway, or else that of people."""
         chosen = self._bounds.selecting
         if chosen is None:
             return self._index(count_of_people(None, self._bounds))
@@ -113,8 +141,41 @@ class _Bounder:
         )
 
 
+def limits_are_facts(relation: Relation) -> bool:
+    """Whether the owner vouches for all limits of a relation, so that nothing is left out.
+
+    Joins multiply rows, and leave out who has very many: there, limits are choices.
+    """
+    match relation:
+        case Scan():
+            return relation.table.limits_are_facts
+        case Filter() | PerPerson():
+            return limits_are_facts(relation.source)
+    return False
+
+
+def left_out_of(part: Part) -> LeftOut | None:
+    """The people of whom something does not count in a vector; None where nobody has too many of anything."""
+    match part:
+        case WeightedSum(weight=Weight() as weight):
+            condition = part.condition if weight.unit is Unit.PEOPLE else None  # rows are weighed before
+            return LeftOut(weight=weight, distinct=None, condition=condition)
+        case Histogram(weight=Weight() as weight):
+            return LeftOut(weight=weight, distinct=None, condition=None)
+        case DistinctCount(one_row=False):
+            weight = Weight(norm=Norm.L1, unit=Unit.PEOPLE, square=part.values**2, bits=0)
+            return LeftOut(weight=weight, distinct=part.value, condition=part.condition)
+    return None
+
+
+def without_left_out(bounded: Bounded) -> Bounded:
+    """The same question, as it was before what is left out was estimated."""
+    parts = tuple(part for part in bounded.parts if not isinstance(part, LeftOut))
+    return replace(bounded, parts=parts, left_out_share=Fraction(0))
+
+
 def _selecting(query: Query) -> Measure | None:
-    """The measure that can tell which private keys to name: people if they are asked for, or else rows."""
+    """The measure that can select the private keys: people if they are asked for, or else rows."""
     plain = [m for m in query.measures if m.argument is None and m.condition is None]
     for unit in (Unit.PEOPLE, Unit.ROWS):
         for measure in plain if query.private_keys else ():

@@ -1,12 +1,12 @@
 """Stage 4: mechanisms, price and error. `explain` stops here: the data is untouched, nothing is spent.
 
 A dataset without a δ is charged in pure ε, and everything gets discrete Laplace noise. One with a δ is
-charged in ρ, and everything gets discrete Gaussian noise: at the same ρ its error is the smaller one, at
-every confidence above one half. The price is split over the parts so that the errors of the measures are
-least (see `split`), and what is asked for is exactly what is spent.
+charged in ρ, and everything gets discrete Gaussian noise: at the same ρ its error is smaller, at every
+confidence above one half. The price is split over the parts so that the errors of the measures are least
+(see `split_price`). What is asked for is exactly what is spent.
 
-Private keys are named where one noisy count passes a threshold (see `noise.threshold`). A question pays the
-same fraction of the δ that is kept for this as it pays of the budget's ρ, so that both last equally long.
+A private key is shown if its noisy count passes a threshold (see `noise.threshold`). A question pays the same
+fraction of the δ that is kept for this as it pays of the budget's ρ, so that both last equally long.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from typing import TypeAlias
 from discreet.accounting.filters import ConcentratedFilter
 from discreet.aggregates.aggregate import VectorNoise
 from discreet.aggregates.registry import AGGREGATES
-from discreet.aggregates.vectors import Histogram, Part, Scores, WeightedSum, known
+from discreet.aggregates.vectors import Histogram, LeftOut, Part, Scores, WeightedSum, known
 from discreet.aggregates.weights import Norm, Unit, together
-from discreet.bounds.bound import Bounded, BoundedMeasure
+from discreet.bounds.bound import Bounded, BoundedMeasure, without_left_out
 from discreet.bounds.split_price import split
 from discreet.errors import QueryRefused
 from discreet.model.interval import Interval
@@ -48,7 +48,7 @@ QuestionMechanism: TypeAlias = VectorNoise | PermuteAndFlip | ExponentialMechani
 
 _ROUNDING = Fraction(1, 10**6)
 THRESHOLD_SHARE = Fraction(1, 2)
-"""Of a dataset's δ, kept for private keys; the rest turns ε into ρ."""
+"""The share of a dataset's δ that is kept for private keys; the rest turns ε into ρ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +58,12 @@ class Plan:
     bounded: Bounded
     mechanisms: tuple[QuestionMechanism, ...]
     threshold: StabilityThreshold | None
-    """With private keys: how large the noisy count of a key must be to be named."""
+    """With private keys: how large the noisy count of a key must be for the key to be shown."""
     request: Request
 
     @property
     def loss(self) -> Spend:
-        """Derived from the very bounds that `emit_sql` writes into the SQL, so that the two cannot drift."""
+        """Derived from the same bounds that `emit_sql` writes into the SQL, so that the two always agree."""
         losses = [
             _loss(mechanism, part, self.bounded)
             for mechanism, part in zip(self.mechanisms, self.bounded.parts, strict=True)
@@ -97,10 +97,10 @@ class Plan:
 
 
 def unique_key_delta(part: WeightedSum, threshold: StabilityThreshold) -> Fraction:
-    """How likely it is at most that a key which one person alone has is named.
+    """An upper bound on the probability that a key which one person alone has is shown.
 
-    It takes one person on either side of two neighbours, so that both relations have the same: what is
-    conditioned on are two events, one for each side (approximate zCDP, Bun & Steinke 2016, definition 8.1).
+    It is the same under both relations: each of two neighbours has at most one such person, and approximate
+    zCDP conditions on two events, one for each side (Bun & Steinke 2016, definition 8.1).
     """
     weight = part.weighing
     if weight.norm is Norm.L2 and weight.unit is Unit.PEOPLE:
@@ -118,7 +118,7 @@ def analyst_cap_of(dataset: Dataset) -> Spend:
 
 
 def calibrate(bounded: Bounded, request: Request, dataset: Dataset, *, in_order_asked: bool = False) -> Plan:
-    """Choose the noise for each part. `in_order_asked`: as at first, see `split`."""
+    """Choose the noise for each part. `in_order_asked` is for answers of older versions, see `split`."""
     match request.price:
         case Within(error=error):
             mechanisms = _for_error(bounded, error, request, dataset)
@@ -136,7 +136,7 @@ def calibrate(bounded: Bounded, request: Request, dataset: Dataset, *, in_order_
 
 
 def charge_for(dataset: Dataset, epsilon: Fraction) -> Spend:
-    """An ε in the dataset's own currency, in whole units: then the whole budget can be asked for at once."""
+    """An ε in the dataset's own currency, in whole units, so that one question can spend the whole budget."""
     if dataset.delta == 0:
         return PureLoss(epsilon=_whole_units(epsilon, AMOUNT_UNITS))
     spending = ConcentratedFilter.for_budget(epsilon, dataset.delta, threshold_share=THRESHOLD_SHARE)
@@ -146,7 +146,7 @@ def charge_for(dataset: Dataset, epsilon: Fraction) -> Spend:
 
 
 def charge_of(price: ByEpsilon | ByRho, dataset: Dataset) -> Spend:
-    """What a question pays that is asked at a price."""
+    """What a question at this price pays."""
     if isinstance(price, ByEpsilon):
         return charge_for(dataset, price.epsilon)
     if dataset.delta == 0:
@@ -224,11 +224,18 @@ def _for_error(
             remedy="Ask with epsilon=, or ask for the counts too.",
         )
     law = law_for(budget_of(dataset))
-    return tuple(law.for_error(floor(error / part.scale), request.confidence) for part in bounded.parts)
+    measured = without_left_out(bounded)
+    noise = [law.for_error(floor(error / part.scale), request.confidence) for part in measured.parts]
+    paid = Plan(bounded=measured, mechanisms=tuple(noise), threshold=None, request=request).loss
+    lost = [part for part in bounded.parts if isinstance(part, LeftOut)]
+    if not lost:
+        return tuple(noise)
+    beside = share_of(paid, bounded.left_out_share / (1 - bounded.left_out_share) / len(lost))
+    return (*noise, *(additive(beside, part.sensitivity(bounded.neighbours)) for part in lost))
 
 
 def _at_least(plan: Plan, least: Fraction) -> tuple[QuestionMechanism, ...]:
-    """Less noise where the least price buys more accuracy than was asked for."""
+    """Less noise, if the least price buys more accuracy than was asked for."""
     paid = amount_of(plan.loss)
     if paid >= least:
         return plan.mechanisms
@@ -257,7 +264,7 @@ def _threshold(plan: Plan, selector: int, dataset: Dataset) -> StabilityThreshol
 
 
 def check_cap(loss: Spend, dataset: Dataset) -> None:
-    """Refuse what is more than one question may cost, and what is less."""
+    """Refuse a loss above the most, or below the least, that one question may cost."""
     cap = charge_for(dataset, dataset.question_epsilon)
     if amount_of(loss) > amount_of(cap):
         raise QueryRefused(
@@ -288,6 +295,6 @@ def _least_in_words(least: Fraction, dataset: Dataset) -> str:
 
 
 def _rounded_up(amount: Fraction) -> str:
-    """With two digits that count, so that it is enough when it is typed."""
+    """With two significant digits, rounded up so that the number shown is enough."""
     step = Fraction(10) ** (floor(log10(amount)) - 1)
     return f"{float(ceil(amount / step) * step):.6g}"

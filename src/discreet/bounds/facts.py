@@ -1,23 +1,30 @@
-"""What is read and summed, as facts that a question is known by (`model.identity`): all but noise."""
+"""The facts that identify a question (`model.identity`), except its noise: what is read and summed."""
 
 import json
 from collections.abc import Sequence
 
-from discreet.aggregates.vectors import DistinctCount, Histogram, Part, Scores, WeightedSum
+from discreet.aggregates.vectors import (
+    DistinctCount,
+    Histogram,
+    LeftOut,
+    Part,
+    Scores,
+    WeightedSum,
+)
 from discreet.aggregates.weights import Weight
 from discreet.bounds.bound import Bounded
 from discreet.model.identity import Facts, RelationFacts
 
 
 def parts_in_order(bounded: Bounded) -> list[int]:
-    """The parts in an order of their own, whatever the question names first: that of what is stored."""
+    """The parts in the order in which they are stored: it does not depend on what a question names first."""
     facts = RelationFacts(bounded.query.source)
     texts = [json.dumps(_part_facts(part, facts), sort_keys=True) for part in bounded.parts]
     return sorted(range(len(texts)), key=texts.__getitem__)
 
 
 def bounded_facts(bounded: Bounded, order: Sequence[int] | None = None) -> dict[str, Facts]:
-    """What is read and summed, by what, of whom: all but noise."""
+    """What is read and summed, by which keys, of whom: everything but the noise."""
     query = bounded.query
     facts = RelationFacts(query.source)
     return {
@@ -64,6 +71,13 @@ def _part_facts(part: Part, facts: RelationFacts) -> Facts:
                 "scores": "largest" if part.largest else "smallest",
                 "where": facts.expression(part.condition),
                 "rows": part.rows,
+            }
+        case LeftOut():
+            return {
+                "left_out_of": _weight_facts(part.weight),
+                "distinct": facts.expression(part.distinct),
+                "where": facts.expression(part.condition),
+                "bins": part.bins,
             }
 
 

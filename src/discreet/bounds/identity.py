@@ -1,4 +1,4 @@
-"""What a question is known by: see `model.identity`."""
+"""The identity of a question: see `model.identity`."""
 
 from discreet.bounds.calibrate import Plan, QuestionMechanism
 from discreet.bounds.facts import bounded_facts, parts_in_order
@@ -10,7 +10,10 @@ from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 
 
 def question_identity(plan: Plan) -> str:
-    """The same for two questions exactly if the same would be run, at the same price."""
+    """The same for two questions exactly if the same would be run, at the same price.
+
+    Version 2 has the estimate of what is left out; what has none is known as before.
+    """
     bounded, picks, order = plan.bounded, plan.bounded.query.picks, parts_in_order(plan.bounded)
     noise = [mechanism_facts(plan.mechanisms[i]) for i in order]
     return identity_of(
@@ -23,11 +26,12 @@ def question_identity(plan: Plan) -> str:
             "named_by": None if bounded.selector is None else order.index(bounded.selector),
             "threshold": None if plan.threshold is None else plan.threshold.threshold,
         },
+        version=2 if bounded.left_out_share else 1,
     )
 
 
 def mechanism_facts(mechanism: QuestionMechanism) -> Facts:
-    """The noise, which with the rest says the price."""
+    """The noise. Together with the other facts it decides the price."""
     match mechanism:
         case DiscreteLaplace():
             return {"laplace": str(mechanism.scale)}

@@ -1,26 +1,35 @@
-"""How the price of a question is split over its parts: so that the errors of its measures are least.
+"""Splits the price of a question over its parts, so that the errors of its measures are least.
 
 Let part i get noise of standard deviation sᵢ relative to its own bound. To first order, and for values spread
 evenly over their bounds, the error of a measure is a sum of cᵢ·sᵢ. Its aggregate says the c² (`squares`).
 What is least is Σ aᵢ·sᵢ², with aᵢ the sum of the c² of the measures that use part i. Gaussian noise has
 s² ∝ 1/ρ, so ρᵢ ∝ √aᵢ; Laplace noise s² ∝ 1/ε², so εᵢ ∝ ∛aᵢ. Shares are whole 1024ths, or finer if there are
 many, that add up to 1: what is asked for is what is spent.
+The estimate of what is left out has a share of its own.
 """
 
 from fractions import Fraction
 
 from discreet.aggregates.registry import AGGREGATES
-from discreet.bounds.bound import Bounded
+from discreet.bounds.bound import Bounded, without_left_out
 from discreet.bounds.facts import parts_in_order
 
 _STEPS = 1024
 
 
 def split(bounded: Bounded, *, concentrated: bool, in_order_asked: bool = False) -> list[Fraction]:
-    """The share of each part, in the order of the parts.
+    """The share of each part, in the order of the parts. What estimates what is left out comes last."""
+    measured = without_left_out(bounded)
+    shares = _split(measured, concentrated=concentrated, in_order_asked=in_order_asked)
+    lost, share = len(bounded.parts) - len(measured.parts), bounded.left_out_share
+    return [each * (1 - share) for each in shares] + [share / lost] * lost if lost else shares
 
-    What is left over by rounding goes to the first of the largest, in an order that does not depend on what
-    was named first; `in_order_asked` is how it was done at first.
+
+def _split(bounded: Bounded, *, concentrated: bool, in_order_asked: bool) -> list[Fraction]:
+    """The shares of what measures are computed from.
+
+    What rounding leaves over goes to the first of the largest shares, in an order that does not depend on
+    what the question names first. With `in_order_asked` it does, as in older versions.
     """
     squares = [0.0] * len(bounded.parts)
     for measure in bounded.measures:

@@ -1,16 +1,15 @@
-"""Counting questions that are asked within an error, answered together with all that was paid before."""
+"""Counting questions that are asked within an error. They share all noisy counts that were paid for."""
 
 from dataclasses import dataclass, field
 
 from discreet.answers.answer import Answer
 from discreet.bounds.calibrate import Plan, check_cap
 from discreet.curator.charging import ChargedData
-from discreet.ledger.interface import Balance
+from discreet.curator.public_tables import PublicTables
 from discreet.model.policy import PrivateTable
 from discreet.model.receipt import Receipt
 from discreet.question.answer_size import check_storable
 from discreet.question.counting import plain_count
-from discreet.question.scope import PublicKeys
 from discreet.release.explain import Explanation
 from discreet.release.older_keys import older_prefixes
 from discreet.synth.cached.cache import Asked, Cache
@@ -25,19 +24,19 @@ class CachedAnswers:
     """The caches of all tables with `answers = "cached"`, by name."""
 
     data: ChargedData
-    public_keys: PublicKeys
+    public: PublicTables
     caches: dict[str, Cache] = field(default_factory=dict)
 
-    def explained(self, found: Explanation, plan: Plan, balance: Balance) -> Explanation:
-        """As found, or which way the cache will go."""
+    def explained(self, found: Explanation, plan: Plan) -> Explanation:
+        """The explanation, with what the cache would do; unchanged if no cache answers."""
         cached = self.asked(plan)
         if cached is None:
             return found
         cache, asked = cached
-        return cache.explained(found, asked.step, balance)
+        return cache.explained(found, asked.step, self.data.analyst)
 
     def answer(self, sql: str, plan: Plan) -> Answer | None:
-        """None for what no cache answers."""
+        """The answer from a cache; None if no cache answers this question."""
         found = self.asked(plan)
         if found is None:
             return None
@@ -62,7 +61,7 @@ class CachedAnswers:
         if count is None or not isinstance(table, PrivateTable) or not table.cached:
             return None
         if table.name not in self.caches:
-            cached = CachedTable.of(table, self.data.dataset, self.public_keys)
+            cached = CachedTable.of(table, self.data.dataset, self.public.reading().keys)
             self.caches[table.name] = Cache(cached, self.data.ledger, older=older_prefixes(cached))
         cache = self.caches[table.name]
         asked = cache.ask(count, plan.request, analyst=self.data.analyst, direct=plan.loss)

@@ -1,10 +1,10 @@
-"""All that is ever read from the data for an analyst, and charged before.
+"""All private data that is read for an analyst is read here, and is charged first.
 
 engine.prepare         the engine accepts the SQL; no row is read
-ledger.charge          durable, or refused; it pays for one draw, and from here on time runs (`Deadline`)
+ledger.charge          durable, or refused; it pays for one draw, and the time limit begins (`Deadline`)
 engine.run             exact integers, never shown
 release.draw_noise     the noise
-ledger.store_answer    kept before anything depends on it: all the rest is computed from what is stored
+ledger.store_answer    stored before it is used: the answer is computed from what is stored
 """
 
 import os
@@ -40,10 +40,10 @@ class ChargedData:
     ledger: Ledger
     analyst: str
     watch: Watch | None = None
-    """Told how much of a question is done, and 1 at its end. For the owner: time may tell of the data."""
+    """Told how much of a question is done, and 1 at its end. For the owner only: timing may leak data."""
 
     def charge_and_draw(self, question: str, release: Release) -> tuple[Receipt, bytes, bool]:
-        """What is stored for a release, its receipt, and whether it was drawn before.
+        """The receipt of a release, what is stored for it, and whether it was drawn before.
 
         If it was not, it is charged, read, drawn and stored now. The ledger notes the text of the question.
         """
@@ -55,31 +55,37 @@ class ChargedData:
             return *stored, True
         statements = self.emit(release)
         self.prepare(statements)
+        process = os.getpid()  # before the charge: a child that is forked after it must not draw
         with self.ledger.asking(self.dataset.name, key):
             charged = self.ledger.charge(
                 self.dataset.name, analyst=self.analyst, question=question, key=key, loss=loss
             )
             if isinstance(charged, Answered):  # somebody asked the same, and was faster
                 return *charged, True
-            drawn = self._draw_once(charged, release, statements, self.deadline())
+            drawn = self._draw_once(charged, release, statements, self.deadline(), process)
             return charged, self._store(charged, drawn), False
 
     def deadline(self) -> Deadline:
-        """For all that is done for a charge, which was just made."""
+        """The engine's time limit, counted from now."""
         return Deadline.after(self.engine.time_limit)
 
     def left(self) -> Spend:
-        """What is left of the budget."""
-        return self.ledger.balance(self.dataset.name, analyst=self.analyst).left
+        """What this analyst may still spend."""
+        return self.ledger.balance(self.dataset.name, analyst=self.analyst).left_for(self.analyst)
 
     def _draw_once(
-        self, receipt: Receipt, release: Release, statements: Sequence[Statement], deadline: Deadline
+        self,
+        receipt: Receipt,
+        release: Release,
+        statements: Sequence[Statement],
+        deadline: Deadline,
+        process: int,
     ) -> bytes:
         """Draw for a charge, once. If the database fails before that, the charge is not used up.
 
         After the deadline no draw begins.
         """
-        began, process = False, os.getpid()
+        began = False
 
         def read_and_draw() -> bytes:
             nonlocal began
@@ -94,7 +100,7 @@ class ChargedData:
         try:
             return apart(read_and_draw)
         except EngineFailed as failure:
-            if began or isinstance(failure, TookTooLong):  # a time that can be looked at again for nothing
+            if began or isinstance(failure, TookTooLong):  # or its timing could be seen again for free
                 raise
         raise failed(charged_anew=not (release.repeatable and self._mark_unused(receipt)))
 
@@ -106,7 +112,7 @@ class ChargedData:
             return False
 
     def _store(self, receipt: Receipt, drawn: bytes) -> bytes:
-        """Keep what was drawn for a charge. If that fails, whoever paid is told so before they ask again."""
+        """Store what was drawn for a charge. If that fails, the error says that the charge stays."""
         try:
             return store_patiently(self.ledger, receipt, drawn)
         except DiscreetError as error:
@@ -127,9 +133,9 @@ class ChargedData:
                 self.engine.prepare(sql, parameters=statement.parameters)
 
     def read_exact(self, statements: Sequence[Statement], deadline: Deadline) -> Results:
-        """Read exact numbers, to be handed to what adds noise and to nothing else.
+        """Read exact numbers. Hand them only to what adds noise.
 
-        Each statement has what is left of the time.
+        All statements share one deadline.
         """
         watched = None if self.watch is None else Watched(self.watch)
         try:
@@ -149,10 +155,10 @@ class ChargedData:
 
 
 class Watched:
-    """A watch that cannot stop what it watches: an error of its own ends the watching.
+    """A watch that cannot stop the question: if it raises an error, it is not called again.
 
-    Were it taken for a failure of the database, the charge would not be used up: whoever raises one after a
-    look at the time would look again for nothing. And whoever pays does not lose it to a broken display.
+    If its error counted as a failure of the database, the charge could be used again: an analyst could see
+    the timing, raise an error, and look again for free. And a broken display must not cost anybody an answer.
     """
 
     def __init__(self, watch: Watch) -> None:
@@ -165,19 +171,19 @@ class Watched:
             self._watch(share)
         except Exception as error:
             self._watch = None
-            with suppress(Exception):  # where warnings are errors, it is one of the watch too
+            with suppress(Exception):  # where warnings are errors, this one must not stop the question
                 warnings.warn(
                     f"The watch failed ({type(error).__name__}), and is not called again for this question.",
                     stacklevel=2,
                 )
 
     def part(self, statement: int, statements: int) -> Watch:
-        """Of all statements together, where each is taken to be as long as the others."""
+        """A watch for one statement. It tells the share of all of them, as if each took equally long."""
         return lambda share: self(None if share is None else (statement + share) / statements)
 
 
 def _check_not_forked(process: int) -> None:
-    """A charge pays for one draw: of the process that made it, and not of its children too."""
+    """A charge pays for one draw, in the process that made it. A forked child must not draw as well."""
     if os.getpid() != process:
         raise EngineFailed(
             "This process was forked while a question was under way, which its parent goes on to answer.",
@@ -186,7 +192,7 @@ def _check_not_forked(process: int) -> None:
 
 
 def apart(action: Callable[[], T]) -> T:
-    """The result of an action that meets exact numbers. Errors leave without its frames, which hold them."""
+    """The result of an action on exact numbers. Errors are raised without its frames, which hold them."""
     try:
         return action()
     except DiscreetError as error:
@@ -202,7 +208,7 @@ def apart(action: Callable[[], T]) -> T:
 
 
 def _alike(stop: BaseException) -> BaseException:
-    """The same again, without frames; one that somebody else made may not let itself be made again."""
+    """A copy without frames; KeyboardInterrupt if it cannot be copied from its arguments."""
     try:
         return type(stop)(*stop.args)
     except Exception:

@@ -12,11 +12,14 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
+from sqlglot import exp
+
 from discreet.answers.answer import Answer
 from discreet.bounds.bound import bound
 from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate
 from discreet.curator.charging import ChargedData
 from discreet.curator.people import fingerprint_of, people_of
+from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
 from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, spelled_out
 from discreet.engines.base.engine import Engine
@@ -24,7 +27,7 @@ from discreet.engines.base.execution import Watch
 from discreet.errors import MissingExtra
 from discreet.ledger.interface import Account, Balance, Ledger
 from discreet.model.policy import Dataset, PrivateTable
-from discreet.model.request import request_of
+from discreet.model.request import Request, request_of
 from discreet.question.frame import Frame
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from discreet.learn.plan.explain import FitExplanation
     from discreet.learn.plan.fit_plan import FitPlan
     from discreet.learn.plan.fitted_model import FittedModel
+    from discreet.profile.table_profile import TableProfile
     from discreet.synth.plan.explain import SynthesisExplanation
     from discreet.synth.plan.synthesis_plan import Advance, SynthesisPlan
     from discreet.synth.plan.synthetic_table import SyntheticTable
@@ -58,6 +62,7 @@ class Curator:
         self._data = ChargedData(dataset=dataset, engine=engine, ledger=ledger, analyst=analyst)
         self._public = PublicTables(dataset, engine)
         self._cached = _cached_answers(self._data, self._public)
+        self._profiles = Profiles(data=self._data)
         ledger.open_account(
             Account(
                 dataset=dataset.name,
@@ -67,6 +72,7 @@ class Curator:
                 people=people_of(dataset, engine),
             )
         )
+        self._profiles.load()
         stamp = engine.stamp()
         self.changed_since = ledger.changed_since(dataset.name, stamp) if stamp else None
         """When this version of the data was first opened, if its files have changed since."""
@@ -74,17 +80,32 @@ class Curator:
     @spelled_out(QuestionTerms)
     def plan(self, sql: str, **terms: Unpack[QuestionTerms]) -> Plan:
         """What would be run, its price and its error. Reads no data and costs nothing."""
-        request = request_of(**terms)
-        query = resolve(parse_sql(sql), self.dataset, self._public.keys, self._public.fan_out)
-        plan = calibrate(bound(query, self.dataset), request, self.dataset)
+        request, parsed = request_of(**terms), parse_sql(sql)
+        plan = self._planned(parsed, request, self.dataset)
+        best = self._profiles.best_limits(plan) if self._profiles.found else self.dataset
+        if best is not self.dataset:
+            plan = self._planned(parsed, request, best)
         check_size(plan)
         return plan
+
+    def _planned(self, parsed: exp.Select, request: Request, dataset: Dataset) -> Plan:
+        public = self._public.reading()
+        query = resolve(parsed, dataset, public.keys, public.fan_out)
+        return calibrate(bound(query, dataset), request, dataset)
+
+    @spelled_out(RowTerms)
+    def profile(self, table: str, **price: Unpack[RowTerms]) -> "TableProfile":
+        """How many rows, groups and odd values people have in a table: charged once, then stored.
+
+        With it, questions are asked with the limits that are best for them.
+        """
+        return self._profiles.take(table, **price)
 
     @spelled_out(QuestionTerms)
     def ask(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer:
         """The private answer. The same question at the same price is charged once.
 
-        Give one of epsilon, rho and within. The confidence of its errors is 0.95 if not said.
+        Give one of epsilon, rho and within. The confidence of its errors is 0.95 by default.
         """
         plan = self.plan(sql, **terms)
         cached = self._cached.answer(sql, plan) if self._cached else None
@@ -106,8 +127,10 @@ class Curator:
         plan = self.plan(sql, **terms)
         self._data.emit(QuestionRelease(plan=plan, dataset=self.dataset))  # refuses what it cannot do
         balance = self.budget()
-        found = explain(plan, self.dataset, budget=balance.account.budget, left=balance.left)
-        return self._cached.explained(found, plan, balance) if self._cached else found
+        left = balance.left_for(self.analyst)
+        found = explain(plan, self.dataset, budget=balance.account.budget, left=left)
+        found = self._profiles.explained(found, plan)
+        return self._cached.explained(found, plan) if self._cached else found
 
     def table(self, name: str) -> Frame[Answer, Explanation]:
         """A table of the policy, to ask a question about step by step."""
@@ -127,12 +150,13 @@ class Curator:
         other.analyst = name
         other._shared = True
         other._data = replace(self._data, analyst=name, watch=None)
+        other._profiles = replace(self._profiles, data=other._data)
         other._cached = replace(self._cached, data=other._data) if self._cached else None
         return other
 
     @property
     def watch(self) -> Watch | None:
-        """Told how much of a question is done, and 1 at its end. For the owner: time may tell of the data."""
+        """Told how much of a question is done, and 1 at its end. For the owner only: timing may leak data."""
         return self._data.watch
 
     @watch.setter
@@ -169,9 +193,9 @@ class Curator:
     ) -> "SyntheticTable":
         """A synthetic table of the columns of a SELECT. It is charged once; rows are drawn for free.
 
-        Numbers between bounds are put into `bins`, of all columns or by name. All counts by up to three
-        columns are to be right; or, if a `workload` is given, its questions (`synth.plan.workload_text`).
-        `advance` is told how far the fit is.
+        `bins` says how many bins numbers are put into: for all columns, or by name. The table should answer
+        the questions of a `workload` well (`synth.plan.workload_text`); without one, all counts by up to
+        three columns. `advance` is told how far the fit is.
         """
         return self._synthetic_tables().synthesize(sql, advance, **terms)
 
@@ -202,7 +226,7 @@ class Curator:
         """A model of the last column of a SELECT by those before it. The same fit is charged once.
 
         The exception is a network without a key: each of its fits is charged.
-        Bounds, classes and whose privacy it is come from the policy. Rows in which a column is NULL, or has a
+        Bounds, classes and the person column come from the policy. Rows in which a column is NULL, or has a
         value that is not declared, are left out.
         """
         return self._models().fit(model, sql, **price)
@@ -223,4 +247,4 @@ def _cached_answers(data: ChargedData, public: PublicTables) -> "CachedAnswers |
         return None
     from discreet.curator.cached_answers import CachedAnswers
 
-    return CachedAnswers(data, public.keys)
+    return CachedAnswers(data, public)

@@ -23,7 +23,7 @@ class LedgerPlace:
 def place_of(policy: Path, declared: str | None) -> LedgerPlace:
     """Beside the policy if it declares nothing else: clinic.toml has clinic.ledger and clinic.ledger.anchor.
 
-    A ledger that moves into PostgreSQL keeps this anchor: it cannot start anew, without what was spent.
+    A ledger that moves into PostgreSQL keeps this anchor. So it cannot start anew and forget what was spent.
     """
     if declared is not None and is_postgres(declared):
         return place_named(declared, policy)

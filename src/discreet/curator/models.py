@@ -1,6 +1,6 @@
 """Models: planned, explained, charged and fitted.
 
-Imported when one is first wanted: scikit-learn is optional, and takes a second.
+Imported when a model is first needed: scikit-learn is optional, and takes a second to import.
 """
 
 from dataclasses import dataclass
@@ -17,15 +17,16 @@ from discreet.learn.plan.fitted_model import FittedModel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """Those of one dataset, for one analyst."""
+    """The models of one dataset, for one analyst."""
 
     data: ChargedData
     public: PublicTables
 
     def plan(self, model: object, sql: str, **price: Unpack[RowTerms]) -> FitPlan:
         dataset = self.data.dataset
-        rows = rows_of(sql, dataset, self.public)
-        return plan_fit(model, rows, price_of_rows(dataset, **price), dataset.neighbours)
+        rows = rows_of(sql, dataset, self.public.reading())
+        price_now = price_of_rows(dataset, **price)
+        return plan_fit(model, rows, price_now, dataset.neighbours, self.data.deadline())
 
     def explain(self, model: object, sql: str, **price: Unpack[RowTerms]) -> FitExplanation:
         plan = self.plan(model, sql, **price)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def note(text: str) -> None:
-    """For whoever sits at the terminal, beside what the command writes."""
+    """Write to standard error, beside what the command writes."""
     click.echo(text, err=True)
 
 
@@ -39,10 +39,10 @@ def open_curator(
     progress: bool = False,
     warn: Callable[[str], None] = _warn,
 ) -> Curator:
-    """The curator of a policy, for an analyst: the user of this system if not named.
+    """The curator of a policy, for an analyst (by default the user of this system).
 
     `spark` is the session that sources at spark://session are in. `progress` shows how much is done. `warn`
-    is told if the data was replaced without a word.
+    is called if the files have changed and no new version was announced.
     """
     path = Path(policy)
     declared = read_policy(path)

@@ -1,4 +1,4 @@
-"""Whose privacy a dataset is: each source with its person column, by all that the source is known by.
+"""Which people a dataset is about: each source with its person column, under every name of the source.
 
 The ledger keeps digests of these, and gives the same people no second account.
 """
@@ -12,7 +12,7 @@ from discreet.model.policy import Dataset, PersonColumn, PrivateTable
 
 
 def people_of(dataset: Dataset, engine: Engine) -> frozenset[str]:
-    """All that these people are known by. One in common with another dataset, and they are the same."""
+    """Digests that identify these people. Two datasets with a digest in common are about the same people."""
     pairs = {
         _digest([name, _person_of(table)]) for table in _private(dataset) for name in engine.names(table.name)
     }
@@ -20,12 +20,12 @@ def people_of(dataset: Dataset, engine: Engine) -> frozenset[str]:
 
 
 def fingerprint_of(dataset: Dataset) -> str:
-    """What stays when tables come and go: the dataset, and what it calls neighbours."""
+    """A digest that stays when tables come and go: of the dataset's name and its neighbour relation."""
     return _digest([dataset.name, dataset.neighbours.value])
 
 
 def _as_written(dataset: Dataset) -> str:
-    """All sources together, as the policy writes them: what accounts of earlier versions are known by."""
+    """One digest of all sources, as the policy writes them: accounts of earlier versions are found by it."""
     people = sorted((posixpath.normpath(table.source), _column_of(table)) for table in _private(dataset))
     return _digest([dataset.neighbours.value, people])
 

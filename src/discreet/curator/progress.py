@@ -1,4 +1,4 @@
-"""A sign of life while the database works: time goes by, and nothing about rows is told."""
+"""A progress bar while the database works. It says nothing about rows."""
 
 import sys
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from discreet.engines.base.execution import Watch
 
 
 class Bar:
-    """How much of a question is done, and for how long it has been asked; it goes when that is over.
+    """How much of a question is done, and for how long it has run. It disappears at the end.
 
-    Only where somebody watches: under the cell of a notebook, or on a terminal's standard error.
+    It is shown under the cell of a notebook, or on standard error if that is a terminal.
     """
 
     def __init__(self) -> None:
@@ -66,6 +66,6 @@ def _under_the_cell(what: str) -> Iterator[Watch]:
 
 
 def _in_notebook() -> bool:
-    """Whether there is a kernel that shows what a cell displays; IPython in a terminal is a terminal."""
+    """Whether there is a kernel that shows what a cell displays; IPython in a terminal has none."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None

@@ -1,15 +1,16 @@
 """Synthetic tables, and checks of them: planned, explained, charged and drawn.
 
-Imported when one is first wanted: a question needs none of it.
+Imported when a synthetic table is first needed: plain questions need none of it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Unpack
 
 from discreet.curator.charging import ChargedData
 from discreet.curator.learning_rows import price_of_rows, rows_of
-from discreet.curator.public_tables import PublicTables
+from discreet.curator.public_tables import PublicReading, PublicTables
 from discreet.curator.terms import RowTerms, SynthesisTerms
 from discreet.errors import InvalidInput
 from discreet.model.exact import Number
@@ -27,7 +28,7 @@ from discreet.synth.report.quality import Quality
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticTables:
-    """Those of one dataset, for one analyst."""
+    """The synthetic tables of one dataset, for one analyst."""
 
     data: ChargedData
     public: PublicTables
@@ -42,10 +43,13 @@ class SyntheticTables:
         workload: Sequence[str] = (),
     ) -> SynthesisPlan:
         dataset = self.data.dataset
-        rows = rows_of(sql, dataset, self.public)
+        public = self.public.reading()
+        rows = rows_of(sql, dataset, public)
         loss = price_of_rows(dataset, epsilon=epsilon, rho=rho)
         attributes = attributes_of(rows.columns, bins)
-        wanted = wanted_of(workload, attributes, rows.source, self._question) if workload else ()
+        wanted = (
+            wanted_of(workload, attributes, rows.source, partial(self._question, public)) if workload else ()
+        )
         return plan_synthesis(rows, attributes, loss, dataset, wanted)
 
     def explain(self, sql: str, **terms: Unpack[SynthesisTerms]) -> SynthesisExplanation:
@@ -77,6 +81,6 @@ class SyntheticTables:
         _, stored, _ = self.data.charge_and_draw(question, check)
         return check.quality_from(stored)
 
-    def _question(self, sql: str) -> Query:
-        """One of a workload."""
-        return resolve(parse_sql(sql), self.data.dataset, self.public.keys, self.public.fan_out)
+    def _question(self, public: PublicReading, sql: str) -> Query:
+        """A question of a workload."""
+        return resolve(parse_sql(sql), self.data.dataset, public.keys, public.fan_out)

@@ -1,6 +1,6 @@
-"""What an analyst says beside a question: its price or accuracy. Written once, for all methods that take it.
+"""What an analyst gives with a question: its price or accuracy. Written once, for all methods that take it.
 
-Of a question, `model.request.request_of` reads it; of rows to learn from, `curator.learning_rows`.
+`model.request.request_of` reads the terms of a question, `curator.learning_rows` those of a SELECT of rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Callable[..., object])
 
 _DEFAULTS = {"confidence": 0.95, "workload": ()}
-"""As they are shown; that of all others is None."""
+"""Defaults as signatures show them; all others are None."""
 
 
 class RowTerms(TypedDict, total=False):
-    """Of a model, or of a check: one of the two."""
+    """Of a model, or of a check of a synthetic table: one of the two."""
 
     epsilon: Number | None
     rho: Number | None
 
 
 class QuestionTerms(RowTerms, total=False):
-    """Of a question: one price, or the error that it may have; and the confidence, 0.95 if not said."""
+    """Of a question: one price, or the error that it may have; and the confidence, 0.95 by default."""
 
     within: Number | None
     confidence: Number
@@ -41,7 +41,7 @@ class SynthesisTerms(RowTerms, total=False):
 
 
 def spelled_out(terms: type) -> Callable[[M], M]:
-    """Show the `**terms` of a method one by one, to help() and in notebooks; refuse others in its name."""
+    """Show the `**terms` of a method one by one in help() and notebooks. Other names raise a TypeError."""
     named = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=_DEFAULTS.get(name), annotation=annotation)
         for name, annotation in terms.__annotations__.items()

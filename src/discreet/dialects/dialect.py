@@ -1,7 +1,7 @@
 """What a dialect is: the few places where engines write, or mean, something different.
 
-A function of the allow-list has one meaning, which its own file writes down once. What every engine writes
-alike stands there too; the rest is a method here. None of it can raise on any row, whatever the row holds.
+A function of the allow-list has one meaning, defined once in `functions`. SQL that all engines share is there
+too; the rest is a method here. No SQL of a dialect can raise on any row, whatever the row holds.
 """
 
 from abc import ABC, abstractmethod
@@ -20,8 +20,8 @@ from discreet.model.policy import ValueType
 _LONGEST_COPY = 400
 """Text up to this length is repeated where a value is needed twice; longer text is bound to a name."""
 
-_LONGEST_NUMBER = 800
-"""Characters of a text that is read as a number."""
+LONGEST_PARSED = 800
+"""The most characters of a text that is read as a number or date."""
 LARGEST_DOUBLE = 1.7976931348623157e308
 
 
@@ -75,15 +75,15 @@ class Dialect(ABC):
 
     name: ClassVar[str]
     types: ClassVar[Mapping[ValueType, str]]
-    """Of the values that an expression gives."""
+    """The SQL types of the values of an expression."""
     slices: ClassVar[int] = 1
-    """Into how many parts of the people a statement is cut, to be computed side by side."""
+    """How many slices of the people a statement is split into, to be computed in parallel."""
     weighs_in_windows: ClassVar[bool] = False
-    """Whether people are weighed by windows over their rows, or by a join with those who are heavy."""
+    """Whether weights come from window functions over a person's rows; else from a join with heavy people."""
     cuts_in_windows: ClassVar[bool] = False
-    """Whether who has too many rows is found by windows over them, too."""
+    """Whether people with too many rows are found by window functions; else by a join."""
     streams: ClassVar[bool] = False
-    """Whether rows that are numbered are computed whatever they are joined with, and others are not."""
+    """Whether a join may skip computing rows that match nothing, unless row_number() numbers them."""
     join_hint: ClassVar[str] = ""
     gaps: ClassVar[Mapping[str, str]] = {}
     """What this engine does differently, or not at all; the documentation shows them."""
@@ -91,9 +91,9 @@ class Dialect(ABC):
     # Names and constants
 
     def binding(self, parameters: Parameters) -> "Dialect":
-        """The same, with texts and dates put into `parameters` where the engine takes them beside the SQL.
+        """This dialect, with texts and dates put into `parameters` if the engine takes them beside the SQL.
 
-        The others quote them.
+        Other dialects write them into the SQL.
         """
         return self
 
@@ -105,7 +105,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def double(self, value: float) -> str:
-        """The shortest decimal that reads back to the same double, and is one."""
+        """The shortest decimal that reads back to the same double, written so that its type is double."""
 
     def timestamp(self, value: str) -> str:
         return f"TIMESTAMP '{value}'"
@@ -133,14 +133,14 @@ class Dialect(ABC):
                 return self.moment(literal.value)
 
     def is_in(self, sql: str, members: Sequence[Literal]) -> str:
-        """Whether a value is one of these, of which texts are compared by their bytes; NULL may be one."""
+        """Whether a value is one of these constants. Texts are compared by their bytes. One may be NULL."""
         written = [self.literal(each) for each in members]
         if members[0].type is ValueType.TEXT:
             written = [self.binary(each) for each in written]
         return f"{sql} IN ({', '.join(written)})"
 
     def is_key(self, sql: str, keys: Sequence[Literal]) -> str:
-        """Whether a value is one of the public keys, of which there may be very many, and none is NULL."""
+        """Whether a value is one of the public keys. There may be very many, and none is NULL."""
         return self.is_in(sql, keys)
 
     @abstractmethod
@@ -152,17 +152,17 @@ class Dialect(ABC):
         return f'({sql} COLLATE "C")'
 
     def read(self, column: str, kind: ValueType) -> str:
-        """A column of a relation, which has this type already where the engine's views see to it."""
+        """A column of a relation as this type. CAST cannot fail where relations have the type already."""
         return f"CAST({column} AS {self.types[kind]})"
 
     def id_as_integer(self, column: str) -> str:
-        """An id to compute with: NULL if it is wider than 64 bits. Unchanged if `read` sees to that."""
+        """An id to compute with: NULL if it is wider than 64 bits. Unchanged if `read` does that already."""
         return column
 
     # Numbers
 
     def is_finite(self, value: str) -> str:
-        """NaN is the greatest of all where it can be compared."""
+        """Whether a double is finite. NaN is greater than all numbers, where it can be compared."""
         largest = self.double(LARGEST_DOUBLE)
         return f"{value} BETWEEN -{largest} AND {largest}"
 
@@ -195,7 +195,7 @@ class Dialect(ABC):
         )
 
     def _fits(self, value: str) -> str:
-        """Whether a double is one of the numbers of 64 bits, of which the largest is no double."""
+        """Whether a double fits 64 bits. 2⁶³ − 1 is not a double, so it is compared with 2⁶³."""
         low, beyond = self.double(float(SMALLEST_INTEGER)), self.double(float(LARGEST_INTEGER))
         return f"{value} >= {low} AND {value} < {beyond}"
 
@@ -208,7 +208,7 @@ class Dialect(ABC):
         """To so many decimals: x·10^digits, a double, is rounded, and divided again."""
 
     def grid(self, value: float) -> str:
-        """The step of a grid, which sums are multiplied with and values divided by."""
+        """The step of a grid. Values are divided by it, and sums multiplied with it."""
         return self.double(value)
 
     def steps(self, sql: str, offset: float, grid: float, half: float, scope: EmitScope) -> str:
@@ -225,14 +225,14 @@ class Dialect(ABC):
 
     @abstractmethod
     def matches(self, value: str, pattern: str) -> str:
-        """Whether the whole text is as the regular expression says."""
+        """Whether the whole text matches the regular expression."""
 
     def has_shape(self, value: str, pattern: str) -> str:
-        return f"length({value}) <= {_LONGEST_NUMBER} AND {self.matches(value, pattern)}"
+        return f"length({value}) <= {LONGEST_PARSED} AND {self.matches(value, pattern)}"
 
     @abstractmethod
     def parsed(self, sql: str, kind: ValueType, shape: str, scope: EmitScope) -> str:
-        """A text of this shape as a number, date or timestamp; NULL if it is not of the shape, or is none."""
+        """A text of this shape as a number, date or timestamp; NULL if it has another shape, or is none."""
 
     # Texts
 
@@ -259,14 +259,14 @@ class Dialect(ABC):
 
     @abstractmethod
     def days_after(self, day: str, days: str) -> str:
-        """A date and few days. Where that leaves the years 1 to 9999, or one is NULL, it may be any day that
-        is not in them.
+        """A date plus some days. If that leaves the years 1 to 9999, or one is NULL, the result may be NULL,
+        or any day outside of these years.
         """
 
     # Statements
 
     def in_slice(self, person: str, number: int) -> str:
-        """Whether a person is in this slice; people who are equal to the database are in the same."""
+        """Whether a person is in this slice. Ids that the database calls equal are in the same slice."""
         raise NotImplementedError
 
     def integer_quotient(self, left: str, right: str) -> str:
@@ -278,11 +278,11 @@ class Dialect(ABC):
         return f"sum({sql})"
 
     def row_ids(self) -> str:
-        """Another number for every row."""
+        """A different number for every row."""
         return "row_number() OVER ()"
 
     def kept(self, *, once: bool) -> str:
-        """Whether what a WITH names is computed once and kept, or again where it is used."""
+        """The keyword for a part of a WITH: computed once and kept, or again wherever it is used."""
         return "MATERIALIZED " if once else "NOT MATERIALIZED "
 
     def with_weights(self) -> str:
@@ -290,13 +290,13 @@ class Dialect(ABC):
         return f"rows LEFT JOIN heavy ON {self.same_person('rows.p', 'heavy.p')}"
 
     def after_reading(self, condition: str, person: str) -> str:
-        """A condition that takes long, so that it is not computed while rows are read, where that could not
-        be interrupted.
+        """A slow condition, written so that it is not computed while rows are read: some readers cannot be
+        interrupted.
         """
         return condition
 
     def same_person(self, left: str, right: str) -> str:
-        """As it is found fast; NULL is the same as NULL."""
+        """Whether two ids are equal, written so that the engine joins fast. NULL equals NULL."""
         return f"{left} IS NOT DISTINCT FROM {right}"
 
     def weight_of_row(self, whole: int) -> str:

@@ -1,4 +1,4 @@
-"""DuckDB, whose own notion of most things is the one that all have."""
+"""DuckDB. Most functions mean on all engines what they mean in DuckDB."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -11,13 +11,13 @@ from discreet.model.policy import ValueType
 
 _LONG_LIST = 100
 _SEPARATOR = "\x1f"
-"""Between keys; in next to none of them."""
+"""Separates keys. Hardly any key contains it."""
 
 
 class _DuckDB(Dialect):
     name = "duckdb"
     cuts_in_windows = True
-    streams = True  # what is MATERIALIZED, too
+    streams = True  # rows of a MATERIALIZED part, too
     types: ClassVar = {
         ValueType.INTEGER: "BIGINT",
         ValueType.NUMBER: "DOUBLE",
@@ -33,7 +33,7 @@ class _DuckDB(Dialect):
         return f"({text if 'e' in text else text + 'e0'})"
 
     def is_key(self, sql: str, keys: Sequence[Literal]) -> str:
-        """Many keys are one constant that is split, as a list of constants takes 25 µs and 6 kB for each."""
+        """Many keys are one text that DuckDB splits: a list of constants takes 25 µs and 6 kB a key."""
         texts = [str(key.value) for key in keys]
         split = len(keys) > _LONG_LIST and keys[0].type in (ValueType.TEXT, ValueType.INTEGER)
         if not split or any(_SEPARATOR in text for text in texts):
@@ -45,8 +45,8 @@ class _DuckDB(Dialect):
         return f"{sql} IN (SELECT unnest({values}))"
 
     def let(self, name: str, sql: str, body: str) -> str:
-        """DuckDB has no LET inside of an expression, and its NULLIF is a macro that repeats its argument; a
-        lambda over a list of one element is the one way to name a value, at about 50 ns a row.
+        """DuckDB has no LET inside of an expression, and its NULLIF is a macro that repeats its argument. The
+        only way to name a value is a lambda over a list of one element, at about 50 ns a row.
         """
         return f"list_transform([{sql}], lambda {name}: {body})[1]"
 
@@ -85,7 +85,7 @@ class _DuckDB(Dialect):
         return f"regexp_full_match({value}, {self.text(pattern)})"
 
     def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
-        """Without backtracking, and nothing escapes where no ESCAPE is given."""
+        """DuckDB's own does not backtrack. Without ESCAPE, nothing escapes."""
         return f"({sql} LIKE {self.text(pattern)})"
 
     def date_part(self, part: str, sql: str) -> str:
@@ -102,8 +102,8 @@ class _DuckDB(Dialect):
         return f"({day} + TRY_CAST({days} AS INTEGER))"
 
     def after_reading(self, condition: str, person: str) -> str:
-        """With a second column in it, it is not pushed down into the reader of a file, which goes on from one
-        group of rows to the next until a row passes.
+        """A condition on two columns is not pushed down into the reader of a file. That reader would not stop
+        between groups of rows until a row passes.
         """
         return f"CASE WHEN coalesce({person} = {person}, TRUE) THEN {condition} END"
 

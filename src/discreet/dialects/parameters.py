@@ -1,7 +1,6 @@
 """The constants that go to the database beside a statement, each under a number: $1 is the first.
 
-A text of a question or of a policy is then no part of any SQL, and what it holds means nothing to whoever
-reads that.
+So no text of a question or of a policy is part of the SQL, and nothing in it can be taken for SQL.
 """
 
 from discreet.errors import QueryRefused
@@ -12,7 +11,7 @@ MOST_PARAMETERS = 65_535
 
 
 class Parameters:
-    """Those of one question, in the order in which they are written; each once, however often it is used."""
+    """Those of one question, in the order of their first use; each once, however often it is used."""
 
     def __init__(self) -> None:
         self._numbers: dict[Parameter, int] = {}

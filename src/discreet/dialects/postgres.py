@@ -1,4 +1,4 @@
-"""PostgreSQL. Arithmetic on doubles raises there where it would overflow, or underflow to zero.
+"""PostgreSQL. Its arithmetic on doubles raises on overflow, and on underflow to zero.
 
 So a double that is multiplied or divided is 0 or from 10⁻¹⁵⁰ to 10¹⁵⁰ in size: what is smaller is taken for
 0, what is larger for NULL. Then no product and no quotient of two can leave the range of doubles.
@@ -41,7 +41,7 @@ class _Postgres(Dialect):
     }
     slices = 2  # a window is computed in one process, and so is what follows it
     cuts_in_windows = True
-    weighs_in_windows = True  # its joins find NULL only row by row, and it sorts faster than it joins
+    weighs_in_windows = True  # joins that match NULL compare row by row, and sorting is faster than joining
     gaps: ClassVar = {
         "x + y, x - y, x * y, x / y, power, exp": (
             "numbers below 10⁻¹⁵⁰ in size count as 0, those above 10¹⁵⁰ as NULL"
@@ -85,7 +85,7 @@ class _Postgres(Dialect):
         return f"CAST(${self._parameters.number(value)} AS {kind})"
 
     def identifier(self, name: str) -> str:
-        """Names end at 63 bytes here, and two longer ones may become the same."""
+        """PostgreSQL cuts names at 63 bytes, which may make two long ones equal."""
         if len(name.encode()) > _LONGEST_NAME:
             name = f"{name[:8]}…{hashlib.sha256(name.encode()).hexdigest()[:32]}"
         return super().identifier(name)
@@ -137,7 +137,7 @@ class _Postgres(Dialect):
         return scope.let(f"(CAST({left} AS numeric) {symbol} CAST({right} AS numeric))", _narrowed)
 
     def rounded(self, sql: str, scope: EmitScope) -> str:
-        """Its own round() of a double goes to the even neighbour."""
+        """PostgreSQL's own round() of a double rounds half to even."""
         half = self.double(0.5)
         return scope.let(
             sql,
@@ -156,7 +156,7 @@ class _Postgres(Dialect):
         return f"hash_array(ARRAY[{person}]) & {self.slices - 1} = {number}"
 
     def grid(self, value: float) -> str:
-        """A sum of steps of this size could else overflow, and raise, for some rows and not for others."""
+        """Otherwise a sum of steps of this size could overflow, and raise for some rows only."""
         if not _SMALL <= value <= _LARGE:
             raise QueryRefused(
                 "The bounds of a column are too large or too narrow for PostgreSQL.",
@@ -214,7 +214,7 @@ class _Postgres(Dialect):
         return super().text_call(name, arguments)
 
     def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
-        """A part anywhere is searched for, as LIKE tries it letter by letter."""
+        """'%part%' is searched for by strpos(): LIKE tries it letter by letter."""
         part = pattern[1:-1]
         if len(pattern) > len("%%") and pattern == f"%{part}%" and not {"%", "_"} & set(part):
             return self.text_call("contains", [sql, self.text(part)])
@@ -224,15 +224,15 @@ class _Postgres(Dialect):
         return f"CAST(extract({part} FROM {sql}) AS bigint)"
 
     def date_trunc(self, unit: str, sql: str) -> str:
-        """Of a timestamp: that of a date would have a time zone."""
+        """Cast to a timestamp first: date_trunc() of a date has a time zone."""
         return f"CAST(date_trunc('{unit}', CAST({sql} AS timestamp)) AS date)"
 
     def days_between(self, start: str, end: str) -> str:
         return f"CAST(CAST({end} AS date) - CAST({start} AS date) AS bigint)"
 
     def days_after(self, day: str, days: str) -> str:
-        """Its calendar begins in 4713 BC, and a day before that raises. So all days before the year 1 are the
-        last one of them; and so is NULL, which greatest() skips.
+        """PostgreSQL's calendar begins in 4713 BC, and an earlier day raises. So all days before the year 1
+        become the last of them. So does NULL, which greatest() skips.
         """
         first = "DATE '0001-01-01'"
         return f"({first} + greatest({day} - {first} + CAST({days} AS integer), -1))"

@@ -13,7 +13,7 @@ _CHECKED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _NAMES = {"starts_with": "startswith", "ends_with": "endswith"}
 _SHIFTABLE = 1e290
 _LIMB = 20
-"""Bits of a sum that are added up apart: 2⁴³ rows fit 64 bits, which a DECIMAL would hold far slower."""
+"""Sums are added up in pieces of so many bits: 2⁴³ rows fit 64 bits. A DECIMAL would be far slower."""
 
 
 class _Spark(Dialect):
@@ -39,7 +39,7 @@ class _Spark(Dialect):
         return "`" + name.replace("`", "``") + "`"
 
     def text(self, value: str) -> str:
-        r"""Quotes and backslashes are escaped, and so is $: ${…} is replaced before anything is parsed."""
+        r"""Quotes and backslashes are escaped, and so is $: Spark replaces ${…} before it parses."""
         check_text(value)
         escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
         return f"'{escaped}'"
@@ -54,7 +54,7 @@ class _Spark(Dialect):
         return f"transform(array({sql}), {name} -> {body})[0]"
 
     def binary(self, sql: str) -> str:
-        """As they are: the engine reads every text in the binary collation."""
+        """Unchanged: the engine reads every text in the binary collation."""
         return sql
 
     def id_as_integer(self, column: str) -> str:
@@ -64,13 +64,13 @@ class _Spark(Dialect):
         return f"{_CHECKED[symbol]}({left}, {right})"
 
     def to_integer(self, function: str, sql: str, scope: EmitScope) -> str:
-        """floor and ceil give 64 bits already, cut off at their ends: hence the check comes first."""
+        """floor and ceil give 64 bits, and silently the nearest integer if it does not fit: check first."""
         if function == "round":
             return super().to_integer(function, sql, scope)
         return scope.let(sql, lambda value: f"(CASE WHEN {self._fits(value)} THEN {function}({value}) END)")
 
     def rounded_to(self, x: Operand, digits: int, result: ValueInterval, scope: EmitScope) -> str:
-        """Its own rounds decimals, not doubles. What is too large to be shifted has no decimals."""
+        """Spark's own rounds decimals, not doubles. Numbers that are too large to shift have no decimals."""
         power = self.double(10.0**digits)
 
         def shifted(value: str) -> str:
@@ -99,11 +99,11 @@ class _Spark(Dialect):
         return super().text_call(_NAMES.get(name, name), arguments)
 
     def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
-        """Without its own, which is a regular expression that tries all ways to match."""
+        """Without Spark's own LIKE, which is a regular expression that backtracks."""
         return scope.let(sql, lambda text: f"({' AND '.join(like_conditions(text, pattern, self.text))})")
 
     def date_part(self, part: str, sql: str) -> str:
-        """Its own days of the week begin with 0."""
+        """Spark's weekday() begins with 0."""
         value = f"weekday({sql}) + 1" if part == "isodow" else f"{part}({sql})"
         return f"CAST({value} AS BIGINT)"
 
@@ -121,7 +121,7 @@ class _Spark(Dialect):
         return f"{left} DIV {right}"
 
     def total(self, sql: str, largest: int) -> str:
-        """In limbs, each of which is summed in 64 bits, and put together in 128."""
+        """In limbs: each is summed in 64 bits, and they are put together in 128."""
         limbs = max(1, -(-largest.bit_length() // _LIMB))
         pieces = []
         for i in range(limbs):
@@ -136,7 +136,7 @@ class _Spark(Dialect):
         return "monotonically_increasing_id()"
 
     def kept(self, *, once: bool) -> str:
-        """It decides by itself, and computes once what gives other values the second time."""
+        """Spark decides by itself. It computes once what is not deterministic."""
         return ""
 
     def same_person(self, left: str, right: str) -> str:

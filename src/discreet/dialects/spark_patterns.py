@@ -1,8 +1,8 @@
-"""LIKE for Spark, whose own takes seconds for one row: as conditions that each look at a text once.
+"""LIKE for Spark, as conditions that each look at a text once. Spark's own may take seconds for one row.
 
 What stands before the first % begins the text, what stands after the last one ends it. What stands between
 is looked for from left to right, each part where the one before it ends; the first place where it is found is
-the best. A part with _ is looked for by a regular expression of fixed length, alone.
+the best. A part with _ must be the only one between: a regular expression of fixed length looks for it.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Which engine a policy needs: that of its sources, which are all of one."""
+"""Which engine a policy needs. All sources of a policy are in one engine."""
 
 import re
 from collections.abc import Mapping
@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.engines.base.engine import Engine
-from discreet.engines.duckdb.engine import DuckDBEngine, guess_types
+from discreet.engines.duckdb.draft_types import DraftTypes, guess_types
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.errors import PolicyError
 from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
-from discreet.model.policy import ValueType
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,9 +25,9 @@ def open_engine(
     spark: "SparkSession | None" = None,
     time_limit: float = USUAL_TIME_LIMIT,
 ) -> Engine:
-    """Open the sources, relative to `base_dir`; those in Spark in a session that may be handed in.
+    """Open the sources, relative to `base_dir`; those at spark://session are in the session `spark`.
 
-    A statement is stopped after `time_limit` seconds.
+    A question is stopped after `time_limit` seconds.
     """
     engines = {engine_of(source.location) for source in sources.values()}
     if len(engines) > 1:
@@ -47,17 +47,17 @@ def open_engine(
     return DuckDBEngine(sources, base_dir, time_limit=time_limit)
 
 
-def schema_of(location: str, base_dir: Path) -> tuple[dict[str, ValueType], bool]:
-    """The usable columns of a source, for the owner's first draft, and whether types had to be guessed."""
+def schema_of(location: str, base_dir: Path) -> DraftTypes:
+    """The usable columns of a source, for the owner's first draft."""
     match engine_of(location):
         case "PostgreSQL":
             from discreet.engines.postgres import engine as postgres
 
-            return postgres.schema_of(location), False
+            return DraftTypes(types=postgres.schema_of(location))
         case "Spark":
             from discreet.engines.spark import engine as spark
 
-            return spark.schema_of(location, base_dir), False
+            return DraftTypes(types=spark.schema_of(location, base_dir))
     return guess_types(location, base_dir)
 
 

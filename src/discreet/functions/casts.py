@@ -39,6 +39,8 @@ _SHAPES = {
     TIMESTAMP: f"{_DATE}([ T]{_TIME})?",
 }
 
+_LONGEST_TRUTH = len("false")
+
 _SOURCES = {
     INTEGER: (NUMBER, TEXT, BOOLEAN),
     NUMBER: (INTEGER, TEXT, BOOLEAN),
@@ -62,8 +64,9 @@ def _from_text(sql: str, kind: ValueType, scope: EmitScope) -> str:
 
 
 def _truth(sql: str, scope: EmitScope) -> str:
+    """Only the beginning is looked at: a longer text is none of these words, and slow to change."""
     return scope.let(
-        scope.dialect.text_call("lower", [sql]),
+        scope.dialect.text_call("lower", [f"left({sql}, {_LONGEST_TRUTH + 1})"]),
         lambda value: (
             f"(CASE WHEN {scope.dialect.binary(value)} = 'true' THEN TRUE"
             f" WHEN {scope.dialect.binary(value)} = 'false' THEN FALSE END)"

@@ -59,7 +59,7 @@ def _integer_ends(bounds: Range) -> tuple[int, int]:
 
 
 def _double_ends(bounds: Range) -> tuple[Fraction, Fraction]:
-    """The outermost doubles inside of the bounds: a tenth itself is none, and the nearest may lie outside."""
+    """The outermost doubles inside of the bounds. 0.1 is no double, and the nearest one may lie outside."""
     low, high = double_above(bounds.low), double_below(bounds.high)
     if low is None or high is None or low > high:
         raise _nothing_between()

@@ -101,7 +101,7 @@ _ADD = "add_days(date, days)"
 
 
 def _add_days(operands: Sequence[Operand], scope: EmitScope) -> str:
-    """Days that could leave the calendar from either end are NULL first, so that the sum cannot overflow."""
+    """More days than the calendar has are NULL first, so that the sum cannot overflow."""
     day, count = operands
     few = scope.let(
         count.sql,

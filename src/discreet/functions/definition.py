@@ -51,7 +51,7 @@ class Function:
     emit: Emit
     range: RangeRule = no_range
     constants: frozenset[int] = frozenset()
-    """The places of arguments that ``emit`` writes from their values, and not as they stand."""
+    """Positions of constant arguments that ``emit`` writes itself: their SQL is not emitted."""
 
 
 def refuse_types(usage: str, arguments: Arguments, remedy: str) -> QueryRefused:
@@ -115,7 +115,7 @@ def fixed(usage: str, types: Sequence[ValueType], result: ValueType) -> Argument
 
 
 def literal_integer(usage: str, expression: Expression, low: int, high: int) -> int:
-    """A constant that the SQL is written from, so that no row can make it odd."""
+    """An argument that must be a constant, so that it does not depend on rows."""
     if isinstance(expression, Literal) and expression.type is ValueType.INTEGER:
         value = expression.value
         if isinstance(value, int) and low <= value <= high:

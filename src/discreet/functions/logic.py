@@ -1,6 +1,6 @@
 """Comparisons, three-valued logic, and functions that choose one of their arguments.
 
-Texts compare by their bytes: a collation, of the engine or of a column, could hold two people's keys for one.
+Texts compare by their bytes: a collation, of the engine or of a column, could take two people's keys for one.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,9 +54,7 @@ def _comparison(name: str, ordered: bool, symbol: str | None = None) -> Function
         fewest=2,
         most=2,
         check=_comparable(usage, ordered),
-        emit=lambda operands, scope: (
-            f"({binary(operands[0], scope)} {sql_symbol} {binary(operands[1], scope)})"
-        ),
+        emit=compared,
     )
 
 
@@ -103,7 +101,7 @@ def _connective(name: str) -> Function:
 
 
 def _check_case(arguments: Arguments) -> tuple[Arguments, ValueType]:
-    """Condition, value, condition, value, … and, if their number is odd, what else."""
+    """Condition, value, condition, value, … and, if their number is odd, the ELSE value."""
     usage = "CASE WHEN a THEN x ELSE y END"
     pairs = len(arguments) // 2 * 2
     values = arguments[1:pairs:2] + arguments[pairs:]

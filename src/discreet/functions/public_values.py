@@ -16,7 +16,7 @@ KeysOf: TypeAlias = Callable[[str], tuple[KeyValue, ...] | None]
 def integer_values(expression: Expression, limit: int) -> list[int] | None:
     """All values of an INTEGER expression in order, NULL aside; None if unknown or more than the limit.
 
-    floor(age / 10) * 10 has as many values as floor(age / 10): steps by a constant are taken on the values.
+    floor(age / 10) * 10 has as many values as floor(age / 10): * 10 is computed for each of them.
     """
     if expression.type is not ValueType.INTEGER:
         return None

@@ -1,16 +1,14 @@
 """The allow-list of row-wise functions: what a question may compute from one row, and nothing else.
 
-    build_call      a checked call, the one door for the SQL parser and for the Python front-end
+    build_call      a checked call, the only way in for the SQL parser and for the Python front-end
     range_of        where all values of a numeric expression lie
     emit            the expression as SQL of a dialect that cannot raise on any row
-    integer_values, possible_values     the public keys that an expression has
 
-Every function is defined once, in the file of its subject. A new one needs a line in
-docs/reference/sql-functions.md, or a test fails.
+The public keys of an expression are in `functions.public_values`. Every function is defined once, in the file
+of its subject. A new one needs a line in docs/reference/sql-functions.md, or a test fails.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -25,7 +23,7 @@ from discreet.functions.dates import DATES
 from discreet.functions.definition import Arguments, Function, is_null_literal
 from discreet.functions.logic import LOGIC
 from discreet.functions.texts import TEXTS
-from discreet.model.expression import Call, Expression, Field, Literal, Range, fields_of
+from discreet.model.expression import Call, Expression, Field, Literal, Range, fields_of, size_of
 from discreet.model.interval_arithmetic import UNKNOWN, ValueInterval, point
 from discreet.model.policy import ValueType
 
@@ -49,7 +47,8 @@ FieldSql: TypeAlias = Mapping[str, str] | Callable[[str], str]
 def build_call(name: str, arguments: Arguments) -> Call:
     """Call a function, if it is on the allow-list and takes these arguments."""
     function = _function(name)
-    if name in _FLATTENED:  # a chain of ORs as long as a list, not as deep
+    check_size(*arguments)
+    if name in _FLATTENED:  # a chain of ORs becomes one list, not a deep tree
         arguments = tuple(each for argument in arguments for each in _chain(name, argument))
     if not function.fewest <= len(arguments) <= function.most:
         raise QueryRefused(f"{function.usage} was given {len(arguments)} arguments.", remedy=_arity(function))
@@ -63,44 +62,19 @@ def build_call(name: str, arguments: Arguments) -> Call:
 
 
 def check_size(*expressions: Expression) -> None:
-    """Refuse what is nested too deep, or too large all together, before anything walks it."""
-    measured: dict[int, _Size] = {}
-    sizes = [_size(expression, 1, measured) for expression in expressions]
+    """Refuse what is nested too deep, or too large all together, before anything walks it.
+
+    A part that is used twice counts twice, as it is written twice.
+    """
+    sizes = [size_of(expression) for expression in expressions]
     nodes, calls = sum(size.nodes for size in sizes), sum(size.calls for size in sizes)
     if nodes > MOST_NODES or calls > MOST_CALLS or any(size.levels > MOST_LEVELS for size in sizes):
         raise _too_large()
 
 
-@dataclass(frozen=True, slots=True)
-class _Size:
-    nodes: int
-    calls: int
-    levels: int
-
-
-_LEAF = _Size(nodes=1, calls=0, levels=1)
-
-
-def _size(node: Expression, level: int, measured: dict[int, _Size]) -> _Size:
-    """A node that is used twice counts twice, as it is written twice, but is read once."""
-    if not isinstance(node, Call):
-        return _LEAF
-    if level > MOST_LEVELS:
-        raise _too_large()
-    if id(node) not in measured:
-        sizes = [_size(argument, level + 1, measured) for argument in node.arguments]
-        measured[id(node)] = _Size(
-            nodes=1 + sum(size.nodes for size in sizes),
-            calls=1 + sum(size.calls for size in sizes),
-            levels=1 + max((size.levels for size in sizes), default=0),
-        )
-    return measured[id(node)]
-
-
 def calls_in(expressions: Iterable[Expression]) -> int:
     """How many operations these are, all together."""
-    measured: dict[int, _Size] = {}
-    return sum(_size(expression, 1, measured).calls for expression in expressions)
+    return sum(size_of(expression).calls for expression in expressions)
 
 
 def _too_large() -> QueryRefused:
@@ -125,7 +99,7 @@ def emit(expression: Expression, dialect: Dialect, fields: FieldSql | None = Non
     """The expression as SQL. It cannot raise on any row, and gives the same under any setting.
 
     A text is grouped and joined by its bytes, whatever the collation of its column.
-    ``fields`` says how a column is read, such as ``{"age": 't."age"'}``; by its quoted name if not told.
+    ``fields`` says how a column is read, such as ``{"age": 't."age"'}``; by default by its quoted name.
     """
     sql = _emitted(expression, *_reading(expression, dialect, fields)).sql
     return dialect.binary(sql) if expression.type is ValueType.TEXT else sql
@@ -138,7 +112,7 @@ def emit_duckdb(expression: Expression, fields: FieldSql | None = None) -> str:
 def emit_steps(
     expression: Expression, dialect: Dialect, *, offset: Fraction, grid: Fraction, half: Fraction
 ) -> str:
-    """⌊(x − offset)/grid + half⌋ of a number with a range, as SQL: how many steps of the grid it is away."""
+    """⌊(x − offset)/grid + half⌋ of a number with a range, as SQL: its distance from the offset in steps."""
     read, scope = _reading(expression, dialect, None)
     number = _emitted(expression, read, scope).sql
     if expression.type is not ValueType.NUMBER:
@@ -178,8 +152,11 @@ def _emitted(expression: Expression, read: Callable[[str], str], scope: EmitScop
 def _interval(expression: Expression) -> ValueInterval:
     if not isinstance(expression, Call):
         return _leaf_interval(expression)
-    operands = [_unwritten(argument) for argument in expression.arguments]
-    return _function(expression.function).range(operands)
+    known = expression.known.get("interval")
+    if not isinstance(known, ValueInterval):
+        operands = [_unwritten(argument) for argument in expression.arguments]
+        known = expression.known["interval"] = _function(expression.function).range(operands)
+    return known
 
 
 def _unwritten(expression: Expression) -> Operand:

@@ -1,13 +1,14 @@
-"""What a question can take on one row, whatever the row holds: time, and the texts that functions make of it.
+"""What a question can cost on one row, whatever the row holds: time, and memory for the texts that it makes.
 
-DuckDB computes 2,048 rows at a time. It looks whether it should stop only between these, and keeps all texts
-that are made of them until the next ones, beside its memory limit. So what is computed from one row has a
-limit, from which follows how long it goes on after the time limit, and how much memory it takes.
+DuckDB computes 2,048 rows at a time. Only between such batches it checks whether it should stop. It keeps all
+texts that a batch makes until the next one, and does not count them towards its memory limit. So the cost of
+one row is limited. This bounds how long a question goes on after the time limit, and its memory.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from discreet.dialects.dialect import LONGEST_PARSED
 from discreet.errors import QueryRefused
 from discreet.functions.texts import LONGEST_GROWN_TEXT, LONGEST_PATTERN, kept_of_replaced
 from discreet.model.expression import Call, Expression, Literal
@@ -19,8 +20,8 @@ MOST_TEXT_OF_A_ROW = 2**18
 """Characters: 2,048 rows of them are half a gigabyte, where a character is one byte."""
 
 USUAL_CELL = 256
-"""Characters of a cell, where the rows of one person are counted. Longer ones take longer, each of them as
-much as its text; what a question itself puts into texts is counted to the last letter."""
+"""Characters that a cell is taken to have where the cost of one person's rows is counted. Longer cells take
+longer, in proportion. Texts of the question itself are counted in full."""
 
 _STEPS = {
     "replace": 8_000,
@@ -34,8 +35,8 @@ _STEPS = {
     "starts_with": 300,
     "ends_with": 600,
 }
-"""What a call takes on a text of 4,096 characters at most, in steps of about 20 ns, which is what most calls
-take. Measured on DuckDB, on texts of the kind that takes longest."""
+"""What a call takes on a text of 4,096 characters at most, in steps of about 20 ns. Most calls take one step.
+Measured on DuckDB, on the kind of texts that takes longest."""
 _STEPS_ELSEWHERE = {"lower": 20_000, "upper": 20_000}
 """The same where another database takes far longer: letters beyond ASCII in PostgreSQL."""
 _STEPS_OF_A_PART = 1_000
@@ -43,26 +44,28 @@ _STEPS_OF_A_PART = 1_000
 _STEPS_OF_A_SEARCH = {"contains": 1_700, "like": 1_500}
 """Of contains, and of LIKE with a % that is not at the end."""
 _STEPS_OF_A_LETTER = 80
-"""Of each letter beyond the first of what is searched for, where a database tries it at every place."""
+"""Of each letter after the first 16 of what is searched for, as some databases try it at every place."""
 _FIRST_LETTERS = 16
 _STEPS_OF_A_SLOW_LETTER = 400
 """Of each letter after % in a pattern that has _ there: it is tried at every letter of the text."""
 _STEPS_OF_READING = 100
-"""Of a text as a number or date."""
+"""Of a text as something else: its shape, or the case of its first letters."""
+_STEPS_OF_DIGITS = 200
+"""The same of a number that is as long as may be, besides."""
 _FEW_MEMBERS = 16
-"""Of a list, of which so many take a step: databases look them up."""
+"""So many members of a list take one step: databases look them up."""
 
 _COPIES = {"least": 3, "greatest": 3, "nullif": 2}
 _COPIES_OF_A_CAST = 8
-"""How often an argument may be written, so that some databases compute it as often."""
+"""How often an argument may be written. Some databases compute it as often."""
 
 _LONGEST_NUMBER = 64
-"""Characters of anything else as a text."""
+"""Characters of a value of another type, written as a text."""
 _MAKING = ("lower", "upper", "trim", "substring", "left", "right", "concat", "replace")
 
 
 def steps_in(expressions: Iterable[Expression], cell: int = USUAL_CELL, *, everywhere: bool = True) -> int:
-    """How long these take on one row, all together, where a cell has so many characters: on the slowest
+    """How many steps these take on one row, all together, if a cell has so many characters: on the slowest
     database, or on DuckDB.
     """
     measured: dict[int, tuple[int, int]] = {}
@@ -85,12 +88,17 @@ def _steps_of(call: Call, lengths: list[int], *, everywhere: bool) -> int:
     """What a call takes on one row at most, without its arguments."""
     name, length = call.function, min(lengths[0], LONGEST_GROWN_TEXT) if lengths else 0
     if name in ("like", "contains"):
-        return 1 + _of_whole_text(call, everywhere=everywhere) * length // LONGEST_GROWN_TEXT
+        return (
+            1
+            + _runs_of_letters(call)
+            + _of_whole_text(call, everywhere=everywhere) * length // LONGEST_GROWN_TEXT
+        )
     if name == "concat":
         joined = min(sum(lengths), LONGEST_GROWN_TEXT)
         return len(lengths) * (1 + _STEPS_OF_A_PART * joined // LONGEST_GROWN_TEXT)
     if name.startswith("cast_") and call.arguments[0].type is ValueType.TEXT:
-        return _STEPS_OF_READING
+        digits = min(length, LONGEST_PARSED) if name == "cast_number" else 0
+        return _STEPS_OF_READING + _STEPS_OF_DIGITS * digits // LONGEST_PARSED
     if name == "in":
         return 2 + len(lengths) // _FEW_MEMBERS
     if name in _STEPS:
@@ -118,8 +126,18 @@ def _copies(call: Call) -> int:
     if call.arguments[0].type is not ValueType.TEXT:
         return 1
     if call.function == "like":
-        return 2 + len(str(getattr(call.arguments[1], "value", "")).split("%"))
+        return 1 + len(_pattern(call).split("%")) + _runs_of_letters(call)
     return _COPIES_OF_A_CAST if call.function.startswith("cast_") else _COPIES.get(call.function, 1)
+
+
+def _runs_of_letters(call: Call) -> int:
+    """How many parts the beginning and the end of a pattern have between _. Each is looked at by itself."""
+    first, *others = _pattern(call).split("%")
+    return sum(len([run for run in part.split("_") if run]) for part in (first, *others[-1:]))
+
+
+def _pattern(call: Call) -> str:
+    return str(getattr(call.arguments[1], "value", "")) if call.function == "like" else ""
 
 
 def _longest_of_leaf(leaf: Expression, cell: int) -> int:
@@ -129,9 +147,7 @@ def _longest_of_leaf(leaf: Expression, cell: int) -> int:
 
 
 def check_row(expressions: Iterable[Expression]) -> None:
-    """Refuse what could take too long, or too much memory, on one row. What is written twice is computed
-    once.
-    """
+    """Refuse what could take too long, or too much memory, on one row. Equal calls are computed once."""
     costs = _Costs()
     for expression in expressions:
         costs.add(expression)
@@ -151,15 +167,15 @@ def check_row(expressions: Iterable[Expression]) -> None:
 
 @dataclass(slots=True)
 class _Costs:
-    """Of all different calls: databases compute what is the same once."""
+    """The cost of all different calls: databases compute equal ones once."""
 
     steps: int = 0
     text: int = 0
     _numbers: dict[object, int] = field(default_factory=dict)
-    """Another number for everything that differs."""
+    """A number for each different node."""
     _longest: dict[int, int] = field(default_factory=dict)
     _met: dict[int, int] = field(default_factory=dict)
-    """By identity, as names stand for the same tree again and again."""
+    """These numbers by identity: a name stands for the same tree wherever it is used."""
 
     def add(self, node: Expression) -> int:
         """The number of a node; what it costs is added when it is new."""

@@ -1,8 +1,8 @@
 """Functions of texts. Positions count characters (Unicode code points) from 1.
 
 No function makes a text of more than 4,096 characters, or searches in more: a replacement inside of a
-replacement would otherwise fill any memory. Positions, patterns and replacements are constants, so that no
-row can make them odd.
+replacement would otherwise fill any memory. Positions, patterns and replacements are constants, so that
+they do not depend on rows.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def _simple(name: str, result: ValueType, texts: int, low: int | None = None) ->
 
 
 def _cut(operand: Operand) -> str:
-    """The text, as far as functions look at it; most of those that functions made are no longer."""
+    """The text, cut to what functions look at. Most functions make texts that are short enough already."""
     if isinstance(operand.expression, Call) and operand.expression.function in _CUT:
         return operand.sql
     return f"left({operand.sql}, {LONGEST_GROWN_TEXT})"
@@ -77,7 +77,7 @@ def _check_contains(arguments: Arguments) -> tuple[Arguments, ValueType]:
 
 
 def _contains(operands: Sequence[Operand], scope: EmitScope) -> str:
-    """Databases may try a part at every place of the text, so that it has a limit, too."""
+    """Databases may try a part at every place of the text, so its length is limited, too."""
     text, part = operands
     sought = part.sql if isinstance(part.expression, Literal) else f"left({part.sql}, {LONGEST_PATTERN})"
     return scope.dialect.text_call("contains", [_cut(text), sought])
@@ -151,7 +151,7 @@ def _check_replace(arguments: Arguments) -> tuple[Arguments, ValueType]:
 
 
 def _replace(operands: Sequence[Operand], _: EmitScope) -> str:
-    """Cut before, so that no text on the way is longer than `_TIMES_GROWN` times the limit, and after."""
+    """Cut before and after, so that no text in between is longer than `_TIMES_GROWN` times the limit."""
     text, old, new = (operand.sql for operand in operands)
     lengths = [len(literal_text(_REPLACE, operand.expression, LONGEST_PATTERN)) for operand in operands[1:]]
     replaced = f"replace(left({text}, {kept_of_replaced(*lengths)}), {old}, {new})"
@@ -159,7 +159,7 @@ def _replace(operands: Sequence[Operand], _: EmitScope) -> str:
 
 
 def kept_of_replaced(old: int, new: int) -> int:
-    """How much of a text is looked at where texts of the one length are replaced by those of the other."""
+    """How many characters of a text are searched, to replace `old` characters by `new` ones at a time."""
     if new <= _TIMES_GROWN * old:
         return LONGEST_GROWN_TEXT
     return _TIMES_GROWN * LONGEST_GROWN_TEXT * old // new

@@ -1,8 +1,8 @@
-"""How an account is opened, and found again: for the same people, and for whoever joins them.
+"""How an account is opened, and found again for the same people, and for people who are added.
 
 A policy changes: tables come and go, folders move, files are replaced. The account stays as long as one of
-its sources does, and takes on whatever is new. What it never does is to share people with another account:
-two budgets for the same people would add up.
+its sources does, and takes on whatever is new. It never shares people with another account: two budgets for
+the same people would add up.
 """
 
 from collections.abc import Iterable, Sequence
@@ -83,9 +83,9 @@ def _check_nobody_is_elsewhere(books: Books, account: Account, people: frozenset
 
 
 def _check_declared_alike(found: Account, asked: Account, known: frozenset[str]) -> None:
-    """Two policies, or one that was changed without the ledger.
+    """Refuse a second policy, or one that was changed without the ledger.
 
-    Accounts from before people were recorded have a fingerprint that stands for all of them.
+    In accounts from before people were recorded, the fingerprint stands for all of them.
     """
     if not known & asked.people:
         raise LedgerClosed(

@@ -6,8 +6,8 @@ backups do not reach.
 
 It is written after the database. After a crash it may lag behind, which does no harm; it never runs ahead.
 So it need not be forced to the disk with each charge, which would take three times as long as the charge
-itself: the last entry is written over one of two slots of the file, which share a sector, and the system
-writes that back in its own time. Only what cannot be found anew, the accounts, is replaced durably.
+itself. The last entry is written over one of two slots of the file, which share a sector, and the system
+writes that back in its own time. Only the accounts, which could not be found again, are replaced durably.
 """
 
 import json
@@ -89,7 +89,7 @@ class AnchorFile:
             return None
         if found is None or found[1] is None or _tail(found[0]) != _tail(anchor):
             return None
-        if anchor.number <= found[0].number:  # a ledger was re-based: nothing may be left of the other
+        if anchor.number <= found[0].number:  # a ledger was re-based: nothing may be left of the old one
             return None
         return (found[1] + 1) % _SLOTS
 

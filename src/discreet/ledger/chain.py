@@ -88,7 +88,7 @@ def charge_number(entry: Entry) -> int | None:
 
 
 def answer_digest(entry: Entry) -> str:
-    """Of the answer that an entry says was stored."""
+    """The digest of the answer that an entry says was stored."""
     return entry.note.split(" ")[0]
 
 

@@ -43,12 +43,14 @@ def charge_or_find(
 
 
 def mark_unused(books: Books, receipt: Receipt) -> bool:
-    """Whether the same question may use the charge: once more, and not if another try was charged since.
+    """Whether the same question may use the charge again: only once, and not if it was charged anew since.
 
-    Each try can be watched. If a charge could be used until the database no longer fails, whoever can make it
-    fail would have any number of looks for one price.
+    The timing of each try can be observed. If a charge could be used until the database no longer fails,
+    whoever can make it fail would have any number of looks for one price.
     """
     charge, last = _charge_of(books, receipt)
+    if last.kind is EntryKind.UNUSED:  # a try whose outcome nobody knows was done: the next one is free
+        return books.charge_behind(last) == charge
     if last != charge:
         return False
     _follow_up(books, EntryKind.UNUSED, charge, books.balance(charge.dataset, analysts=()).spent_units)

@@ -2,7 +2,7 @@
 
 There are two ways in, each with a connection of its own. A turn may add, and waits until no other process is
 inside. A look only reads what is committed, and waits for nobody: a process that was stopped in its turn, or
-a server that is silent to it, keeps no reader out.
+that waits for a silent server, does not keep readers out.
 
 After a fork, the child must not use its parent's connections, not even close them. So a fork waits until
 nobody is at work, and every connection is closed before it and opened again when it is needed.
@@ -74,7 +74,7 @@ class Database(ABC):
     @property
     @abstractmethod
     def patience(self) -> float:
-        """How many seconds to wait for others on this machine, who are inside."""
+        """How many seconds to wait for others on this machine."""
 
     @property
     def server(self) -> str:
@@ -96,7 +96,7 @@ class Database(ABC):
     def reading(self) -> Iterator[Transaction]:
         """All that is committed at one moment, to be read only. Nobody is waited for.
 
-        Only a ledger whose tables are still to be made takes a turn, in which they are.
+        Only if the ledger has no tables yet, this takes a turn, in which they are made.
         """
         with ExitStack() as stack:
             stack.enter_context(self._inside(Way.LOOK))
@@ -108,7 +108,7 @@ class Database(ABC):
 
     @contextmanager
     def if_free(self) -> Iterator[bool]:
-        """Whether nobody else takes a turn on this machine: then nobody does until the end of this.
+        """Whether nobody else has a turn on this machine. If so, nobody gets one before this ends.
 
         Threads that share this handle count as others.
         """
@@ -146,7 +146,7 @@ class Database(ABC):
 
     @abstractmethod
     def _told(self, error: Exception) -> DiscreetError | None:
-        """The database's error in our words: never its own, never an entry's content. None if not its."""
+        """The database's error in our words: never its own, never an entry's content. None for others."""
 
     @contextmanager
     def _inside(self, way: Way) -> Iterator[None]:

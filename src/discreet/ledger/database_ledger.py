@@ -277,18 +277,18 @@ class DatabaseLedger:
         return books.digest_at(anchor.number) == anchor.digest and self._same_server(anchor)
 
     def _same_server(self, anchor: Anchor) -> bool:
-        """As far as both are known: not every role may ask."""
+        """Whether the server is the same, if both are known: not every role may ask."""
         return "" in (anchor.server, self._database.server) or anchor.server == self._database.server
 
     def _catch_up(self, seen: Anchor, ahead: Anchor) -> None:
-        """Anchor what was looked at, so that this machine remembers it; unless others do just now."""
+        """Anchor what was seen, so that this machine remembers it; unless somebody else has a turn now."""
         with suppress(OSError), self._database.if_free() as free:
             if free and self._anchor.read() == seen:
                 self._anchor.prepare(ahead)
                 self._anchor.publish(ahead)
 
     def _check_anchor(self, books: Books) -> Anchor:
-        """The anchored entry must be in the chain; if the chain has gone on since, so does the anchor."""
+        """The anchored entry must be in the chain; if the chain has grown since, the anchor is moved."""
         books.check_last()
         anchor = self._anchor.read()
         if anchor is None and books.number > 0:

@@ -1,8 +1,8 @@
-"""The file lock that all processes of a machine take their turns by: waited for, but not for ever.
+"""The file lock by which all processes of a machine take turns. They wait for it, but not for ever.
 
-A process that was stopped inside its turn keeps the lock until it goes on. So who holds it writes a name into
-the file, and who waited long enough is told that name. The system's own waiting is fair, and knows no
-deadline: it is done by a thread, which may be left behind. What that thread gets in the end, it gives back.
+A process that was stopped inside its turn keeps the lock until it goes on. So the holder writes its name into
+the file, and whoever has waited long enough is told that name. The system's own waiting is fair, but has no
+deadline. So a thread waits, and may be left behind. If it gets the lock in the end, it gives it back.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ class FileLock:
 
     @contextmanager
     def held(self, ledger: str, patience: float) -> Iterator[None]:
-        """Wait for the lock, as many seconds as told. It ends with this process, however that ends."""
+        """Wait for the lock, at most `patience` seconds. It ends with this process, however that ends."""
         claim, self._left_behind = self._left_behind, None
         if claim is None or not claim.is_wanted_again():
             claim = _LockClaim(self.path)
@@ -43,7 +43,7 @@ class FileLock:
 
     @contextmanager
     def held_if_free(self) -> Iterator[bool]:
-        """Whether nobody else has it: then it is held, and nobody was waited for."""
+        """Take the lock if nobody else has it, without waiting. Tells whether it is held now."""
         claim = _LockClaim(self.path)
         try:
             yield claim.at_once()
@@ -51,7 +51,7 @@ class FileLock:
             claim.end()
 
     def forget(self) -> None:
-        """In the child of a fork: whoever waits, waits in the parent."""
+        """In the child of a fork: the thread that waits is in the parent."""
         left, self._left_behind = self._left_behind, None
         if left is not None:
             left.close()
@@ -109,7 +109,7 @@ class _LockClaim:
         return True
 
     def is_wanted_again(self) -> bool:
-        """Go on waiting for what was given up; False if it came in between, and was given back."""
+        """Go on waiting for a lock that was given up; False if it came meanwhile, and was given back."""
         with self._change:
             self._wanted = self._waiting
             return self._waiting
@@ -122,7 +122,7 @@ class _LockClaim:
                 _release(self._file)
 
     def close(self) -> None:
-        """Where its thread is not, because a fork has no threads: the lock that may come is the parent's.
+        """Close the file in the child of a fork. The thread is the parent's, and so is its lock.
 
         If it has come already, the handle is closed, and its number may be that of another file by now.
         """
@@ -143,8 +143,8 @@ class _LockClaim:
 
 
 def _sign(handle: int) -> None:
-    """Who holds it, for those who wait, over the name of who held it before: to cut the file first would take
-    as long as a charge. On a full disk there is no name, and never a wrong one.
+    """Write who holds the lock, for those who wait, over the last holder's name: to truncate the file first
+    would take as long as a charge. On a full disk there is no name, but never a wrong one.
     """
     name = f"{os.getpid()} {os.uname().nodename}\n".encode().ljust(_LONGEST)
     with suppress(OSError):
@@ -155,7 +155,7 @@ def _sign(handle: int) -> None:
 
 
 def _release(file: FileIO) -> None:
-    """Also where a child process has a copy of the handle. No error: what was to be written is written."""
+    """Unlock, even if a child process has a copy of the handle. Errors do not matter: all is written."""
     with suppress(OSError):
         fcntl.flock(file, fcntl.LOCK_UN)
     with suppress(OSError):

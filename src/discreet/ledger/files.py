@@ -1,4 +1,4 @@
-"""The files of a ledger: found whatever link leads to them, durable by name."""
+"""The files of a ledger: links to them are resolved, and their names are made durable."""
 
 import os
 from pathlib import Path

@@ -1,7 +1,7 @@
 """What a ledger promises, whichever database keeps it.
 
 1. A charge is all or nothing, and durable when `charge` returns: the curator reads data only after that.
-2. The sum of all charges to a dataset never exceeds its budget, nor that of an analyst the analyst's cap:
+2. All charges to a dataset together never exceed its budget, and those of an analyst never exceed the cap:
    over threads, processes, machines, crashes and restarts. This is the privacy filter of
    `accounting.filters`, kept in integers.
 3. Entries are only ever added, are numbered without gaps over the whole ledger, and each carries a hash of
@@ -15,15 +15,15 @@ One charge, one draw
 --------------------
 A question is asked in this order, and only what `store_answer` returned is ever used:
 
-    stored_answer → (if there is none) charge → run → draw → store_answer → all the rest
+    stored_or_payable → (if nothing is stored) charge → run → draw → store_answer → all the rest
 
 What is stored are the noisy numbers themselves, before anything is computed from them. If they were drawn and
-not stored (a crash, no memory, Ctrl-C), somebody may have learnt of the draw all the same, by its time or by
-the very failure: a second draw from the same charge would be another release that nobody paid for. So a
-charge that was begun and has no answer is used up, and the next try is charged anew. The one exception is
-said by who knows: if the database failed before anything was drawn, `mark_unused` lets the same question use
-the charge once more. Whoever asks holds the question (`question_lock`), so that others of this machine who
-ask the same wait for the answer instead of paying again.
+not stored (a crash, no memory, Ctrl-C), somebody may still have learnt of the draw, by its timing or by the
+failure itself: a second draw from the same charge would be another release that nobody paid for. So a
+charge that was begun and has no answer is used up, and the next try is charged anew. There is one exception:
+if the database failed before anything was drawn, `mark_unused` lets the same question use the charge once
+more. Whoever asks holds the question (`question_lock`), so that others on this machine who ask the same wait
+for the answer instead of paying again.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,11 +53,11 @@ class Account:
     analyst_cap: Spend
     """The most for any one analyst; equal to the budget if there is no cap."""
     fingerprint: str
-    """A digest of what stays when a policy changes: the dataset, and what it calls neighbours."""
+    """A digest of what stays when a policy changes: the dataset's name and its neighbour relation."""
     people: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """Digests of whose privacy this is: one in common with another account, and they are the same people.
+    """Digests of the people. Two accounts with a digest in common would be about the same people.
 
-    None given, the fingerprint stands for them. An account that is read from a ledger does not list them.
+    If none are given, the fingerprint stands for them. An account read from a ledger does not list them.
     """
 
     def __post_init__(self) -> None:
@@ -95,11 +95,18 @@ class Balance:
     spent: Spend
     """By all analysts, and written off."""
     analysts: dict[str, Spend]
-    """Of those that were asked for."""
+    """What each analyst has spent, of those that were asked for."""
 
     @property
     def left(self) -> Spend:
         return filter_of(self.account.budget, self.spent).left
+
+    def left_for(self, analyst: str) -> Spend:
+        """What one analyst may still spend: never more than is left of their cap."""
+        cap = self.account.cap_units
+        spent = self.analysts.get(analyst, cap.none.loss)
+        own = budget_units(filter_of(cap.loss, spent).left, "left")
+        return own.smaller(budget_units(self.left, "left")).loss
 
     @property
     def spent_units(self) -> Units:
@@ -111,7 +118,7 @@ class EntryKind(StrEnum):
 
     OPENED = "opened"
     SOURCES_ADDED = "sources added"
-    """The policy names people, or ways to them, that the account did not know."""
+    """The policy names people, or sources of them, that the account did not know."""
     CHARGED = "charged"
     UNUSED = "unused"
     """Nothing was drawn for a charge: its question may use it once more."""
@@ -119,7 +126,7 @@ class EntryKind(StrEnum):
     """A charge that was unused is used."""
     ANSWERED = "answered"
     DATA_SEEN = "data seen"
-    """What a version of the data looked like from outside when it was first opened."""
+    """The stamp of a version of the data when it was first opened: see `changed_since`."""
     REFRESHED = "refreshed"
     BUDGET_CHANGED = "budget changed"
     WRITTEN_OFF = "written off"
@@ -170,13 +177,13 @@ class Answered(NamedTuple):
 
 
 class Ledger(Protocol):
-    """Keeps accounts. The last four are the owner's."""
+    """Keeps accounts. The last four methods are for the owner."""
 
     def open_account(self, account: Account) -> Balance:
         """Create the account, or find it as it was declared; LedgerClosed if it was declared otherwise."""
 
     def asking(self, dataset: str, key: str) -> AbstractContextManager[None]:
-        """Hold a question: who asks the same on this machine waits until it is let go."""
+        """Hold a question: others on this machine who ask the same wait until it is released."""
 
     def charge(
         self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss
@@ -189,8 +196,8 @@ class Ledger(Protocol):
         """
 
     def mark_unused(self, receipt: Receipt) -> bool:
-        """Say that nothing was drawn for a charge, and nothing will be. Whether the same question may use it:
-        once more.
+        """Say that nothing was drawn for a charge, and nothing will be. Returns whether the same question may
+        use it once more.
         """
 
     def stored_answer(self, dataset: str, key: str) -> Answered | None:
@@ -205,26 +212,26 @@ class Ledger(Protocol):
         loss: Loss,
         older: Callable[[], Sequence[str]] = tuple,
     ) -> Answered | None:
-        """The same; BudgetExceeded if it was not asked before, and a charge would be refused as things stand.
+        """As `stored_answer`; BudgetExceeded if nothing is stored, and a charge would be refused now.
 
-        What cannot be paid for is known before any work is done for it. `older` are keys of the same question
-        from before keys said their version; they are made only for ledgers that have such keys.
+        So what cannot be paid for is refused before any work is done. `older` gives keys of the same question
+        from before keys had a version. It is called only for ledgers that have such keys.
         """
 
     def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:
-        """Keep what was drawn for a charge, durably. The first of a key stays: use what is returned."""
+        """Store what was drawn for a charge, durably. The first one of a key stays: use what is returned."""
 
     def balance(self, dataset: str, *, analyst: str | None = None) -> Balance:
         """What is spent and left, in all and by each analyst, or by one of them only."""
 
     def entries(self, dataset: str, *, after: int = 0) -> Iterator[Entry]:
-        """Everything that happened to a dataset, oldest first; only what came after an entry, if told."""
+        """Everything that happened to a dataset, oldest first: all entries with a number above `after`."""
 
     def changed_since(self, dataset: str, stamp: str) -> datetime | None:
         """When this version of the data was first opened, if it looked different then; else None.
 
-        The stamp is what the data looks like from outside, such as sizes and times of files. The first one of
-        a version is kept.
+        The stamp is a digest of what can be seen without reading, such as sizes and times of files. The first
+        one of a version is kept.
         """
 
     def verify(self) -> None:

@@ -1,4 +1,4 @@
-"""Storing what was drawn, while it is still in memory: who waits a little longer does not pay twice.
+"""Stores what was drawn while it is still in memory: whoever waits a little longer does not pay twice.
 
 A ledger that is busy when a draw is to be stored, because a process was stopped in its turn or a connection
 was lost, may be free a minute later. Trying again is safe: the first answer of a key stays, so that a try
@@ -44,7 +44,7 @@ def patiently(action: Callable[[], T]) -> T:
 
 
 def _tell(busy: LedgerBusy, *, first: bool) -> None:
-    """What is waited for, and what can be done about it."""
+    """Warn, the first time, what is waited for and what can be done about it."""
     if first:
         with suppress(Exception):  # where warnings are errors, what was drawn is not lost to one
             warnings.warn(

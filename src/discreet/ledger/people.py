@@ -1,6 +1,6 @@
-"""Whose privacy each account is: the people behind its sources, each known by a digest.
+"""The people of each account: those behind its sources, which are known by digests.
 
-An account remembers everyone that it ever paid for, also when a table was taken out of its policy since. The
+An account remembers everyone that it ever paid for, even if a table was taken out of its policy since. The
 same people never have a second account.
 """
 

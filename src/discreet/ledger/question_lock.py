@@ -1,6 +1,6 @@
-"""Who asks a question holds it: others of this machine who ask the same wait for its answer.
+"""Whoever asks a question holds it: others on this machine who ask the same wait for its answer.
 
-Nothing of privacy rests on this. A second process that does not wait is charged for a draw of its own.
+Privacy does not depend on this. A second process that does not wait is charged for a draw of its own.
 """
 
 import fcntl
@@ -14,7 +14,7 @@ from pathlib import Path
 from discreet.errors import LedgerBusy, LedgerClosed
 
 PATIENCE_SECONDS = 1_000.0
-"""More than any statement may take by default."""
+"""More than any question may take by default."""
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.002, 0.1
 
 _HELD: set[int] = set()
@@ -37,7 +37,7 @@ def held(folder: Path, question: str) -> Iterator[None]:
                     yield
                 finally:
                     if handle in _HELD:
-                        with suppress(OSError):  # one that stays behind is empty, and found by the next
+                        with suppress(OSError):  # one that stays behind is used by the next
                             path.unlink()
                 return
             if time.monotonic() > give_up:
@@ -76,7 +76,7 @@ def _told(folder: Path) -> Iterator[None]:
 
 
 def _is_free(handle: int) -> bool:
-    """Then it is ours."""
+    """Whether nobody held it: then it is ours now."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -99,7 +99,7 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def _let_go() -> None:
-    """In the child of a fork: what its parent holds ends with the parent, and not with the last child."""
+    """In the child of a fork, so that what its parent holds ends with the parent, not with the last child."""
     while _HELD:
         os.close(_HELD.pop())
 

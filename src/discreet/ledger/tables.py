@@ -22,7 +22,7 @@ from discreet.ledger.database import DatabaseRow, Transaction
 from discreet.ledger.interface import LONGEST_NAME, Account, Answered, Balance, Entry, EntryKind, checked_text
 from discreet.ledger.people import PeopleTable
 from discreet.ledger.units import Currency, Units
-from discreet.model.identity import has_version
+from discreet.model.identity import has_older
 
 _PAGE = 1000
 _PAGE_OF_ANSWERS = 100
@@ -121,12 +121,12 @@ class Books:
         return None if row is None else _entry_of(row)
 
     def has_older_keys(self, dataset: str) -> bool:
-        """Whether some answers were stored before keys said their version: the first one was, then."""
+        """Whether some answers may have been stored under keys that are others today."""
         first = self._row(
             "SELECT key FROM entries WHERE dataset = :dataset AND kind = 'answered' ORDER BY number LIMIT 1",
             dataset=dataset,
         )
-        return first is not None and not has_version(first["key"])
+        return first is not None and has_older(first["key"])
 
     def entry(self, number: int) -> Entry | None:
         row = self._row("SELECT * FROM entries WHERE number = :number", number=number)
@@ -321,7 +321,7 @@ class Books:
             number = page[-1]["number"]
 
     def _must_change(self, sql: str, **values: object) -> None:
-        """The filter has admitted this before; should the tables think otherwise, they do not add up."""
+        """The filter has admitted this before. If the tables refuse it, they do not add up."""
         _require_changed(self._transaction.change(sql, **values))
 
     def _row(self, sql: str, **values: object) -> DatabaseRow | None:

@@ -95,7 +95,7 @@ def charge_units(loss: object, currency: Currency) -> Units:
 
 
 def filter_of(budget: Spend, spent: Spend) -> PureFilter | ConcentratedFilter:
-    """The privacy filter that an account is: what admits a charge, or refuses it."""
+    """The privacy filter of an account: it admits a charge, or refuses it."""
     if isinstance(budget, PureLoss) and isinstance(spent, PureLoss):
         return PureFilter(epsilon=budget.epsilon, spent=spent)
     if isinstance(budget, ConcentratedLoss) and isinstance(spent, ConcentratedLoss):

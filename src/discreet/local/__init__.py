@@ -1,4 +1,4 @@
-"""Local privacy: people randomise their answers themselves, and need to trust nobody who collects them.
+"""Local privacy: people randomise their answers themselves, and need not trust whoever collects them.
 
 survey, signing       what is asked, by which mechanism, at which ε: signed, and all that a device knows
 survey_file           a survey as its owner writes it
@@ -8,5 +8,5 @@ browser/              the same device in JavaScript, and the page of a survey
 batch                 what travels from devices to a collector
 collector/            reports that are counted: over HTTP, or where they are kept
 estimate              what the counts say, with its error
-compare, shuffle      what it costs beside a shuffler and a curator, before anyone chooses it
+compare, shuffle      what it costs, compared with a shuffler and a curator
 """

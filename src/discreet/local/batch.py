@@ -21,7 +21,7 @@ HEADER = 1 + 16 + 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Reports by the question's place in the survey. They may still be ones that no client could send."""
+    """Reports by the question's place in the survey. They are not checked: no client may have sent them."""
 
     digest: bytes
     nonce: bytes
@@ -35,7 +35,7 @@ def write_batch(survey: Survey, reports: Iterable[tuple[int, bytes]], *, nonce: 
 
 
 def read_batch(data: bytes, survey: Survey) -> Batch:
-    """Refused as a whole if it is cut short, of another survey, or names a question that there is not."""
+    """Refused as a whole if it is cut short, of another survey, or names a question that does not exist."""
     return BatchLayout.of(survey).read(data)
 
 

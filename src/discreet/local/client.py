@@ -1,11 +1,11 @@
 """A device: it randomises each answer once, remembers the report, and repeats it.
 
 Privacy
-    Asked the same question every day, fresh noise averages out. So the first report stands for good, or for
-    the epoch where a question says so, *whatever the answer is by then*: a memory for each answer would show
-    when it changes. What a device has ever given away is the sum of the ε of what it randomised, over all
-    surveys; beyond the limit that it was set up with it gives away nothing more. Without its memory it does
-    not answer at all.
+    If a question is asked every day, fresh noise averages out. So the first report stands for good, or for
+    the epoch if the question says so, *whatever the answer is by then*: one report for each answer would
+    show when the answer changes. A device adds up the ε of all that it ever randomised, over all surveys.
+    Beyond the limit that it was set up with, it gives away nothing more. Without its memory it does not
+    answer at all.
 """
 
 import json
@@ -63,7 +63,7 @@ class Client:
         return Fraction(_read(self._store.read())["spent"], MILLION)
 
     def report(self, survey: Survey, answers: Mapping[str, object], *, today: date | None = None) -> bytes:
-        """A batch with one report for each question answered: to be sent as often as anyone likes.
+        """A batch with one report for each question answered. It may be sent any number of times.
 
         Reports on the same questions in the same epoch are the same batch, and count once.
         """
@@ -103,14 +103,14 @@ class Client:
 
 
 def memory_key(survey: Survey, question: SurveyQuestion) -> str:
-    """The same question is one with the same words and thresholds; and epoch, where it is asked anew."""
+    """A question is known by its survey, words and thresholds; and by the epoch, if it is refreshed."""
     words = json.dumps(definition(question), ensure_ascii=False, separators=(",", ":"))
     epoch = survey.epoch if question.refresh == "epoch" else 0
     return f"{survey.name} {epoch} {words}"
 
 
 def _read(text: str | None) -> Memory:
-    """Refuses where a device would forget what it has already said."""
+    """The memory. Refused if it is missing or damaged: the device would forget what it has reported."""
     try:
         memory: Memory = json.loads(text or "")
         whole = all(isinstance(memory[name], int) for name in ("limit", "spent"))

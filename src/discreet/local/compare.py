@@ -51,14 +51,14 @@ class Rival:
     variance: float
     """n times the mean squared error of a share, on average over the options."""
     chosen: bool
-    """A survey takes this one."""
+    """Whether a survey would take this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:
-    """How often an attacker, undecided at first, guesses a yes or no right after so many daily reports.
+    """The chance that an attacker, undecided at first, guesses a yes or no right after so many daily reports.
 
-    As often as that, on average, is also how sure the attacker is of the better guess.
+    This is also how sure the attacker is, on average, of the better guess.
     """
 
     day: int
@@ -90,7 +90,7 @@ class TrustComparison:
 
 
 def compare(*, people: int, options: int, epsilon: Number, delta: Number | None = None) -> TrustComparison:
-    """δ is a tenth of one in so many people, unless given."""
+    """δ is 1/(10 · people) by default."""
     count, exact = positive_count(people, "people"), epsilon_in_range(epsilon)
     tolerated = positive_delta(Fraction(1, 10 * count) if delta is None else delta)
     best = best_for_options(exact, options)
@@ -119,7 +119,7 @@ def _local_error(mechanism: Categorical, people: int) -> float:
 
 
 def _central_error(epsilon: Fraction, options: int, people: int) -> float:
-    """Discrete Laplace noise on the counts; of yes and no one count is enough, as all answers are known."""
+    """Discrete Laplace noise on the counts. For yes and no, one is enough: the number of people is public."""
     replaced = Neighbours.REPLACE_ONE
     moved = Sensitivity.scalar(1, replaced) if options == 2 else Sensitivity.histogram(replaced)
     return float(DiscreteLaplace.for_loss(epsilon, moved).interval(CONFIDENCE).high) / people
@@ -142,7 +142,7 @@ def rivals(epsilon: Fraction, options: int) -> Iterator[Rival]:
 
 
 def _subset(epsilon: Fraction, options: int, *, chosen: bool) -> Rival:
-    """Also for more options than its bitmap serves: what it would come to."""
+    """Subset selection; also for more options than its bitmap serves: what its error would be."""
     if options <= subset.MOST_OPTIONS:
         own = SubsetSelection.for_loss(epsilon, options)
         return Rival(name=own.name, size=own.size, variance=own.mean_variance, chosen=chosen)
@@ -156,14 +156,14 @@ def _subset(epsilon: Fraction, options: int, *, chosen: bool) -> Rival:
 
 
 def beliefs(epsilon: Fraction, days: int = DAYS) -> Iterator[Belief]:
-    """By the majority of the reports about a yes or no, an even number of each being a coin toss."""
+    """The attacker guesses by the majority of the reports about a yes or no; a tie is a coin toss."""
     keep = Fraction(keep_threshold(epsilon, 1, 1), RANGE)
     for day in range(1, days + 1):
         yield Belief(day=day, fresh=float(_majority(keep, day)), remembered=float(keep))
 
 
 def _majority(keep: Fraction, reports: int) -> Fraction:
-    """The chance that more than half of the reports are true, and half of that that just half are."""
+    """The chance that more than half of the reports are true, plus half the chance of a tie."""
     chances = [
         comb(reports, true) * keep**true * (1 - keep) ** (reports - true)
         for true in range((reports + 1) // 2, reports + 1)

@@ -1,7 +1,8 @@
 """What many reports say together: shares with intervals, a distribution, or a mean.
 
 The error is that of the randomisation alone: the answers of those who reported are taken as they are, whether
-or not they stand for anyone else. Intervals are normal ones, with the variance in closed form.
+or not they stand for anyone else. Intervals of shares are exact (`share_intervals`). Those of means are
+normal ones, with the variance in closed form.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 from discreet.arrays import Floats
 from discreet.errors import InvalidInput
 from discreet.local.mechanisms.mechanism import Tally
+from discreet.local.share_intervals import share_intervals
 from discreet.local.survey import NumberBetween, OneOf, SurveyQuestion
 from discreet.model.exact import Number, confidence_level
 
@@ -27,11 +29,19 @@ class Shares:
     confidence: Fraction
     shares: Floats
     """Unbiased, so that some are below 0 or above 1: for the options that interest you, one by one."""
-    errors: Floats
-    """Each share is within this of the truth with the stated confidence."""
+    low: Floats
+    high: Floats
+    """The truth is between `low` and `high` with the stated confidence, option by option."""
     distribution: Floats
     """The nearest shares that are not negative and add up to 1: for all options together. Rare options gain
     by it, frequent ones are pulled towards the middle."""
+
+    @property
+    def errors(self) -> Floats:
+        """Each share is within this of the truth with the stated confidence: the longer side of its
+        interval."""
+        longer: Floats = np.maximum(self.shares - self.low, self.high - self.shares)
+        return longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,30 +65,30 @@ def estimate(question: SurveyQuestion, tally: Tally, *, confidence: Number = 0.9
         raise InvalidInput(
             f"There are no reports about {question.name} yet.", remedy="Estimate once there are some."
         )
-    deviations = NormalDist().inv_cdf(0.5 + float(level) / 2)
     if isinstance(question, OneOf):
-        return _shares(question, tally, reports, level, deviations)
-    return _mean(question, tally, reports, level, deviations)
+        return _shares(question, tally, reports, level)
+    return _mean(question, tally, reports, level)
 
 
-def _shares(question: OneOf, tally: Tally, reports: int, level: Fraction, deviations: float) -> Shares:
+def _shares(question: OneOf, tally: Tally, reports: int, level: Fraction) -> Shares:
     mechanism = question.mechanism
-    supported = mechanism.support(tally) / reports
-    shares = (supported - float(mechanism.outside)) / float(mechanism.inside - mechanism.outside)
-    without, own = mechanism.variance(0.0), mechanism.variance(1.0)
-    spread = without + np.clip(shares, 0, 1) * (own - without)
+    support = mechanism.support(tally)
+    shares = (support / reports - float(mechanism.outside)) / float(mechanism.inside - mechanism.outside)
+    low, high = share_intervals(mechanism, support, reports, float(level))
     return Shares(
         question=question,
         reports=reports,
         confidence=level,
         shares=shares,
-        errors=deviations * np.sqrt(spread / reports),
+        low=low,
+        high=high,
         distribution=onto_simplex(shares),
     )
 
 
-def _mean(question: NumberBetween, tally: Tally, reports: int, level: Fraction, deviations: float) -> Mean:
+def _mean(question: NumberBetween, tally: Tally, reports: int, level: Fraction) -> Mean:
     mechanism = question.mechanism
+    deviations = NormalDist().inv_cdf(0.5 + float(level) / 2)
     level_mean = mechanism.total(tally) / reports
     spread = float(mechanism.mean_variance(level_mean) / reports) ** 0.5
     step = (question.upper - question.lower) / mechanism.steps

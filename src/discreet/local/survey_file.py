@@ -1,4 +1,4 @@
-"""The one reader of surveys as owners write them: a small TOML file, from which a signed one is made."""
+"""Reads a survey as its owner writes it: a small TOML file, from which the signed file is made."""
 
 from collections.abc import Mapping
 from contextlib import suppress

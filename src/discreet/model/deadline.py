@@ -1,4 +1,4 @@
-"""Until when what was paid for has to be done: one moment for all statements of a question and its draw."""
+"""The deadline of what was paid for: one for all statements of a question and its draw."""
 
 import time
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from discreet.errors import TookTooLong
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadline:
-    """A moment on a clock that only goes forward, whatever is done to the date."""
+    """A moment on the monotonic clock, which does not follow changes of the date."""
 
     seconds: float
-    """The time limit that it was made of, to be named in errors."""
+    """The time limit that it was made from, for errors."""
     end: float
 
     @classmethod
@@ -29,12 +29,12 @@ class Deadline:
         return self.left == 0
 
     def check(self) -> None:
-        """Between two steps of work that was charged: nothing more is begun when time is up."""
+        """Raise if time is up. To be called between two steps of work that was charged."""
         if self.is_over:
             raise self.took_too_long()
 
     def took_too_long(self) -> TookTooLong:
-        """Stopped by us: the same would be stopped again."""
+        """The error for a question that we stopped. Asked again, it would be stopped again."""
         return TookTooLong(
             f"The question took longer than {self.seconds:g} seconds, the time limit of this policy."
             " What was charged stays charged.",

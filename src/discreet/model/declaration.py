@@ -5,12 +5,13 @@ The reader of the policy makes a `Policy`, an engine opens its `sources` and kno
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.errors import InvalidInput, PolicyError
+from discreet.model.date_format import read_format
 from discreet.model.policy import (
     Bounds,
     Column,
@@ -41,10 +42,13 @@ class ColumnDeclaration:
     bounds: Bounds | None
     keys: tuple[KeyValue, ...] | None
     unit: Fraction | None
+    format: str | None = None
 
     @property
     def implied_type(self) -> ValueType | None:
         """What the declaration says about the type, without looking at any data."""
+        if self.type is None and self.format is not None:
+            return ValueType.TIMESTAMP if read_format(self.format).has_time else ValueType.DATE
         if self.type is None and self.keys:
             return type_of_key(self.keys[0])
         if self.type is None and self.bounds is not None:
@@ -54,7 +58,12 @@ class ColumnDeclaration:
     def over(self, type_in_source: ValueType) -> Column:
         try:
             return Column(
-                name=self.name, type=type_in_source, bounds=self.bounds, keys=self.keys, unit=self.unit
+                name=self.name,
+                type=type_in_source,
+                bounds=self.bounds,
+                keys=self.keys,
+                unit=self.unit,
+                format=self.format,
             )
         except InvalidInput as error:
             raise PolicyError(f"{self.place}: {error.problem}", remedy=error.remedy) from None
@@ -65,16 +74,18 @@ class TableSource:
     """Where a table is, and how its columns are to be read."""
 
     location: str
-    """A file, a pattern of files, or FILE.duckdb#TABLE."""
+    """A file, a pattern of files, FILE.duckdb#TABLE, or an address in PostgreSQL or Spark."""
     public: bool
     person: str | None
     """The column that identifies a person, if one does."""
     types: Schema
     """Declared types; other columns keep the type that the source has."""
     implied_types: Schema
-    """The same for files of text, which have no types: with those that bounds and keys imply."""
+    """Declared types, and those that bounds and keys imply: for CSV files, which have no types."""
     well_formed: bool = False
     """Whether the owner vouches for every cell of the file."""
+    formats: Mapping[str, str] = field(default_factory=dict)
+    """How columns of texts write dates, where not as ISO does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +100,7 @@ class Policy:
     ledger: str | None = None
     """Where the ledger is, if not beside the policy: a file, or an address in PostgreSQL."""
     time_limit: int = USUAL_TIME_LIMIT
-    """After so many seconds the database is stopped, for each statement of a question."""
+    """A question is stopped after so many seconds."""
 
     @property
     def sources(self) -> dict[str, TableSource]:
@@ -101,9 +112,14 @@ class Policy:
             location=table.source,
             public=isinstance(table, PublicTable),
             person=_person_column(table),
-            types={column.name: column.type for column in declared if column.type},
+            types={
+                column.name: kind
+                for column in declared
+                if (kind := column.implied_type if column.format else column.type)
+            },
             implied_types={column.name: column.implied_type for column in declared if column.implied_type},
             well_formed=isinstance(table, PrivateTable) and table.well_formed,
+            formats={column.name: column.format for column in declared if column.format},
         )
 
 
@@ -166,7 +182,7 @@ def _check_person(table: PrivateTable, place: str) -> None:
 
 
 def _check_cached(table: PrivateTable, place: str) -> None:
-    """Their values must be known one by one, before any data is read."""
+    """The values of cached columns must be known one by one, before any data is read."""
     for name in table.cached:
         column = table.columns.get(name)
         if column is None:
@@ -183,7 +199,7 @@ def _check_cached(table: PrivateTable, place: str) -> None:
 
 
 def _check_one_kind_of_id(tables: list[PrivateTable]) -> None:
-    """The number 1 and the text "1" never meet, so that one person would be counted as two."""
+    """The number 1 and the text "1" do not match, so that one person would be counted as two."""
     kinds = {
         table.name: table.columns[table.person.name].type
         for table in tables

@@ -24,7 +24,7 @@ from typing import TypeAlias
 from discreet.errors import InvalidInput
 
 Number: TypeAlias = int | float | Decimal | Fraction
-"""What a caller may write for a quantity; it is turned into a Fraction at the door."""
+"""What a caller may write for a quantity; it is turned into a Fraction first."""
 
 EPSILON_RANGE = (Fraction(1, 10**12), Fraction(10**6))
 RHO_RANGE = (Fraction(1, 10**24), Fraction(10**12))
@@ -80,7 +80,7 @@ def positive_rho(value: object, name: str = "rho") -> Fraction:
 
 
 def positive_delta(value: object, name: str = "delta") -> Fraction:
-    """Read 0 < δ < 1. That δ stays below 1/n is the policy's to check: here nobody knows n."""
+    """Read 0 < δ < 1. That δ is below 1/n is not checked: n is not known here."""
     exact = exact_fraction(value, name)
     if not SMALLEST_DELTA <= exact < 1:
         raise InvalidInput(
@@ -136,7 +136,7 @@ def exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
 
 
 def round_up(x: float, *, digits: int = 12) -> Fraction:
-    """A short decimal at or above x·(1 + 10⁻¹²): how a computed loss is made a stated one."""
+    """A short decimal at or above x·(1 + 10⁻¹²): how a computed loss becomes a stated one."""
     if x == 0:
         return Fraction(0)
     return _shortened(Fraction(x) * (1 + _MARGIN), digits, ROUND_CEILING)

@@ -2,10 +2,13 @@
 
 A closed tree of three kinds of node. Every function in it is on the allow-list of `functions.registry`, where
 it has one meaning on all engines and cannot fail on any row.
+
+Names stand for trees, so that trees share parts: a few names that each stand for the one before, twice, make
+a tree of thousands of nodes out of a few. So what is computed from a call is kept with it, and is computed
+once for each node that there is.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
 from typing import TypeAlias
@@ -35,6 +38,8 @@ class Field:
     """Known for a column with bounds: it is clamped to them where it is read."""
     unit: Fraction | None = None
     """The grid that its values are rounded to where they are summed, if one was declared."""
+    format: str | None = field(default=None, repr=False)
+    """How the texts of its column write dates, if a format was declared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +57,52 @@ class Call:
     function: str
     arguments: "tuple[Expression, ...]"
     type: ValueType
+    size: "Size" = field(init=False, repr=False, compare=False)
+    """What it is once it is written out, where a part that is used twice counts twice."""
+    known: "dict[str, object]" = field(init=False, repr=False, compare=False, default_factory=dict)
+    """What was computed from it, by a name for each: it never changes."""
+
+    def __post_init__(self) -> None:
+        sizes = [size_of(argument) for argument in self.arguments]
+        size = Size(
+            nodes=1 + sum(size.nodes for size in sizes),
+            calls=1 + sum(size.calls for size in sizes),
+            levels=1 + max((size.levels for size in sizes), default=0),
+        )
+        object.__setattr__(self, "size", size)
 
 
 Expression: TypeAlias = Field | Literal | Call
 
 
-def fields_of(expression: Expression) -> Iterator[Field]:
-    """Every column that the expression reads."""
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a tree is: all its nodes, the calls among them, and how deep they are nested."""
+
+    nodes: int
+    calls: int
+    levels: int
+
+
+_LEAF = Size(nodes=1, calls=0, levels=1)
+
+
+def size_of(expression: Expression) -> Size:
+    return expression.size if isinstance(expression, Call) else _LEAF
+
+
+def fields_of(expression: Expression) -> tuple[Field, ...]:
+    """Every column that the expression reads, once, in the order in which they are met."""
     match expression:
         case Field():
-            yield expression
+            return (expression,)
         case Call():
-            for argument in expression.arguments:
-                yield from fields_of(argument)
+            known = expression.known.get("fields")
+            if not isinstance(known, tuple):
+                found = (each for argument in expression.arguments for each in fields_of(argument))
+                known = expression.known["fields"] = tuple(dict.fromkeys(found))
+            return known
+    return ()
 
 
 def title(name: str) -> str:
@@ -74,4 +112,4 @@ def title(name: str) -> str:
 
 def owners(expression: Expression) -> set[str]:
     """The aliases of the relations whose fields an expression reads."""
-    return {name.partition(".")[0] for name in (field.name for field in fields_of(expression))}
+    return {each.name.partition(".")[0] for each in fields_of(expression)}

@@ -1,9 +1,10 @@
-"""What a paid question is known by: a text of exactly what would be run, and nothing else.
+"""The identity of a paid question: a text of exactly what would be run, and nothing else.
 
 The ledger keeps what was drawn under a digest of this text. So the text says which rows are read, with which
-bounds and limits, and never what only sees noisy values: names, order, HAVING, rounding. It is written out
-here word by word. No class, field or module stands in it by its own name: they can be renamed, and whoever
-asked before is still answered. A change of what is written needs a new `VERSION`, and a way to find the old.
+bounds and limits. It leaves out what is computed from noisy values alone: names, order, HAVING, rounding. It
+is written out here word by word. It names no class, field or module of ours: they can be renamed, and a
+repeated question is still found. A change of what is written needs a new `VERSION`, and a way to find old
+keys.
 """
 
 import hashlib
@@ -35,15 +36,20 @@ Facts: TypeAlias = "str | int | bool | list[Facts] | dict[str, Facts] | None"
 """What JSON can say. Fractions are texts: 1/3."""
 
 
-def identity_of(kind: str, facts: Facts) -> str:
+def identity_of(kind: str, facts: Facts, version: int = VERSION) -> str:
     """The key of a kind of release, such as a question, of which these are all the facts."""
-    text = json.dumps([kind, VERSION, facts], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return f"{kind}-{VERSION}:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    text = json.dumps([kind, version, facts], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return f"{kind}-{version}:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def has_version(key: str) -> bool:
     """Whether a key of a ledger was made here; older ones are digests, or begin with “cache:”."""
     return "-" in key.partition(":")[0]
+
+
+def has_older(first: str) -> bool:
+    """Whether a ledger whose first answer has this key may have answers that have other keys today."""
+    return not has_version(first) or first.startswith("question-1:")
 
 
 def loss_facts(loss: Spend) -> Facts:
@@ -53,7 +59,7 @@ def loss_facts(loss: Spend) -> Facts:
 
 
 def constant_facts(value: Constant) -> Facts:
-    """A value with its type: the text 1, the number 1 and the date of that day are three."""
+    """A value with its type: a day as a text and the same day as a date differ."""
     match value:
         case None | bool() | str() | int():
             return value
@@ -66,7 +72,7 @@ def constant_facts(value: Constant) -> Facts:
 
 
 def values_facts(values: tuple[KeyValue | None, ...] | None) -> Facts:
-    """In their order, which is that of the numbers that are stored for them."""
+    """In their order: the stored numbers are in the same order."""
     return None if values is None else [constant_facts(value) for value in values]
 
 
@@ -90,6 +96,8 @@ class RelationFacts:
                     found["range"] = [str(expression.range.low), str(expression.range.high)]
                 if expression.unit is not None:
                     found["unit"] = str(expression.unit)
+                if expression.format is not None:
+                    found["format"] = expression.format
                 return found
             case Literal():
                 return {"is": constant_facts(expression.value), "type": expression.type.value}
@@ -102,7 +110,7 @@ class RelationFacts:
     def _relation(self, relation: Relation) -> Facts:
         match relation:
             case Scan():
-                return {"scan": _table_facts(relation.table), "as": relation.alias}
+                return {"scan": table_facts(relation.table), "as": relation.alias}
             case Filter():
                 return {"filter": self._relation(relation.source), "by": self.expression(relation.predicate)}
             case FewRows():
@@ -156,7 +164,7 @@ class RelationFacts:
         return [[self.expression(left), self.expression(right)] for left, right in pairs]
 
 
-def _table_facts(table: PrivateTable) -> Facts:
+def table_facts(table: PrivateTable) -> Facts:
     """Which rows, and whose they are. Columns are told where they are read, limits where they bind."""
     person: Facts = None
     if not isinstance(table.person, EachRow):

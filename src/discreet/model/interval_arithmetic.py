@@ -3,7 +3,8 @@
 Two facts make the ends safe. Integers are computed exactly. Doubles are correctly rounded, and rounding
 never swaps two numbers, so that an exact end that is rounded outward to the next double bounds every result.
 ln, log10 and exp are not correctly rounded by any C library: their ends move out by a few doubles more.
-And what is tiny may be computed with as 0 (`or_zero`): a divisor or logarithm that relied on it would raise.
+And a dialect may compute with 0 instead of a tiny number, so 0 counts as possible there (`or_zero`): or else
+a divisor or logarithm would go unguarded, and raise.
 """
 
 import math
@@ -16,7 +17,7 @@ LARGEST_DOUBLE = Fraction(1.7976931348623157e308)
 LARGEST_INTEGER = 2**63 - 1
 SMALLEST_INTEGER = -(2**63)
 SMALLEST_FACTOR = Fraction(1, 10**149)
-"""Dialects compute with 0 in place of numbers below it only: PostgreSQL's below 10⁻¹⁵⁰, or e⁻³⁴⁵ of exp."""
+"""Dialects replace only numbers below this by 0: PostgreSQL those below 10⁻¹⁵⁰, and exp(x) below e⁻³⁴⁵."""
 
 _LIBRARY_ERROR_DOUBLES = 4
 """glibc, musl and the BSDs document errors below 2 units in the last place; 4 leaves room."""
@@ -58,7 +59,7 @@ class ValueInterval:
         return low >= SMALLEST_INTEGER and high <= LARGEST_INTEGER
 
     def within_integers(self) -> "ValueInterval":
-        """Of a value that is known to be a 64-bit integer, so that both ends are known."""
+        """The interval of a value that is known to be a 64-bit integer, so that both ends are known."""
         low, high = self.ends
         return interval(max(low, Fraction(SMALLEST_INTEGER)), min(high, Fraction(LARGEST_INTEGER)))
 
@@ -105,7 +106,7 @@ def outward(exact: ValueInterval) -> ValueInterval:
 
 
 def hull(intervals: Iterable[ValueInterval]) -> ValueInterval:
-    """Of a value that comes from any one of them; nothing at all is as good as zero."""
+    """The interval of a value that comes from any one of them. If there are none, it is NULL: 0 will do."""
     ends = [each.ends for each in intervals]
     if not ends:
         return point(0)
@@ -113,7 +114,7 @@ def hull(intervals: Iterable[ValueInterval]) -> ValueInterval:
 
 
 def or_zero(value: ValueInterval) -> ValueInterval:
-    """With 0, if a value in it is so small that a dialect may compute with 0 instead."""
+    """Extended to 0, if a value in it is so small that a dialect may compute with 0 instead."""
     low, high = value.ends
     return interval(
         Fraction(0) if 0 < low < SMALLEST_FACTOR else low,
@@ -176,7 +177,7 @@ def greatest(intervals: Iterable[ValueInterval]) -> ValueInterval:
 
 
 def power(value: ValueInterval, exponent: int) -> ValueInterval:
-    """Of doubles multiplied one after the other, each product rounded: the same steps on the two ends."""
+    """For doubles that are multiplied one by one, each product rounded: the same steps on the two ends."""
     low, high = (absolute(value) if exponent % 2 == 0 else value).ends
     return interval(
         min(_float_power(low, exponent), LARGEST_DOUBLE), max(_float_power(high, exponent), -LARGEST_DOUBLE)
@@ -184,7 +185,7 @@ def power(value: ValueInterval, exponent: int) -> ValueInterval:
 
 
 def each_end(value: ValueInterval, function: Callable[[Fraction], int]) -> ValueInterval:
-    """Of a function into the integers that never falls."""
+    """For a non-decreasing function into the integers."""
     return ValueInterval(
         low=None if value.low is None else Fraction(function(value.low)),
         high=None if value.high is None else Fraction(function(value.high)),
@@ -196,7 +197,7 @@ def half_away_from_zero(value: Fraction) -> int:
 
 
 def rounded(value: ValueInterval, digits: int) -> ValueInterval:
-    """Of round(x · 10^digits) / 10^digits in doubles: the same steps, which never fall, on the two ends."""
+    """For round(x · 10^digits) / 10^digits in doubles: the same non-decreasing steps on the two ends."""
     doubles = outward(value)
     if doubles.low is None or doubles.high is None or absolute(doubles).ends[1] > 2**900:
         return UNKNOWN  # so large that DuckDB may hand back x itself

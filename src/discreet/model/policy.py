@@ -23,8 +23,10 @@ _INTEGERS = range(-(2**63), 2**63)
 
 _SMALLEST_LEAST_PRICE = Fraction(1, 10**9)
 USUAL_LEAST_PRICE = Fraction(1, 10_000)
+USUAL_LEFT_OUT_SHARE = Fraction(1, 10)
+_LARGEST_LEFT_OUT_SHARE = Fraction(1, 2)
 MOST_MATCHES = 1_000
-"""The rows of public tables that one row can meet through all joins of a question."""
+"""The most rows of public tables that one row can match, through all joins of a question."""
 
 
 class ValueType(Enum):
@@ -51,6 +53,11 @@ def budget_delta(value: object) -> Fraction:
 def least_price(value: object) -> Fraction:
     """Read the least price of a question, as a share of the budget."""
     return within(value, "least_price", _SMALLEST_LEAST_PRICE, Fraction(1))
+
+
+def left_out_share(value: object) -> Fraction:
+    """Read the share of a price that goes to the estimate of what limits leave out."""
+    return within(value, "left_out_share", Fraction(0), _LARGEST_LEFT_OUT_SHARE)
 
 
 def type_of_key(key: object) -> ValueType | None:
@@ -99,12 +106,19 @@ class Column:
     """All values that it can have, if they are public."""
     unit: Fraction | None = None
     """The grid that values are rounded to; chosen from the bounds if not declared."""
+    format: str | None = field(default=None, repr=False)
+    """How its texts write dates, if they do not as ISO does."""
 
     def __post_init__(self) -> None:
         if self.bounds is not None and not self.type.numeric:
             raise InvalidInput(
                 f"Column “{self.name}” is {self.type.value}, which has no bounds.",
                 remedy='Drop the bounds, or declare type = "number".',
+            )
+        if self.format is not None and self.type not in (ValueType.DATE, ValueType.TIMESTAMP):
+            raise InvalidInput(
+                f"Column “{self.name}” is {self.type.value}, which has no format.",
+                remedy='Drop the format, or declare type = "date" or type = "timestamp".',
             )
         if self.keys is not None:
             self._check_keys(self.keys)
@@ -158,16 +172,20 @@ class PrivateTable:
     source: str
     person: Person
     unique: bool
-    """Whether the owner vouches that no person has two rows. Rows without a person are left out then."""
+    """Whether the owner vouches that no person has two rows. If so, rows without a person are left out."""
     max_rows: int
     """The rows of one person that count fully in one question."""
     max_groups: int
     """The groups that one person counts fully in, where people are counted."""
     columns: Mapping[str, Column]
     cached: tuple[str, ...] = ()
-    """Columns that counting questions are about; answers to some then serve for others."""
+    """Columns with cached answers: counting questions about them share noisy counts."""
+    limits_are_facts: bool = field(default=False, repr=False)
+    """Whether the owner vouches that nobody has more rows, or is in more groups, than the limits say: then
+    nothing is left out. Not part of what a question is known by; what follows from it is.
+    """
     well_formed: bool = False
-    """Whether the owner vouches that a program wrote the file which escapes and checks every cell."""
+    """Whether the owner vouches that the file comes from a program that escapes and checks every cell."""
 
     def __post_init__(self) -> None:
         positive_count(self.max_rows, f"max_rows of table “{self.name}”")
@@ -186,7 +204,7 @@ class PublicTable:
     source: str
     columns: Mapping[str, Column]
     max_matches: int = MOST_MATCHES
-    """The rows of it that may share what it is joined on; if more do, a question is refused."""
+    """How many of its rows may share one join key; if more do, a question is refused."""
 
     def __post_init__(self) -> None:
         positive_count(self.max_matches, f"max_matches of table “{self.name}”")
@@ -210,10 +228,12 @@ class Dataset:
     """The most that any one question may cost; equal to epsilon if there is no cap."""
     tables: Mapping[str, Table]
     least_price: Fraction = field(default=USUAL_LEAST_PRICE, repr=False)
-    """The least that a question costs, as a share of the budget: an answer tells something by its time too.
+    """The least that a question costs, as a share of the budget: the timing of an answer leaks, too.
 
-    Not part of what a question is known by, as it changes nothing about an answer.
+    Not part of a question's identity, as it changes nothing about an answer.
     """
+    left_out_share: Fraction = field(default=USUAL_LEFT_OUT_SHARE, repr=False)
+    """The share of a price that goes to the estimate of what limits leave out; 0 for no such estimate."""
 
     def __post_init__(self) -> None:
         epsilon = positive_epsilon(self.epsilon, "the budget's epsilon")
@@ -226,6 +246,7 @@ class Dataset:
             ("analyst_epsilon", min(analyst, epsilon)),
             ("question_epsilon", min(question, epsilon)),
             ("least_price", least_price(self.least_price)),
+            ("left_out_share", left_out_share(self.left_out_share)),
         ):
             object.__setattr__(self, name, value)
         if not any(isinstance(table, PrivateTable) for table in self.tables.values()):

@@ -1,8 +1,8 @@
 """Privacy losses: what a release costs, in three currencies, exactly.
 
 A loss is a claim about *all* neighbours under one relation. Losses add up under composition, also
-when later questions depend on earlier answers, in the sense of the theorem named at each ``compose``; only
-losses under the same relation may be added up, which is for whoever keeps a budget to see to.
+when later questions depend on earlier answers, in the sense of the theorem named at each ``compose``. Only
+losses under the same relation may be added up: whoever keeps a budget must see to that.
 """
 
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ class ApproximateLoss:
 class ConcentratedLoss:
     """δ-approximate ρ-zCDP (Bun & Steinke 2016, arXiv 1605.02065v1, section 8).
 
-    But for events of probability δ, the Rényi divergence of order α is at most ρα, for all α > 1.
+    Except for events of probability δ, the Rényi divergence of order α is at most ρα, for all α > 1.
     """
 
     rho: Fraction
@@ -166,12 +166,12 @@ Spend: TypeAlias = PureLoss | ConcentratedLoss
 
 
 def amount_of(spend: Spend) -> Fraction:
-    """What of it adds up: its ε, or its ρ."""
+    """Its ε, or its ρ."""
     return spend.epsilon if isinstance(spend, PureLoss) else spend.rho
 
 
 def spend_of(amount: Fraction, *, concentrated: bool) -> Spend:
-    """So much ρ if losses are concentrated, else so much ε; nothing of it is δ."""
+    """An amount of ρ if losses are concentrated, else of ε; without a δ."""
     if concentrated:
         return ConcentratedLoss(rho=amount, delta=Fraction(0))
     return PureLoss(epsilon=amount)

@@ -41,12 +41,12 @@ class Scan:
 
     @property
     def one_row_a_person(self) -> bool:
-        """Whether no person can have two rows, so that none has to be weighed."""
+        """Whether no person can have two rows, so that none has to be weighed down."""
         return self.table.one_row_a_person
 
     @property
     def has_ids(self) -> bool:
-        """Whether a person can be told apart by more than their row."""
+        """Whether rows have a person's id; if not, each row is another person."""
         return not isinstance(self.table.person, EachRow)
 
 
@@ -87,8 +87,8 @@ class Lookup:
     alias: str
     pairs: tuple[Pair, ...]
     matches: int
-    """The most rows of the public table that share what they are joined on. It was read from the table; what
-    more share by the time that the question runs matches nothing."""
+    """The most rows of the public table that share one join key. It was read from the table. A key that more
+    rows share by the time that the question runs matches nothing."""
     keep_unmatched: bool
     """LEFT JOIN: a row without a match stays, with NULLs."""
 
@@ -111,7 +111,7 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FewRows:
-    """The rows of people who have at most so many; who has more is left out, with all of them."""
+    """The rows of people who have at most so many. People with more are left out, with all their rows."""
 
     source: "Relation"
     rows: int
@@ -257,7 +257,7 @@ class GroupKey:
     values: tuple[KeyValue | None, ...] | None
     """All values, if they are public: each has a row in the answer, empty or not. None: private keys."""
     total: bool = False
-    """Whether any row, whatever it holds, has one of the values: then nothing is to be checked."""
+    """Whether every row has one of the values, whatever it holds: then rows need not be checked."""
 
 
 class Aggregate(Enum):
@@ -290,11 +290,11 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picks:
-    """Which groups have the most, and nothing else of them: ORDER BY count(*) DESC LIMIT k."""
+    """Top-k: which groups have the most, or the fewest, and not how many: ORDER BY count(*) DESC LIMIT k."""
 
     count: int
     aggregate: Aggregate
-    """COUNT or PEOPLE: what they have the most of."""
+    """COUNT or PEOPLE: what is compared."""
     condition: Expression | None
     largest: bool
 
@@ -336,7 +336,7 @@ class Query:
 
     @property
     def private_keys(self) -> bool:
-        """Whether some values of the keys are not public, so that even which ones occur must not show."""
+        """Whether some values of the keys are not public, so that it is private which of them occur."""
         return any(key.values is None for key in self.keys)
 
 

@@ -17,7 +17,7 @@ class Receipt:
     """Its place in the ledger: 1, 2, 3, … without gaps."""
     dataset: str
     version: int
-    """Of the data; the owner announces new data, stored answers belong to a version."""
+    """The version of the data. The owner announces a new one; a stored answer belongs to one version."""
     analyst: str
     question: str
     """As it was asked."""

@@ -115,7 +115,7 @@ class ScoreSensitivity:
 
     Selection looks only at differences of scores: adding the same number to all changes nothing. So
     what counts is the *range* of the moves between two neighbours, (largest − smallest move), over
-    all candidates. The factor 2 of the textbooks is this range, derived below, never remembered.
+    all candidates. The factor 2 of the textbooks is this range, derived below.
     """
 
     neighbours: Neighbours

@@ -23,8 +23,8 @@ Privacy
 
 Accuracy
     `interval` is ±t such that, with this confidence and k questions at once, every *below* has an answer of
-    at most threshold + t and every *above* one of at least threshold − t. The smaller t of two: k times the
-    exact tail of ν − ρ, or the reach of ρ and that of all ν, each by itself. With a = e^(−1/b₁) and
+    at most threshold + t and every *above* one of at least threshold − t. It is the smaller t of two: from k
+    times the exact tail of ν − ρ, or the reach of ρ plus that of all ν. With a = e^(−1/b₁) and
     b = e^(−1/b₂), the generating functions of the two laws split into partial fractions, hence
 
         P(|ν − ρ| ≥ m) = (a(1 − b)²·2aᵐ/(1 + a) − b(1 − a)²·2bᵐ/(1 + b)) / ((a − b)(1 − ab)),  m ≥ 1
@@ -75,7 +75,7 @@ class AboveThreshold:
     def for_loss(
         cls, epsilon: Number, sensitivity: Sensitivity, *, monotone: bool = False, aboves: int = 1
     ) -> "AboveThreshold":
-        """A run that costs ε: of which the threshold gets one part, and the answers (2c)^(2/3).
+        """A run that costs ε. The threshold gets one part of it, and the answers (2c)^(2/3) parts.
 
         That makes the variance of a comparison least (the same paper); c^(2/3) if monotone.
         """
@@ -89,7 +89,7 @@ class AboveThreshold:
         )
 
     def loss(self, sensitivity: Sensitivity, *, monotone: bool = False) -> PureLoss:
-        """Of one run, exactly. Each run is charged when it starts."""
+        """The loss of one run, exactly. Each run is charged when it starts."""
         change = vector_sensitivity(sensitivity).linf
         shifts = _shifts(sensitivity, monotone) * self.aboves
         return PureLoss(epsilon=change / self.threshold_scale + shifts * change / self.answer_scale)
@@ -155,7 +155,7 @@ class Run:
         return self._left == 0
 
     def above(self, exact: int) -> bool:
-        """Whether this answer reaches the threshold, nearly."""
+        """Whether this answer with noise reaches the noisy threshold."""
         value = whole(exact, "answer", -LARGEST_SENSITIVITY, LARGEST_SENSITIVITY)
         with self._lock:
             if self.over:
@@ -163,7 +163,7 @@ class Run:
                     "This run is over: it has said above as often as was paid for.",
                     remedy="Start another run, which is charged anew.",
                 )
-            self._left -= 1  # before the draw: one that Ctrl-C stops is used up
+            self._left -= 1  # before the draw, so that one stopped by Ctrl-C is used up
             reached = self._noise.release(value, entropy=self._entropy) >= self._noisy_threshold
             self._left += not reached
         return reached

@@ -1,4 +1,4 @@
-"""Exact integers in, noisy integers out: the one door through which values meet noise."""
+"""Exact integers in, noisy integers out: every mechanism adds its noise here."""
 
 from numbers import Integral
 from typing import TypeVar, overload
@@ -11,8 +11,8 @@ from discreet.errors import InvalidInput
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _SHIFT = 2**62
 """Python makes and adds a large integer some ns slower than a small one. So this is added to noise while that
-has 64 bits, of which it needs 62 and its sign: the Python integers that follow are of one length, and time
-does not tell them apart.
+is still in 64 bits, of which it needs 62 and a sign. The Python integers made of it then all have one length,
+and take the same time.
 """
 
 ExactIntegers = TypeVar("ExactIntegers", int, Integers)
@@ -22,7 +22,7 @@ def as_integers(exact: object) -> Integers:
     """A non-empty array of integers. Which kind depends on the declared type alone, never on the values.
 
     Signed arrays, and unsigned ones of up to 32 bits, are int64; all else (Python integers, lists of them,
-    unsigned 64 bits, object arrays) are Python integers, which have no end.
+    unsigned 64 bits, object arrays) are Python integers, which have no limit.
     """
     array = _as_array(exact)
     if array.size == 0:
@@ -56,8 +56,8 @@ def _as_array(exact: object) -> Integers:
 def add_noise(exact: Integers, noise: Integers) -> Integers:
     """exact + noise, in the shape of exact; 64-bit values saturate at their ends, they never wrap around.
 
-    Whether values saturate depends on their type, and where on the noisy sum alone: post-processing, which
-    costs no privacy. The noise must be freshly drawn, one for each value, in one row: it is overwritten.
+    Saturation depends on the type and on the noisy sum alone, so it is post-processing and costs no privacy.
+    The noise must be freshly drawn, one for each value, in one dimension: it is overwritten.
     """
     flat = exact.reshape(-1)  # on a single number numpy would be slower for some values than for others
     total: Integers
@@ -73,7 +73,7 @@ def add_noise(exact: Integers, noise: Integers) -> Integers:
     total = flat + noise
     noise ^= total
     noise &= flat ^ total
-    overflow = noise < 0  # both have a sign that the sum has not
+    overflow = noise < 0  # both signs differ from that of the sum
     if overflow.any():
         total[overflow] = np.where(flat[overflow] < 0, _LOWEST, _HIGHEST)
     return total.reshape(exact.shape)

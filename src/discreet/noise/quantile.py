@@ -5,17 +5,17 @@ Privacy
     independent discrete Laplace or Gaussian noise; the loss is that of the noise at the vector's
     sensitivity (see `laplace` and `gaussian`). A row is in exactly one node of each level, so the vector
     is `height` histograms side by side: ℓ₀, ℓ₁ and ℓ₂² are `height` times those of one histogram, ℓ∞ is
-    the same. Coarser levels do not escape that: where rows of a person meet in one node they
-    count together, which a histogram's bound by the *sum* of a person's rows, ‖a‖₁ ≤ max_rows, allows
-    for. (A bound on ‖a‖₂ over the leaves would not do: it grows when leaves are merged.)
+    the same. That holds on coarser levels too. Rows of a person that meet in one node count
+    together, and a histogram's bound by the *sum* of a person's rows, ‖a‖₁ ≤ max_rows, allows for that.
+    (A bound on ‖a‖₂ over the leaves would not do: it grows when leaves are merged.)
     All else, on `NoisyTree`, is computed from the noisy counts and public facts alone: post-processing.
     Hierarchical counts: Hay, Rastogi, Miklau, Suciu (VLDB 2010, arXiv 0904.0942v5).
 
 Accuracy
     Least squares over the tree (see `tree`) estimates F(i) − p·N, the rows below leaf i against p times all
-    rows, with an error of known law (see `sums`). `interval` keeps each leaf that this law does not rule out
-    as the true quantile: only tests at the true leaf matter, so it holds at its confidence for any data,
-    whatever the number of leaves. It reaches to the first and last leaf that is kept, so where a leaf holds
+    rows, with an error of known law (see `sum_tails`). `interval` keeps each leaf that this law does not rule
+    out as the true quantile. Only the test at the true leaf matters, so it holds at its confidence for any
+    data and any number of leaves. It reaches to the first and last leaf that is kept, so where a leaf holds
     fewer rows than its noise, it covers more often than stated. `rank_error` is the reach of that law at the
     worst leaf, before any data is read; the estimate's rank is within it more often than stated (measured).
 """
@@ -127,7 +127,7 @@ class QuantileTree:
         return _sensitivity(self.shape, neighbours, max_rows)
 
     def loss(self, neighbours: Neighbours, *, max_rows: int = 1) -> Spend:
-        """That of the noise on all levels; the sensitivity is derived here, as a histogram's is too small."""
+        """The loss of all levels. The sensitivity is derived here, as a histogram's would be too small."""
         return self.noise.loss(self.sensitivity(neighbours, max_rows))
 
     def rank_error(self, confidence: Number, *, p: Number | None = None) -> int:
@@ -162,7 +162,7 @@ class QuantileTree:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NoisyTree:
-    """A released tree. All that it can be asked costs nothing more."""
+    """A released tree. All that is computed from it is free."""
 
     mechanism: QuantileTree
     noisy: Integers
@@ -171,7 +171,7 @@ class NoisyTree:
     levels: tuple[Floats, ...] = field(init=False, repr=False)
     """Least-squares counts of all nodes, the coarsest level first: children sum to their parents."""
     prefix: Floats = field(init=False, repr=False)
-    """At each edge i = 0 … leaves, the estimated rows below leaf i: unbiased, and not always growing."""
+    """At each edge i = 0 … leaves, the estimated rows below leaf i: unbiased, but not always increasing."""
     _growing: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -221,17 +221,23 @@ class NoisyTree:
         """The leaf of each p, from the same tree: they never cross."""
         return [self.quantile(p) for p in shares]
 
-    def interval(self, p: Number, confidence: Number) -> Interval:
+    def interval(self, p: Number, confidence: Number, *, between: int = 0) -> Interval:
         """From leaf to leaf, both included: where the true p-quantile of the histogram lies.
 
         If leaf i is the quantile, then F(i) ≤ p·N ≤ F(i + 1). So i is kept unless the estimate of
         F(i) − p·N is too high above 0 or that of F(i + 1) − p·N too far below; at the true leaf each
         happens with half of the probability of a miss. An empty histogram has no quantile to contain.
+
+        A quantile between two rows, such as the mean of the middle two, may lie between their leaves. The
+        lower of these rows has ⌊p·(N − 1)⌋ rows before it, the upper one ⌈p·(N − 1)⌉. So the leaf i of the
+        lower one has F(i + 1) > p·N − p, and that of the upper one F(i) < p·N + 1 − p. With `between`, how
+        much one row counts, both of their leaves are inside.
         """
         level = confidence_level(confidence)
         surplus, reach = self._surplus(p, level)
-        may_end = np.flatnonzero(surplus[1:] >= -reach[1:])
-        may_start = np.flatnonzero(surplus[:-1] <= reach[:-1])
+        row, share = whole(between, "between", 0, LARGEST_SENSITIVITY), float(_share(p))
+        may_end = np.flatnonzero(surplus[1:] >= -reach[1:] - row * share)
+        may_start = np.flatnonzero(surplus[:-1] <= reach[:-1] + row * (1 - share))
         middle = self.quantile(p)
         low = int(may_end[0]) if len(may_end) else middle
         high = int(may_start[-1]) if len(may_start) else middle
@@ -240,6 +246,8 @@ class NoisyTree:
 
     def position_interval(self, p: Number, confidence: Number) -> tuple[float, float]:
         """Where the position lies at which the true p-quantile is, if rows are spread evenly over leaves.
+
+        Only then: of rows that lie at one end of a leaf it holds nothing. `interval` always does.
 
         Then F is a straight line over each leaf, and the quantile v has F(v) = p·N exactly. So v is kept
         unless the estimate of F(v) − p·N is too far from 0 on either side.
@@ -289,7 +297,7 @@ def leaf_bounds(
 
 
 def _sensitivity(shape: TreeShape, neighbours: Neighbours, max_rows: int) -> Sensitivity:
-    """A histogram's, once for each level; a level of few nodes has no more than those to change."""
+    """A histogram's, once for each level; on a level of few nodes, no more than those can change."""
     level = Sensitivity.histogram(neighbours, max_rows=max_rows)
     moves = [min(level.l1 // level.linf, size) for size in shape.sizes]  # whole persons, at most
     return Sensitivity(

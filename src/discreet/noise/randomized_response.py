@@ -46,7 +46,7 @@ _LARGEST_EPSILON = 40  # beyond, 2⁻⁶⁴ cannot tell p from 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomizedResponse:
-    """Keeps a category with probability `keep`, else reports one of the others, all alike."""
+    """Keeps a category with probability `keep`, else reports one of the others, each as likely."""
 
     categories: int
     keep: Fraction

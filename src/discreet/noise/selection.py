@@ -1,8 +1,8 @@
 """Private selection: which candidate has the best score, and nothing else.
 
 Privacy
-    Both mechanisms look at scores through a temperature b. Let R be the range of the moves that one
-    person can make the scores do (`ScoreSensitivity`). Then each pick is R/b-differentially private.
+    Both mechanisms look at scores through a temperature b. Let R be the range of the moves of all
+    scores that one person can cause (`ScoreSensitivity`). Then each pick is R/b-differentially private.
     *Exponential mechanism*, P(i) ∝ e^(score_i/b): McSherry & Talwar 2007 in the bounded-range form of
     Dong, Durfee, Rogers (arXiv 1909.13830v2); it is moreover (R/b)²/8-zCDP (Cesar & Rogers, arXiv
     2004.07223v3). *Permute-and-flip* (McKenna & Sheldon, arXiv 2010.12603v1) is report-noisy-max with
@@ -11,7 +11,7 @@ Privacy
     if i wins with noise r, then with noise r + R it wins on the neighbour, e^(−R/b) times as likely.
 
     Lecture 004's Lap(1/ε) noisy max is ε-DP only because counts under add/remove have R = 1. Under
-    replace-one, or for scores that may move both ways, R is 2 and so must the noise be.
+    replace-one, or for scores that may move both ways, R is 2, and the noise must be doubled.
 
 Accuracy
     The score of the pick is below the best by m or more with probability at most, for k candidates and
@@ -65,7 +65,7 @@ class Selection(ABC):
     @staticmethod
     @abstractmethod
     def _miss(x: float, candidates: int) -> float:
-        """The chance that the pick is below the best when all others are, with x = e^(−gap/b)."""
+        """The chance that the pick is not the best when all others are `gap` below it, x = e^(−gap/b)."""
 
     @classmethod
     def for_loss(cls, epsilon: Number, sensitivity: ScoreSensitivity, *, picks: int = 1) -> Self:

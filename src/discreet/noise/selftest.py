@@ -44,7 +44,7 @@ def run_self_test() -> None:
 
 
 def _logarithm_is_accurate() -> bool:
-    """np.log against decimals, on the way of the vector unit and on that of the leftovers."""
+    """Compare np.log with decimals, both where it is vectorised and on the elements that are left over."""
     points = np.concatenate([(np.arange(53) + 0.37) / 53, 2.0 ** -np.arange(1.0, 62.0, 4)])
     for point, value in zip(points.tolist(), np.log(points).tolist(), strict=True):
         low, high = ln_bounds(Fraction(point), 25)

@@ -11,7 +11,7 @@ Least squares: given independent noise of equal variance on all nodes, the estim
 ones, for every sum of bins (Gauss-Markov). Hay, Rastogi, Miklau, Suciu (VLDB 2010, arXiv 0904.0942v5,
 section 4) compute it in two passes; here for any branching and for trees that are not full: on the way
 up each node's own count is averaged with the sum of its children by inverse variance, on the way down
-what is missing to the parent is handed out among the children in proportion to their variance.
+the gap to the parent is divided among the children in proportion to their variance.
 """
 
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ class TreeShape:
     def nonnegative(self, estimates: list[Floats]) -> Floats:
         """Leaf counts ≥ 0: from the total down, the children nearest to the estimates that still sum up.
 
-        A node that is not told apart from empty becomes exactly 0, and with it all that is below.
+        A node that cannot be told from an empty one becomes exactly 0, and so does all below it.
         """
         parents: Floats = np.maximum(estimates[0].sum(keepdims=True), 0.0)
         for level in estimates:
@@ -114,7 +114,7 @@ class PrefixErrors:
     with_total: Floats
     total: float
     leaf_with_prefix: Floats
-    """Of each leaf's count with F at the edge before it; then its own variance; then with T."""
+    """The covariance of each leaf's count with F at the edge before it; `leaf` is its variance."""
     leaf: Floats
     leaf_with_total: Floats
 
@@ -132,11 +132,11 @@ class PrefixErrors:
 
 @lru_cache(maxsize=8)
 def prefix_errors(shape: TreeShape) -> PrefixErrors:
-    """Exactly, from the top down.
+    """Computed exactly, from the top down.
 
-    Given its parent's, a child's error is r = s/S of it (s the child's variance from its own subtree, S
-    the sum over its siblings and itself) plus a part of its own: those parts have covariance
-    diag(s) − s·sᵀ/S among siblings, and no other. So five moments of each node follow from its parent's.
+    A child's error is r = s/S of its parent's (s the child's variance from its own subtree, S the sum over
+    its siblings and itself) plus a part of its own. Those parts have covariance diag(s) − s·sᵀ/S among
+    siblings, and no other. So five moments of each node follow from its parent's.
     """
     variances = subtree_variances(shape)
     total = float(variances[0].sum())
@@ -162,9 +162,9 @@ def prefix_errors(shape: TreeShape) -> PrefixErrors:
 
 
 def middle_variance(shape: TreeShape) -> float:
-    """About the largest variance of F(i) − T/2, in no time: for comparing shapes.
+    """About the largest variance of F(i) − T/2, quickly computed, for comparing shapes.
 
-    That of a full tree, where the way down takes the child before or after the middle, or both in turn.
+    It is that of a full tree, on a way down that takes the child before or after the middle, or both in turn.
     """
     low = (shape.branching - 1) // 2
     return max(_variance_on_the_way(shape, turns) for turns in ((low, low), (low, low + 1)))

@@ -8,27 +8,42 @@ from pathlib import Path
 import click
 
 from discreet.answers.wording import visible_text
+from discreet.engines.duckdb.draft_types import DraftTypes
 from discreet.engines.open_engine import FILES, engine_of, schema_of
 from discreet.errors import PolicyError
 from discreet.model.declaration import nearest
 from discreet.model.policy import ValueType
+
+_TO_COMMENTS = 35
+_ROWS = 10
+"""A round number that follows from no data, as whatever the draft says is public."""
+_LIMITS = (
+    "# DECIDE: how many rows of one person count fully in one question. If a person has more, all of theirs",
+    "# are weighed down, so that together they count as this many. If many people have more, answers are too",
+    f"# low; the larger it is, the more noise they have. {_ROWS} is only a start, and follows from no data.",
+    "# How to choose it: docs/how-to/choose-limits.md",
+    f"max_rows = {_ROWS}",
+    "# unique = true                    # instead of max_rows, if no person can have two rows",
+    "# The same for count(DISTINCT …) and for people by group: in how many groups a person counts fully.",
+    "# max_groups = 3                   # as max_rows, if it is left out",
+)
 
 
 def write_policy(data: str, *, person: str, out: Path) -> None:
     """Write the draft and say what is left to declare. An existing file is never touched."""
     if out.exists():
         raise _exists(out)
-    schema, guessed = schema_of(data, Path())
-    if person != "row" and person not in schema:
+    found = schema_of(data, Path())
+    if person != "row" and person not in found.types:
         raise PolicyError(
             f"“{data}” has no usable column “{person}”.",
-            remedy=nearest(person, schema) + " Or write --person row if every row is another person.",
+            remedy=nearest(person, found.types) + " Or write --person row if every row is another person.",
         )
     table = _table_name(data)
     source = data
     if engine_of(data) == FILES and not Path(data).is_absolute():
         source = Path(os.path.relpath(data, out.parent)).as_posix()
-    text = draft(table, source, person, schema, guessed=guessed)
+    text = draft(table, source, person, found)
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -38,16 +53,16 @@ def write_policy(data: str, *, person: str, out: Path) -> None:
         raise PolicyError(f"“{out}” cannot be written.", remedy="Check the folder, or give --out.") from None
     click.echo(
         f"Wrote {out}. No row was used, except to guess types."
-        if guessed
+        if found.guessed
         else f"Wrote {out}. No row was read."
     )
     click.echo("Left for you to declare:")
-    for line in _left(person, schema, guessed=guessed):
+    for line in _left(person, found):
         click.echo(f"  - {visible_text(line)}")
     click.echo("Then run: discreet check" + ("" if out.name == "discreet.toml" else f" --policy {out}"))
 
 
-def draft(table: str, source: str, person: str, schema: dict[str, ValueType], *, guessed: bool) -> str:
+def draft(table: str, source: str, person: str, found: DraftTypes) -> str:
     """The text of the policy."""
     place = "    # relative to this file" if engine_of(source) == FILES else ""
     lines = [
@@ -68,39 +83,57 @@ def draft(table: str, source: str, person: str, schema: dict[str, ValueType], *,
         f"person = {_text(person)}",
     ]
     if person != "row":
-        lines += [
-            "# unique = true                    # if no person has two rows; then drop max_rows",
-            "max_rows = 1                       # DECLARE: rows of a person that count fully in one question",
-            "# max_groups = 1                   # groups that a person counts fully in, for COUNT(DISTINCT)",
-        ]
-    if guessed:
+        lines += _LIMITS
+    if found.guessed:
         lines += ["", "# The types below were guessed from the first rows of the file: CHECK each of them."]
-    for name, kind in schema.items():
-        lines += _column_lines(table, name, kind, is_person=name == person, guessed=guessed)
+    for name in found.types:
+        lines += _column_lines(table, name, found, is_person=name == person)
     return "\n".join(lines) + "\n"
 
 
-def _column_lines(table: str, name: str, kind: ValueType, *, is_person: bool, guessed: bool) -> list[str]:
-    comments = []
+def _column_lines(table: str, name: str, found: DraftTypes, *, is_person: bool) -> list[str]:
+    kind = found.types[name]
+    lines = [f'type = "{kind.value}"' if found.guessed else f'# type = "{kind.value}"']
+    if name in found.formats:
+        lines.append(
+            f'format = "{found.formats[name]}"'.ljust(_TO_COMMENTS) + "# how the file writes its dates"
+        )
+    if name in found.unsure:
+        lines += _unsure_lines(found.unsure[name])
     if not is_person and kind.numeric:
-        comments.append("# bounds = [LOW, HIGH]             # DECLARE from what you know, not from the data")
+        lines.append("# bounds = [LOW, HIGH]             # DECLARE from what you know, not from the data")
     if not is_person and kind is ValueType.TEXT:
-        comments.append('# keys = ["…", "…"]                # if all its values are public')
-    typed = f'type = "{kind.value}"'
-    if not guessed and not comments:
+        lines.append('# keys = ["…", "…"]                # if all its values are public')
+    if not found.guessed and len(lines) == 1:
         return []
-    return ["", f"[tables.{_key(table)}.columns.{_key(name)}]", typed if guessed else f"# {typed}", *comments]
+    return ["", f"[tables.{_key(table)}.columns.{_key(name)}]", *lines]
 
 
-def _left(person: str, schema: dict[str, ValueType], *, guessed: bool) -> list[str]:
-    others = {name: kind for name, kind in schema.items() if name != person}
+def _unsure_lines(formats: tuple[str, ...]) -> list[str]:
+    """What to write instead, if a column of texts holds dates."""
+    if not formats:
+        return ["# DECIDE: this looks like dates, but in a form that cannot be read. So it is text."]
+    return [
+        "# DECIDE: this looks like dates, but the first rows do not tell days from months. So it is text.",
+        "# Take one of these lines instead of the type above, if you know which:",
+        *(f'# format = "{written}"' for written in formats),
+    ]
+
+
+def _left(person: str, found: DraftTypes) -> list[str]:
+    others = {name: kind for name, kind in found.types.items() if name != person}
     numbers = [name for name, kind in others.items() if kind.numeric]
-    texts = [name for name, kind in others.items() if kind is ValueType.TEXT]
+    texts = [name for name, kind in others.items() if kind is ValueType.TEXT and name not in found.unsure]
     left = ["the budget: ε = 1 and δ = 1e-6 are only a start"]
     if person != "row":
-        left.append("max_rows: 1 is safe, but rows of people with more than that are weighed down")
-    if guessed:
+        left.append(f"max_rows: {_ROWS} is only a start. A person with more rows is weighed down to so many")
+    if found.guessed:
         left.append("types: they were guessed from the first rows, so check them")
+    if found.formats:
+        told = ", ".join(f"{name} ({written})" for name, written in found.formats.items())
+        left.append(f"formats of dates, guessed as well: {told}")
+    if found.unsure:
+        left.append(f"dates that are taken as text, as their format is not clear: {', '.join(found.unsure)}")
     if numbers:
         left.append(f"bounds, without which there is no SUM or AVG: {', '.join(numbers)}")
     if texts:
@@ -113,7 +146,7 @@ def _exists(out: Path) -> PolicyError:
 
 
 def _table_name(data: str) -> str:
-    """The name of the file or of the table in it, without what a pattern adds."""
+    """The name of the file or of the table in it, without the signs of a pattern."""
     file, _, inside = data.rpartition("#")
     is_table = bool(file) and not inside.endswith((".parquet", "/"))
     name = inside.rpartition(".")[2] if is_table else Path(inside).stem
@@ -126,6 +159,6 @@ def _key(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    """As TOML: what cannot be printed is escaped, beyond U+FFFF in its own way."""
+    """The text as TOML. What cannot be printed is escaped as \\U and eight digits."""
     escaped = json.dumps(value, ensure_ascii=False)
     return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in escaped)

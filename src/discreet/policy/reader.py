@@ -6,12 +6,14 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.errors import PolicyError
+from discreet.model.date_format import read_format
 from discreet.model.declaration import USUAL_TIME_LIMIT, ColumnDeclaration, Policy, nearest
 from discreet.model.exact import exact_fraction
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import (
     MOST_MATCHES,
     USUAL_LEAST_PRICE,
+    USUAL_LEFT_OUT_SHARE,
     Bounds,
     Dataset,
     EachRow,
@@ -24,6 +26,7 @@ from discreet.model.policy import (
     ValueType,
     budget_delta,
     least_price,
+    left_out_share,
     type_of_key,
 )
 from discreet.policy.toml_file import LONGEST_NAME, FileKind, Section, read_toml
@@ -38,6 +41,7 @@ SETTINGS = {
         "per_analyst",
         "per_question",
         "least_price",
+        "left_out_share",
         "time_limit",
         "ledger",
     ),
@@ -50,6 +54,7 @@ SETTINGS = {
         "unique",
         "max_rows",
         "max_groups",
+        "limits",
         "well_formed",
         "max_matches",
         "public",
@@ -57,12 +62,21 @@ SETTINGS = {
         "cached_columns",
         "columns",
     ),
-    "column": ("type", "bounds", "keys", "unit"),
+    "column": ("type", "bounds", "keys", "unit", "format"),
 }
 """Every setting there is, by kind of section."""
 
 _LONGEST_TIME_LIMIT = 24 * 3600
-_PRIVATE_ONLY = ("person", "unique", "max_rows", "max_groups", "answers", "cached_columns", "well_formed")
+_PRIVATE_ONLY = (
+    "person",
+    "unique",
+    "max_rows",
+    "max_groups",
+    "limits",
+    "answers",
+    "cached_columns",
+    "well_formed",
+)
 _POLICY = FileKind(
     name="policy",
     error=PolicyError,
@@ -104,6 +118,7 @@ def _dataset(section: Section, tables: Mapping[str, Table]) -> Dataset:
             analyst_epsilon=_cap(section, "per_analyst", epsilon),
             question_epsilon=_cap(section, "per_question", epsilon),
             least_price=_least_price(section),
+            left_out_share=_left_out_share(section),
             tables=tables,
         ),
     )
@@ -118,7 +133,7 @@ def _neighbours(section: Section) -> Neighbours:
 
 
 def _ledger(section: Section) -> str | None:
-    """Where the ledger is, if the policy says so. Analysts may read it, so that no password is in it."""
+    """Where the ledger is, if the policy says so. Analysts may read the policy, so a password is refused."""
     if "ledger" not in section.values:
         return None
     example = 'ledger = "postgresql://HOST/DATABASE#SCHEMA", or the path of a file'
@@ -146,11 +161,19 @@ def _time_limit(section: Section) -> int:
 
 
 def _least_price(section: Section) -> Fraction:
-    """As a share of the budget."""
+    """The least price of a question, as a share of the budget."""
     if "least_price" not in section.values:
         return USUAL_LEAST_PRICE
     value = section.values["least_price"]
     return section.checked("least_price", lambda: least_price(value))
+
+
+def _left_out_share(section: Section) -> Fraction:
+    """Of the price of a question."""
+    if "left_out_share" not in section.values:
+        return USUAL_LEFT_OUT_SHARE
+    value = section.values["left_out_share"]
+    return section.checked("left_out_share", lambda: left_out_share(value))
 
 
 def _cap(section: Section, name: str, budget: Fraction) -> Fraction:
@@ -193,10 +216,19 @@ def _table(name: str, section: Section) -> Table:
         unique=unique,
         max_rows=max_rows,
         max_groups=max_groups,
+        limits_are_facts=_limits_are_facts(section),
         columns={},
         cached=_cached(section),
         well_formed=section.flag("well_formed"),
     )
+
+
+def _limits_are_facts(section: Section) -> bool:
+    """Whether limits are facts of the data, or a choice that leaves something out."""
+    value = section.text("limits", 'limits = "facts"') if "limits" in section.values else "choices"
+    if value not in ("facts", "choices"):
+        section.refuse("limits", f"“{value}” is neither.", 'Write limits = "facts" or limits = "choices".')
+    return value == "facts"
 
 
 def _public_table(name: str, source: str, section: Section) -> PublicTable:
@@ -242,6 +274,7 @@ def _column(name: str, section: Section) -> ColumnDeclaration:
         bounds=_bounds(section),
         keys=_keys(section),
         unit=_unit(section),
+        format=_format(section),
     )
     kind = declaration.implied_type
     if kind is not None:
@@ -296,8 +329,16 @@ def _unit(section: Section) -> Fraction | None:
     return section.checked("unit", lambda: exact_fraction(section.values["unit"], "the unit"))
 
 
+def _format(section: Section) -> str | None:
+    if "format" not in section.values:
+        return None
+    text = section.text("format", 'format = "%d.%m.%Y"')
+    section.checked("format", lambda: read_format(text))
+    return text
+
+
 def _check_names(section: Section) -> None:
-    """Names that differ in case only are one name to a database."""
+    """Refuse names that differ only in case: to a database they are one."""
     seen: dict[str, str] = {}
     for name in section.values:
         if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:

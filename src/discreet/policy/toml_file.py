@@ -1,4 +1,4 @@
-"""TOML whose mistakes are told where they are: the file, the line, the section, and what to write instead."""
+"""TOML whose errors name the file, the line and the section, and say what to write instead."""
 
 import tomllib
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ _LARGEST_FILE = 4 * 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileKind:
-    """What a file is, in the words of whoever wrote it."""
+    """What errors call a file, and what they advise."""
 
     name: str
     error: type[DiscreetError]
@@ -55,7 +55,7 @@ class Section:
         raise self.kind.error(f"{self.place(setting)}: {problem}", remedy=remedy) from None
 
     def checked(self, setting: str, read: Callable[[], T]) -> T:
-        """What `read` finds wrong with a value is wrong at this setting."""
+        """The result of `read`. Its errors are reported at this setting."""
         try:
             return read()
         except InvalidInput as error:
@@ -140,7 +140,7 @@ def _parse(file: str, text: str, kind: FileKind) -> dict[str, object]:
 
 
 def _number(text: str) -> Decimal:
-    """Every digit as it is written; what not even a Decimal can hold is refused later, as infinite."""
+    """Every digit as written. What not even a Decimal can hold becomes infinite, and is refused later."""
     try:
         return Decimal(text.replace("_", ""))
     except InvalidOperation:

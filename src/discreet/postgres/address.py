@@ -100,7 +100,7 @@ def read_ledger_address(location: object) -> LedgerAddress:
 
 
 def _database(location: str) -> DatabaseAddress | None:
-    """None if this is no address. No error of the parser goes on: it would quote what it could not read."""
+    """None if this is no address. The parser's error is not passed on: it quotes what it could not read."""
     if not is_postgres(location) or not location.isprintable():
         return None
     url = location.partition("#")[0]
@@ -119,7 +119,7 @@ def _database(location: str) -> DatabaseAddress | None:
 
 
 def _user_and_rest(address: str) -> tuple[str, str]:
-    """Apart as libpq takes them: what is before an @ is the user's, even a question mark."""
+    """Split as libpq does: all before an @ belongs to the user, even a question mark."""
     user, at, rest = address.partition("@")
     return (user, rest) if at and "/" not in user else ("", address)
 

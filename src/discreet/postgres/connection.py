@@ -43,7 +43,7 @@ def connection_options(
 
 
 def why_unfit(connection: "psycopg.Connection[Any]") -> Refusal | None:
-    """Why this server is of no use; None if it is."""
+    """Why this server cannot be used; None if it can."""
     if connection.info.server_version < OLDEST_SERVER * 10_000:
         return too_old(OLDEST_SERVER)
     if connection.info.parameter_status("server_encoding") != "UTF8":

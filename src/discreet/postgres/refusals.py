@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """What follows the name of a source, and what to do about it."""
+    """The problem, as words that follow the name of a source, and what to do about it."""
 
     problem: str
     remedy: str
     of_database: bool = False
-    """Of the database itself, not of its server: whatever is only in it says so."""
+    """Whether the problem is the database itself, not its server. Errors about a table in it then say so."""
     may_pass: bool = False
-    """It may be over soon."""
+    """Whether the problem may be over soon."""
 
     @property
     def problem_inside(self) -> str:
@@ -111,14 +111,14 @@ _BY_WORDS = (
         ),
     ),
 )
-"""A connection that fails has no code, only words. In another language they are all told as one."""
+"""A failed connection has no error code, only a message. One in another language matches none of these."""
 _NAMES = re.compile(r"""".*?"|'.*?'""")
 
 
 def why_unreachable(words: str) -> Refusal:
-    """Why there is no connection, by the driver's words, of which none is passed on.
+    """Why there is no connection, told from the driver's message. Nothing of the message is passed on.
 
-    Names in them are not looked at: a database may be called “password”.
+    Names in it are skipped: a database may be called “password”.
     """
     said = _NAMES.sub("", words)
     for pattern, refusal in _BY_WORDS:

@@ -8,17 +8,17 @@ from discreet.model.receipt import LARGEST_ANSWER
 
 MOST_CELLS = 4_000_000
 MOST_BYTES = 2**27
-"""Of all texts, half of the largest answer that a ledger keeps."""
+"""The most bytes of all texts: half of the largest answer that a ledger stores."""
 
 _LONGEST_JOINED = 4 * 4096
 """Joined texts are cut to 4,096 characters."""
 _LONGEST_NUMBER = 64
 _WIDER = 3
-"""Upper and lower case, and texts that replace others, can take so many times as much room."""
+"""A text in upper or lower case can take so many times as many bytes."""
 
 
 def check_answer_size(query: Query) -> None:
-    """Refuse what could be too large to be kept. How many private keys there are, nobody knows before."""
+    """Refuse what could be too large to store. The number of private keys is unknown, and not counted in."""
     groups = 1 if query.private_keys else group_count(query)
     if groups * len(query.outputs) > MOST_CELLS:
         raise QueryRefused(

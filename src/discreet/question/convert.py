@@ -74,7 +74,7 @@ _EXTRACTED = {"YEAR": "year", "QUARTER": "quarter", "MONTH": "month", "DAY": "da
 
 
 def convert(node: exp.Expression | None, leaf: Leaf) -> Expression:
-    """The node as our own expression; leaves by what they stand for in this place."""
+    """The node as our own expression. `leaf` says what a node stands for in this context."""
     if node is None:
         raise QueryRefused(
             "Something is missing in the question, such as what a function is of.",
@@ -188,7 +188,7 @@ def refused(node: exp.Expression) -> QueryRefused:
 
 
 def _check_parts(node: exp.Expression, parts: tuple[str, ...]) -> None:
-    """A node with a part that we do not know means something that we do not know."""
+    """Refuse a node with an unknown part: we would not know what it means."""
     extra = {name for name, value in node.args.items() if value} - set(parts) - _IGNORED
     if extra:
         raise refused(node)

@@ -75,14 +75,14 @@ class Frame(Generic[AnswerT, ExplanationT]):
         return self.measure(**{name or f"{column}_median": f"median({column})"})
 
     def quantile(self, column: str, share: float, name: str = "") -> "Frame[AnswerT, ExplanationT]":
-        """Where this share of the rows is at or below."""
+        """The value that this share of the rows is at or below."""
         return self.measure(**{name or f"{column}_quantile": f"quantile({column}, {share!r})"})
 
     def measure(self, **measures: str) -> "Frame[AnswerT, ExplanationT]":
         """Anything else that can be asked in SQL, by name: per_bed="count(*) / 20"."""
         return replace(self, measures=(*self.measures, *measures.items()))
 
-    # Of noisy values
+    # On noisy values
 
     def having(self, *conditions: str) -> "Frame[AnswerT, ExplanationT]":
         """Only groups whose noisy values meet these."""

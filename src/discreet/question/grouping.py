@@ -1,4 +1,4 @@
-"""GROUP BY: what rows are grouped by, in which sets, and whether anybody may know the values."""
+"""GROUP BY: what rows are grouped by, in which sets, and whether the values are public."""
 
 from datetime import date
 from itertools import combinations, product
@@ -14,6 +14,7 @@ from discreet.model.query import GroupingSets, GroupKey
 from discreet.question.scope import Scope, conjuncts, position_of, row_expression
 
 MOST_GROUPS = 1_000_000
+MOST_KEYS = 100
 MOST_INTEGER_KEYS = 100_000
 """A range with more values than this is too wide to show all of them."""
 _MOST_SETS = 64
@@ -94,6 +95,8 @@ def _position(node: exp.Expression, select: exp.Select, scope: Scope, keys: list
     for i, key in enumerate(keys):
         if key.expression == expression:
             return i
+    if len(keys) == MOST_KEYS:
+        raise too_many_keys()
     values = public_values(expression, select, scope)
     if values is None:
         clamped = scope.clamped(expression)
@@ -101,6 +104,12 @@ def _position(node: exp.Expression, select: exp.Select, scope: Scope, keys: list
         expression = expression if values is None else clamped
     keys.append(GroupKey(name=name, expression=expression, values=values))
     return len(keys) - 1
+
+
+def too_many_keys() -> QueryRefused:
+    return QueryRefused(
+        f"At most {MOST_KEYS} things can be grouped by.", remedy="Group by fewer, or ask in two questions."
+    )
 
 
 def _selected(node: exp.Expression, select: exp.Select) -> tuple[exp.Expression, str]:
@@ -130,7 +139,7 @@ def is_name(node: exp.Expression, name: str) -> bool:
 def public_values(
     expression: Expression, select: exp.Select, scope: Scope
 ) -> tuple[KeyValue | None, ...] | None:
-    """All values of a key, if anybody may know them: listed, declared, or computed from bounds."""
+    """All values of a key, if they are public: listed, declared, or computed from bounds."""
     where = select.args.get("where")
     for node in conjuncts(where.this if where is not None else None):
         if not isinstance(node, exp.In | exp.EQ):

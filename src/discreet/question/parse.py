@@ -14,6 +14,8 @@ from discreet.errors import QueryRefused
 
 LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100
+MOST_WORDS = 10_000
+"""Names and operations, without constants. All that they stand for has a limit too (`check_size`)."""
 
 _CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"}
 _OF_SETS = re.compile(r"\b(cube|rollup|grouping\s+sets)\s*\(", re.IGNORECASE)
@@ -48,7 +50,7 @@ def parse_sql(text: str) -> exp.Select:
 
 
 def _remedy(text: str) -> str:
-    """For what is written right elsewhere, and for mistakes."""
+    """What to check, and how to write a comparison in grouping sets."""
     check = "Check commas, quotes and parentheses."
     if not _OF_SETS.search(text):
         return check
@@ -69,11 +71,16 @@ def _check_clauses(select: exp.Select) -> None:
 
 
 def _check_depth(tree: exp.Expression) -> None:
-    """Chains of AND and OR are lists, whatever sqlglot makes of them; all else is walked level by level."""
+    """Refuse what is nested too deeply, or is made of too many words.
+
+    A chain of AND or OR is one level, however sqlglot nests it.
+    """
     waiting: list[tuple[exp.Expression, int]] = [(tree, 0)]
+    words = 0
     while waiting:
         node, depth = waiting.pop()
-        if depth > DEEPEST_NESTING:
+        words += not isinstance(node, exp.Literal)
+        if depth > DEEPEST_NESTING or words > MOST_WORDS:
             raise _too_long()
         for child in node.iter_expressions():
             chained = isinstance(child, exp.And | exp.Or) and type(child) is type(node)
@@ -92,5 +99,6 @@ def _check_size(text: str) -> None:
 def _too_long() -> QueryRefused:
     return QueryRefused(
         "The question is too long, or nested too deeply.",
-        remedy=f"Stay below {LONGEST_TEXT:,} characters and {DEEPEST_NESTING} levels; use IN for long lists.",
+        remedy=f"Stay below {LONGEST_TEXT:,} characters, {MOST_WORDS:,} names and operations, and"
+        f" {DEEPEST_NESTING} levels; use IN for long lists.",
     )

@@ -2,7 +2,7 @@
 
 They are exact, because one person's values depend on no other's; noise comes where people are put together.
 A count or a sum of one person has no bounds of its own. Where it is summed, averaged or grouped by, and
-nothing else bounds it, it is clamped to what max_rows rows can come to; in conditions it is as it is.
+nothing else bounds it, it is clamped to what max_rows rows can come to. In conditions it is not clamped.
 """
 
 from dataclasses import dataclass, field
@@ -18,6 +18,7 @@ from discreet.model.expression import Expression, Field, Range
 from discreet.model.policy import ValueType
 from discreet.model.query import Filter, PerPerson, PersonAggregate, PersonValue, Relation
 from discreet.question.convert import convert
+from discreet.question.grouping import MOST_KEYS, too_many_keys
 from discreet.question.scope import Scope, position_of, predicate, row_expression
 
 _AGGREGATES: dict[type[exp.Expression], PersonAggregate] = {
@@ -76,6 +77,8 @@ class _PerPersonReader:
                 person = Field(name=f"{self.alias}.person", type=expression.type)
                 self.above.persons.add(person.name)
                 continue
+            if len(self.keys) == MOST_KEYS:
+                raise too_many_keys()
             key = Field(
                 name=f"{self.alias}.key{len(self.keys)}",
                 type=expression.type,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from discreet.bounds.work_limits import check_before_joins, check_steps, expressions_of
+from discreet.bounds.relation_tree import expressions_of
+from discreet.bounds.work_limits import check_before_joins, check_steps
 from discreet.errors import QueryRefused
 from discreet.functions.registry import check_size
 from discreet.model.expression import Expression
@@ -26,7 +27,7 @@ class RowColumn:
     name: str
     expression: Expression
     values: tuple[KeyValue | None, ...] | None
-    """All values, if anybody may know them."""
+    """All values, if they are public."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,15 @@ from functools import partial
 
 from sqlglot import exp
 
-from discreet.bounds.work_limits import MOST_JOINS, check_matches, check_rows_of_a_person, side_of_join
+from discreet.bounds.work_limits import (
+    MOST_JOINS,
+    check_looked_up,
+    check_matches,
+    check_rows_of_a_person,
+    side_of_join,
+)
 from discreet.errors import QueryRefused
-from discreet.functions.registry import build_call
+from discreet.functions.registry import build_call, check_size
 from discreet.model.expression import Call, Expression, Field, Range, owners
 from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PublicTable
 from discreet.model.query import Filter, Lookup, Pair, PersonJoin, Relation, Scan
@@ -37,7 +43,7 @@ class Cte:
     """A query of WITH, together with those before it, which it may name."""
 
     query: exp.Expression
-    before: "Mapping[str, Cte]" = field(repr=False)  # shown, each would double what is shown
+    before: "Mapping[str, Cte]" = field(repr=False)  # each would double the length of a repr
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,8 @@ class Relations:
         self._fan_out = fan_out
         self._aliases = 0
         self._joins = 0
+        self._looked_up: list[Expression] = []
+        """What public tables are joined on, in all joins so far."""
 
     def read(self, select: exp.Select, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
         """The rows of a SELECT before it groups them, and what can be named in it."""
@@ -171,7 +179,7 @@ class Relations:
             relation: Relation = self._lookup(left, right, pairs, both, outer=outer)
         else:
             relation = _person_join(left, right, pairs, both, outer=outer)
-            if outer:  # where there is no match, the right side's id is NULL, and the row is somebody's still
+            if outer:  # without a match the right side's id is NULL, but the row still belongs to a person
                 both.persons -= other.persons
         check_rows_of_a_person(relation)
         for condition in rest:
@@ -191,6 +199,9 @@ class Relations:
                 if isinstance(private, Field) and isinstance(public, Field) and public.name in scope.keys:
                     scope.keys.setdefault(private.name, scope.keys[public.name])
         shared = tuple(public for _, public in pairs)
+        self._looked_up += shared
+        check_size(*self._looked_up)
+        check_looked_up(self._looked_up)
         matches = max(1, self._fan_out(right.table, shared))
         check_matches(right.table, shared, matches)
         return Lookup(
@@ -253,7 +264,8 @@ def _check_alias(node: exp.Expression) -> None:
 
 def _field(alias: str, column: Column) -> Field:
     span = None if column.bounds is None else Range(low=column.bounds.low, high=column.bounds.high)
-    return Field(name=f"{alias}.{column.name}", type=column.type, range=span, unit=column.unit)
+    name = f"{alias}.{column.name}"
+    return Field(name=name, type=column.type, range=span, unit=column.unit, format=column.format)
 
 
 def _declared(column: Column) -> tuple[KeyValue, ...] | None:
@@ -283,7 +295,7 @@ def _conditions(join: exp.Join, left: Scope, right: Scope, both: Scope) -> list[
 
 
 def _pairs(conditions: list[Expression], left: Scope, right: Scope) -> tuple[list[Pair], list[Expression]]:
-    """Those that make an expression of the left equal to one of the right, and all others."""
+    """The conditions that an expression of the left equals one of the right, and all others."""
     on_left, on_right = _aliases(left), _aliases(right)
     pairs: list[Pair] = []
     rest: list[Expression] = []
@@ -300,7 +312,8 @@ def _pairs(conditions: list[Expression], left: Scope, right: Scope) -> tuple[lis
 
 def _of(expression: Expression, aliases: set[str]) -> bool:
     """Whether it reads fields, and only of these relations."""
-    return bool(owners(expression)) and owners(expression) <= aliases
+    read = owners(expression)
+    return bool(read) and read <= aliases
 
 
 def _aliases(scope: Scope) -> set[str]:

@@ -44,8 +44,12 @@ def resolve(
     select: exp.Select, dataset: Dataset, public_keys: PublicKeys, fan_out: FanOut = as_declared
 ) -> Query:
     """The question in our own tree; `public_keys` lists the values of columns of public tables, and `fan_out`
-    counts which of their rows share a value: as many as declared, where nobody looks.
+    counts how many of their rows share a value; by default, as many as declared.
     """
+    if len(select.expressions) > _MOST_OUTPUTS:
+        raise QueryRefused(
+            f"At most {_MOST_OUTPUTS} columns can be asked for.", remedy="Ask in two questions."
+        )
     source, scope = Relations(dataset, public_keys, fan_out).read(select, {})
     keys, sets = group_by(select, scope)
     return _Resolver(select, source, scope, keys, sets).query()
@@ -89,13 +93,8 @@ class _Resolver:
     # SELECT, HAVING, ORDER BY: over keys and measures only
 
     def _read_outputs(self) -> None:
-        items = self.select.expressions
-        if len(items) > _MOST_OUTPUTS:
-            raise QueryRefused(
-                f"At most {_MOST_OUTPUTS} columns can be asked for.", remedy="Ask in two questions."
-            )
         taken: set[str] = set()
-        for item in items:
+        for item in self.select.expressions:
             if isinstance(item, exp.Star):
                 raise QueryRefused(
                     "Rows are never shown, so * stands for nothing.",
@@ -136,8 +135,9 @@ class _Resolver:
             if isinstance(node, exp.Column):
                 raise
             return None
+        either = expression, self.scope.clamped(expression)
         for i, key in enumerate(self.keys):
-            if key.expression in (expression, self.scope.clamped(expression)):
+            if key.expression in either:
                 return Field(name=key_field(i), type=key.expression.type)
         if isinstance(node, exp.Column):
             raise QueryRefused(
@@ -212,7 +212,7 @@ class _Resolver:
             position = position_of(node)
             known = 1 <= position <= len(self.outputs)
             expression = self.outputs[position - 1].expression if known else self._output(node)
-            if not known and next(fields_of(expression), None) is None:
+            if not known and not fields_of(expression):
                 raise QueryRefused(
                     "ORDER BY has a constant, which orders nothing.",
                     remedy=f"Name a column, or its position from 1 to {len(self.outputs)}.",
@@ -231,13 +231,13 @@ class _Resolver:
 
 
 def _what(measure: Measure) -> tuple[object, ...]:
-    """All but the name."""
+    """All of a measure but its name."""
     return measure.aggregate, measure.argument, measure.condition, measure.share
 
 
 @dataclass(frozen=True, slots=True)
 class _ResolvedArguments:
-    """Reads what an aggregate is of, in the names of one question."""
+    """Resolves the arguments of an aggregate, by the names of one question."""
 
     scope: Scope
 

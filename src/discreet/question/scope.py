@@ -3,13 +3,14 @@
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from sqlglot import exp
 
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call
-from discreet.model.expression import Call, Expression, Field, Range
+from discreet.model.expression import Call, Expression, Field, Range, fields_of
 from discreet.model.policy import KeyValue, PublicTable, ValueType
 from discreet.question.convert import convert
 
@@ -21,11 +22,11 @@ FanOut = Callable[[PublicTable, tuple[Expression, ...]], int]
 
 
 def as_declared(table: PublicTable, _: tuple[Expression, ...]) -> int:
-    """Where nobody looks: a bound that holds, as rows beyond it match nothing."""
+    """The declared bound, without a look at the table. It holds, as rows beyond it match nothing."""
     return table.max_matches
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NamedSource:
     """A table or subquery under the name that the question gives it."""
 
@@ -33,6 +34,12 @@ class NamedSource:
     columns: Mapping[str, Expression]
     merged: frozenset[str] = frozenset()
     """Columns of a USING: unqualified, the name means the other side."""
+
+    @cached_property
+    def unqualified(self) -> frozenset[str]:
+        """The names that a question may use without the name of the source, whatever their case."""
+        merged = {name.casefold() for name in self.merged}
+        return frozenset({name.casefold() for name in self.columns} - merged)
 
 
 @dataclass(slots=True)
@@ -46,6 +53,10 @@ class Scope:
     """Values of one person: what they are clamped to where nothing else bounds them."""
     keys: dict[str, Keys] = field(default_factory=dict)
     """Fields whose values are public, and how to get at them."""
+    _read: dict[int, tuple[exp.Expression, Expression | QueryRefused]] = field(default_factory=dict)
+    """What was read, or why it was refused, by the identity of its node. Some are looked at many times."""
+    _clamped: dict[int, tuple[Expression, Expression]] = field(default_factory=dict)
+    """What was clamped, by the identity of what it was."""
 
     def expression(self, node: exp.Column) -> Expression:
         """What a column of the question is."""
@@ -55,14 +66,16 @@ class Scope:
         if qualifier is not None:
             source = nearest(qualifier.name, {source.name: source for source in self.sources}, "table")
             return nearest(node.name, source.columns, "column", source.name)
-        found = [source.name for source in self.sources if _has(source, node.name)]
+        found = [source.name for source in self.sources if node.name.casefold() in source.unqualified]
         if len(found) > 1:
             raise QueryRefused(
                 f"“{node.name}” is a column of {' and of '.join(found)}.",
                 remedy=f"Say which: {found[0]}.{node.name}.",
             )
         places = [source for source in self.sources if source.name in found] or self.sources
-        known = {name: column for source in places for name, column in source.columns.items()}
+        known = places[0].columns
+        if len(places) > 1:
+            known = {name: column for source in places for name, column in source.columns.items()}
         place = self.sources[0].name if len(self.sources) == 1 else None
         return nearest(node.name, known, "column", place)
 
@@ -73,13 +86,43 @@ class Scope:
         return self.keys[name]() if name in self.keys else None
 
     def clamped(self, expression: Expression) -> Expression:
-        """The expression with every value of one person clamped to what max_rows allows."""
+        """The expression with every value of one person clamped to what max_rows allows.
+
+        What it shares stays shared.
+        """
         match expression:
             case Field(name=name, type=kind) if name in self.limits:
                 return Field(name=name, type=kind, range=self.limits[name])
-            case Call(function=function, arguments=arguments):
-                return build_call(function, tuple(self.clamped(argument) for argument in arguments))
+            case Call() if any(each.name in self.limits for each in fields_of(expression)):
+                if id(expression) not in self._clamped:
+                    arguments = tuple(self.clamped(argument) for argument in expression.arguments)
+                    self._clamped[id(expression)] = expression, build_call(expression.function, arguments)
+                return self._clamped[id(expression)][1]
         return expression
+
+    def row_expression(self, node: exp.Expression) -> Expression:
+        """What is computed from one row. A node is read once, and with it all that it is made of."""
+        if id(node) not in self._read:
+            try:
+                found: Expression | QueryRefused = convert(node, lambda inner: self._part(inner, node))
+            except QueryRefused as refused:
+                found = refused
+            self._read[id(node)] = node, found
+        known = self._read[id(node)][1]
+        if isinstance(known, QueryRefused):
+            raise known
+        return known
+
+    def _part(self, inner: exp.Expression, whole: exp.Expression) -> Expression | None:
+        if inner is not whole:
+            return self.row_expression(inner)
+        if isinstance(inner, exp.Column):
+            return self.expression(inner)
+        if isinstance(inner, exp.AggFunc | exp.Filter | exp.WithinGroup):
+            raise QueryRefused(
+                "An aggregate cannot stand where rows are chosen.", remedy="Use HAVING for noisy values."
+            )
+        return None
 
     def joined(self, other: "Scope", merged: Iterable[str] = ()) -> "Scope":
         """Both, side by side."""
@@ -114,17 +157,7 @@ def predicate(node: exp.Expression, scope: Scope, clause: str) -> Expression:
 
 def row_expression(node: exp.Expression, scope: Scope) -> Expression:
     """What is computed from one row."""
-
-    def leaf(inner: exp.Expression) -> Expression | None:
-        if isinstance(inner, exp.Column):
-            return scope.expression(inner)
-        if isinstance(inner, exp.AggFunc | exp.Filter | exp.WithinGroup):
-            raise QueryRefused(
-                "An aggregate cannot stand where rows are chosen.", remedy="Use HAVING for noisy values."
-            )
-        return None
-
-    return convert(node, leaf)
+    return scope.row_expression(node)
 
 
 def position_of(node: exp.Expression) -> int:
@@ -151,6 +184,8 @@ def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
 
 
 Named = TypeVar("Named")
+_LONGEST_COMPARED, _MOST_COMPARED = 60, 1_000
+"""The names that are looked through for the nearest one: comparing takes the square of their length."""
 
 
 def nearest(name: str, known: Mapping[str, Named], what: str, place: str | None = None) -> Named:
@@ -160,14 +195,8 @@ def nearest(name: str, known: Mapping[str, Named], what: str, place: str | None 
     folded = [other for other in known if other.casefold() == name.casefold()]
     if len(folded) == 1:
         return known[folded[0]]
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    short = [other for other in known if len(other) <= _LONGEST_COMPARED][:_MOST_COMPARED]
+    close = difflib.get_close_matches(name[:_LONGEST_COMPARED], short, n=1, cutoff=0.5)
     hint = f"Did you mean “{close[0]}”?" if close else f"There are: {', '.join(sorted(known)[:20])}."
     where = f" in “{place}”" if place else ""
     raise QueryRefused(f"There is no {what} “{name[:60]}”{where}.", remedy=hint)
-
-
-def _has(source: NamedSource, name: str) -> bool:
-    folded = name.casefold()
-    if folded in {merged.casefold() for merged in source.merged}:
-        return False
-    return any(column.casefold() == folded for column in source.columns)

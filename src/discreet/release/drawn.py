@@ -4,8 +4,8 @@ The ledger stores it right after the draw. Everything after that (outputs, HAVIN
 computed from the stored bytes, as often as need be and always the same.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,20 +31,22 @@ class Drawn:
 
     groups: int
     keys: tuple[ColumnValues, ...]
-    """Of the groups, if keys are private; those of public ones follow from the question."""
+    """The keys of the groups, if they are private. Public ones follow from the question."""
     places: NDArray[np.int64] | None
     """Which of the public groups were picked; None where all are shown, or keys are private."""
     sums: Mapping[int, Integers]
     """By the place of a part: one integer for each group."""
     trees: Mapping[int, Integers]
     """By the place of a histogram: the nodes of each group's tree, one group after the other."""
+    left_out: Mapping[int, Integers] = field(default_factory=dict)
+    """By the place of a part: how many people are in each bin of what is left out of them."""
     ordered: bool = True
-    """Whether the places are those of `parts_in_order`; at first they were those of the question's parts."""
+    """Whether places are those of `parts_in_order`. At first they were those of the question's parts."""
 
     def encode(self) -> bytes:
         """The same numbers give the same bytes."""
-        vectors = [*self.sums.values(), *self.trees.values()]
-        facts = {
+        vectors = [*self.sums.values(), *self.trees.values(), *self.left_out.values()]
+        facts: dict[str, object] = {
             "drawn": 2,
             "groups": self.groups,
             "keys": len(self.keys),
@@ -52,6 +54,8 @@ class Drawn:
             "sums": list(self.sums),
             "trees": list(self.trees),
         }
+        if self.left_out:
+            facts["left_out"] = list(self.left_out)
         places = [] if self.places is None else [self.places]
         columns = [*map(as_column, self.keys), *places, *map(_stored, vectors)]
         return encode_columns(facts, columns)
@@ -65,7 +69,8 @@ class Drawn:
         try:
             keys, rest = columns[: facts["keys"]], columns[facts["keys"] :]
             places = np.asarray(rest.pop(0)) if facts["picked"] else None
-            parts = [*facts["sums"], *facts["trees"]]
+            left_out = facts.get("left_out", [])
+            parts = [*facts["sums"], *facts["trees"], *left_out]
             vectors = dict(zip(parts, map(_integers, rest), strict=True))
             return cls(
                 groups=int(facts["groups"]),
@@ -73,6 +78,7 @@ class Drawn:
                 places=places,
                 sums={part: vectors[part] for part in facts["sums"]},
                 trees={part: vectors[part] for part in facts["trees"]},
+                left_out={part: vectors[part] for part in left_out},
                 ordered=facts["drawn"] == 2,
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -81,18 +87,42 @@ class Drawn:
                 remedy="Restore the ledger from a backup, or use the version of discreet that wrote it.",
             ) from error
 
+    def in_order_of_keys(self) -> "Drawn":
+        """Groups with private keys, sorted. Some were stored in the order in which a database met them, which
+        tells of its rows.
+        """
+        if not self.keys:
+            return self
+        order = order_of_keys(self.keys)
+        return replace(
+            self,
+            keys=tuple(key[order] for key in self.keys),
+            sums={place: vector[order] for place, vector in self.sums.items()},
+            trees={
+                place: nodes.reshape(self.groups, -1)[order].reshape(-1) if self.groups else nodes
+                for place, nodes in self.trees.items()
+            },
+        )
+
     def keys_of(self, plan: Plan) -> tuple[ColumnValues, ...]:
-        """Of the groups that are shown."""
+        """The keys of the groups that are shown."""
         if plan.bounded.query.private_keys:
             return self.keys
         shown = slice(None) if self.places is None else self.places
         return tuple(key[shown] for key in public_keys(plan.bounded.query))
 
 
+def order_of_keys(keys: Sequence[ColumnValues]) -> NDArray[np.intp]:
+    """The order in which groups are sorted by their keys; missing ones come last."""
+    rows = list(zip(*(np.ma.asarray(key).tolist() for key in keys), strict=True))
+    sortable = [tuple((cell is None, 0 if cell is None else cell) for cell in row) for row in rows]
+    return np.array(sorted(range(len(rows)), key=sortable.__getitem__), dtype=np.intp)
+
+
 def check_size(plan: Plan) -> None:
     """Refuse, before anything is charged, what would be too large to be stored.
 
-    How many private keys there are nobody knows before; should they be too many, the charge is lost.
+    The number of private keys is not known in advance. If they are too many, the charge is lost.
     """
     query = plan.bounded.query
     groups = 1 if query.private_keys else group_count(query)
@@ -108,8 +138,8 @@ def check_size(plan: Plan) -> None:
 
 
 def _stored(vector: Integers) -> ColumnValues:
-    """A word for each, so that the size is known before: integers that are wider become the nearest floats,
-    as which they are used in any case.
+    """64 bits for each, so that the size is known in advance. Wider integers become the nearest floats: they
+    are used as floats in any case.
     """
     if vector.dtype != object:
         return vector.astype(np.int64)

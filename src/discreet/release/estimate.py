@@ -1,27 +1,35 @@
 """Measures from noisy vectors, as their aggregates say (`aggregates`). All of it is post-processing.
 
 An interval is the exact tail of the noise where a measure is a count or a sum, and that of the ranks where it
-is a quantile. Elsewhere the known noise is drawn many times more and taken off the noisy vectors: the middle
-of what comes out is the interval. Those draws protect nobody, so they come from numpy's fast generator, and
-from a seed that follows from the noisy numbers: an interval that is computed again is the same.
+is a quantile. A count that names private keys is seen only where it passed a threshold, and so its law is the
+one given that it passed. Elsewhere the known noise is drawn many times more and taken off the noisy vectors
+(`intervals`). Those draws protect nobody, so they come from numpy's fast generator, and from a seed that
+follows from the noisy numbers: an interval that is computed again is the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.aggregates.aggregate import AggregateDefinition, NoisyMeasure, VectorNoise
+from discreet.aggregates.left_out import Lost, estimate_lost
 from discreet.aggregates.registry import AGGREGATES
-from discreet.aggregates.vectors import known
+from discreet.aggregates.vectors import LeftOut, known
 from discreet.arrays import Floats
-from discreet.bounds.bound import BoundedMeasure
+from discreet.bounds.bound import BoundedMeasure, left_out_of
 from discreet.bounds.calibrate import Plan, QuestionMechanism
+from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.noise.quantile import NoisyTree
+from discreet.noise.quantile import NoisyTree, QuantileTree
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
+from discreet.noise.threshold import StabilityThreshold
+
+_SMOOTH = 50.0
+"""Beyond this scale, the rounded continuous laws are as good as the discrete ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,63 +40,166 @@ class Noisy:
     """By part: one number for each group, in the units of the question."""
     trees: Mapping[int, list[NoisyTree]]
     """By part that is a histogram: one tree for each group."""
+    left_out: Mapping[int, Floats]
+    """By part that is `LeftOut`: how many people are in each of its bins."""
     seed: int
-    """Of simulations, from what was drawn: they come out the same each time."""
+    """The seed of simulations. It follows from what was drawn, so that they come out the same each time."""
+    check_time: Callable[[], None] = lambda: None
+    """Raises if time is up. To be called every few hundred trees."""
 
 
 def estimate(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> Floats:
     """A measure of each group; NaN where a noisy count is too small to divide by."""
-    return _definition(measure).estimate(_noisy_measure(plan, measure, noisy, noisy.sums))
+    as_drawn = noisy_measure(plan, measure, noisy, noisy.sums, plan.request.confidence)
+    return _definition(measure).estimate(as_drawn)
 
 
-def reach(plan: Plan, measure: BoundedMeasure, values: Floats, noisy: Noisy) -> tuple[Floats, Floats] | None:
+def reach(
+    plan: Plan, measure: BoundedMeasure, values: Floats, noisy: Noisy, confidence: Fraction | None = None
+) -> tuple[Floats, Floats] | None:
     """Where the truth of a measure lies, if its noise alone says so; None where it has to be simulated."""
-    return _definition(measure).reach(_noisy_measure(plan, measure, noisy, noisy.sums), values)
+    level = plan.request.confidence if confidence is None else confidence
+    if plan.threshold is not None and measure.parts == (plan.bounded.selector,):
+        return _reach_of_passed(plan, noisy, level)
+    return _definition(measure).reach(noisy_measure(plan, measure, noisy, noisy.sums, level), values)
 
 
-def draw(
-    plan: Plan,
-    measure: BoundedMeasure,
-    noisy: Noisy,
-    at: NDArray[np.int64],
-    drawn: Mapping[int, Floats],
-    generator: np.random.Generator,
-) -> Floats:
-    """What a measure may be in truth, for each group in `at`, given sums with other noise taken off."""
-    return _definition(measure).draw(_noisy_measure(plan, measure, noisy, drawn), at, generator)
+def lost_by_measure(plan: Plan, noisy: Noisy) -> dict[str, Lost]:
+    """What limits leave out of each measure; it is not among them if nothing can be, or nothing is known."""
+    parts = {plan.bounded.parts[i]: i for i in noisy.left_out}
+    generator = np.random.default_rng([noisy.seed, 1])
+    found: dict[int, Lost] = {}
+    lost: dict[str, Lost] = {}
+    for measure in plan.bounded.measures:
+        for vector in measure.parts:
+            lost_of = left_out_of(plan.bounded.parts[vector])
+            place = None if lost_of is None else parts.get(lost_of)
+            if place is None:
+                continue
+            if place not in found:
+                found[place] = _estimated(plan, place, noisy.left_out[place], generator)
+            lost[measure.measure.name] = found[place]
+    return lost
+
+
+def _estimated(plan: Plan, place: int, people: Floats, generator: np.random.Generator) -> Lost:
+    noise = _vector_noise(plan.mechanisms[place])
+    if isinstance(noise, QuantileTree):
+        raise TypeError("Added noise is expected here.")
+    part = known(LeftOut, plan.bounded.parts[place])
+    return estimate_lost(part, people, noise, float(plan.request.confidence), generator)
+
+
+def guess(plan: Plan, measure: BoundedMeasure, values: Floats, lost: Lost) -> Floats:
+    """The likeliest answer without limits.
+
+    With private keys, or grouping sets, what is left out of the groups that are shown is not known.
+    """
+    query = plan.bounded.query
+    whole = measure.measure.condition is None and measure.measure.argument is None
+    if query.private_keys or len(query.sets) > 1 or not whole:
+        return values
+    return _definition(measure).guess(values, lost)
+
+
+def with_left_out(
+    plan: Plan, measure: BoundedMeasure, noisy: Noisy, reach: tuple[Floats, Floats], lost: Lost
+) -> tuple[Floats, Floats]:
+    """Where the answer without limits lies, given where the one with limits does."""
+    of_measure = noisy_measure(plan, measure, noisy, noisy.sums, plan.request.confidence)
+    return _definition(measure).with_left_out(of_measure, reach, lost)
+
+
+def reach_of_sums(
+    plan: Plan, noisy: Noisy, parts: set[int], confidence: Fraction
+) -> tuple[dict[int, Floats], dict[int, Floats]]:
+    """Where the sums of some parts lie, each at this confidence, by the exact tails of their noise."""
+    low: dict[int, Floats] = {}
+    high: dict[int, Floats] = {}
+    for i in parts & set(noisy.sums):
+        if i == plan.bounded.selector and plan.threshold is not None:
+            low[i], high[i] = _reach_of_passed(plan, noisy, confidence)
+            continue
+        found = added_noise(plan.mechanisms[i]).interval(confidence)
+        error = float(found.high * plan.bounded.parts[i].scale)
+        low[i], high[i] = noisy.sums[i] - error, noisy.sums[i] + error
+    return low, high
+
+
+def near_threshold(plan: Plan, noisy: Noisy, confidence: Fraction) -> NDArray[np.bool_]:
+    """Which groups would not be seen had their noise been a little smaller, with private keys."""
+    selector, threshold = known(int, plan.bounded.selector), known(StabilityThreshold, plan.threshold)
+    far = threshold.far_above(confidence) * float(plan.bounded.parts[selector].scale)
+    near: NDArray[np.bool_] = noisy.sums[selector] < far
+    return near
+
+
+def _reach_of_passed(plan: Plan, noisy: Noisy, confidence: Fraction) -> tuple[Floats, Floats]:
+    """Of the count that names private keys: it is seen only where it passed."""
+    selector, threshold = known(int, plan.bounded.selector), known(StabilityThreshold, plan.threshold)
+    scale = float(plan.bounded.parts[selector].scale)
+    counts = np.rint(noisy.sums[selector] / scale).astype(np.int64)
+    if len(counts) == 0:
+        return np.empty(0), np.empty(0)
+    low, high = threshold.passed_interval(counts, confidence)
+    return low * scale, high * scale
 
 
 def draw_sums(
-    plan: Plan, noisy: Noisy, at: NDArray[np.int64], generator: np.random.Generator
+    plan: Plan, noisy: Noisy, parts: set[int], at: NDArray[np.int64], generator: np.random.Generator
 ) -> dict[int, Floats]:
-    """The noisy sums of each group in `at`, less other noise of the same law."""
+    """The noisy sums of some parts, of each group in `at`, less other noise of the same law."""
     drawn: dict[int, Floats] = {}
-    for i, sums in noisy.sums.items():
-        mechanism, scale = plan.mechanisms[i], float(plan.bounded.parts[i].scale)
-        if isinstance(mechanism, DiscreteLaplace):
-            noise = generator.laplace(scale=float(mechanism.scale) * scale, size=len(at))
-        else:
-            sigma = known(DiscreteGaussian, mechanism).sigma
-            noise = generator.normal(scale=sigma * scale, size=len(at))
-        drawn[i] = sums[at] - noise
+    for i in sorted(parts & set(noisy.sums)):
+        noise = _like(added_noise(plan.mechanisms[i]), len(at), generator)
+        drawn[i] = noisy.sums[i][at] - noise * float(plan.bounded.parts[i].scale)
     return drawn
+
+
+def _like(mechanism: AdditiveNoise, size: int, generator: np.random.Generator) -> Floats:
+    """Draws of the same law, on the integers: a continuous law misses more often where noise is small."""
+    if isinstance(mechanism, DiscreteLaplace):
+        scale = float(mechanism.scale)
+        if scale > _SMOOTH:
+            return np.rint(generator.laplace(scale=scale, size=size))
+        chance = -np.expm1(-1 / scale)  # the difference of two geometric ones is discrete Laplace
+        difference: Floats = np.float64(1) * generator.geometric(chance, size)
+        return difference - generator.geometric(chance, size)
+    sigma = mechanism.sigma
+    if sigma > _SMOOTH:
+        return np.rint(generator.normal(scale=sigma, size=size))
+    most = np.ceil(9 * sigma + 1)
+    values = np.arange(-most, most + 1)
+    sums = np.cumsum(np.exp(-0.5 * (values / sigma) ** 2))
+    found: Floats = values[np.searchsorted(sums, generator.random(size) * sums[-1], side="right")]
+    return found
 
 
 def _definition(measure: BoundedMeasure) -> AggregateDefinition:
     return AGGREGATES[measure.measure.aggregate]
 
 
-def _noisy_measure(
-    plan: Plan, measure: BoundedMeasure, noisy: Noisy, sums: Mapping[int, Floats]
+def noisy_measure(
+    plan: Plan, measure: BoundedMeasure, noisy: Noisy, sums: Mapping[int, Floats], confidence: Fraction
 ) -> NoisyMeasure:
+    """A measure with these sums, which may be the noisy ones, or others that are as likely."""
     return NoisyMeasure(
         measure=measure.measure,
         vectors=tuple(plan.bounded.parts[i] for i in measure.parts),
         noise=tuple(_vector_noise(plan.mechanisms[i]) for i in measure.parts),
         sums=tuple(sums[i] for i in measure.parts if i in sums),
         trees=tuple(noisy.trees[i] for i in measure.parts if i in noisy.trees),
-        confidence=plan.request.confidence,
+        confidence=confidence,
+        grouped=bool(plan.bounded.query.keys),
+        check_time=noisy.check_time,
     )
+
+
+def added_noise(mechanism: QuestionMechanism) -> AdditiveNoise:
+    """The noise of a part that is a sum."""
+    if not isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
+        raise TypeError("Noise is added to sums alone.")
+    return mechanism
 
 
 def _vector_noise(mechanism: QuestionMechanism) -> VectorNoise:

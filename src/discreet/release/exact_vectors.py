@@ -1,22 +1,27 @@
 """From the engine's results to one vector of exact integers for each part: secret, and never shown.
 
 With public keys there is an entry for every group, 0 where there is no row; with private ones, an entry for
-every group that occurs, and `release` decides which of them anybody hears of.
+every group that occurs, and `draw_noise` decides which of them are shown.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.arrays import ColumnValues
+from discreet.aggregates.vectors import LeftOut, WeightedSum, known
+from discreet.aggregates.weights import MOST_BITS
+from discreet.arrays import ColumnValues, Integers
 from discreet.bounds.calibrate import Plan
 from discreet.model.policy import KeyValue, ValueType
 from discreet.model.query import GroupKey, Query
 from discreet.sql.statement import Statement
+
+_SMALL = 2**MOST_BITS
+"""A count adds no more than this for each row: 2⁴² rows would fill 62 bits."""
 
 Results: TypeAlias = Sequence[tuple[Statement, Mapping[str, ColumnValues]]]
 
@@ -40,6 +45,8 @@ class ExactVectors:
     bins: Mapping[int, tuple[ColumnValues, ColumnValues, ColumnValues]]
     """By part that is a histogram: group, bin and integer of those that are not 0, sorted by group. A bin may
     occur for several slices of the people."""
+    left_out: Mapping[int, Integers]
+    """By part that is `LeftOut`: how many people are in each of its bins."""
 
     def __len__(self) -> int:
         return len(self.keys[0]) if self.keys else 1
@@ -55,8 +62,20 @@ class ExactVectors:
 
 def exact_vectors(plan: Plan, results: Results) -> ExactVectors:
     """The results of all statements of a plan, in the order of its groups."""
-    query = plan.bounded.query
-    return _occurring(plan, results) if query.private_keys else _enumerated(plan, results)
+    lost = [part for part, each in enumerate(plan.bounded.parts) if isinstance(each, LeftOut)]
+    measured = [(statement, table) for statement, table in results if statement.parts[0] not in lost]
+    found = _occurring if plan.bounded.query.private_keys else _enumerated
+    exact = found(plan, measured)
+    bins = {part: known(LeftOut, plan.bounded.parts[part]).bins for part in lost}
+    return replace(exact, left_out={part: _people_by_loss(part, bins[part], results) for part in lost})
+
+
+def _people_by_loss(part: int, bins: int, results: Results) -> Integers:
+    people = np.zeros(bins, dtype=np.int64)
+    for statement, table in results:
+        if statement.parts == (part,):
+            np.add.at(people, small_integers_of(table["leaf"]), small_integers_of(table[f"s{part}"]))
+    return people
 
 
 def _enumerated(plan: Plan, results: Results) -> ExactVectors:
@@ -71,9 +90,9 @@ def _enumerated(plan: Plan, results: Results) -> ExactVectors:
         known = places >= 0
         at = places[known] + starts[statement.grouping_set]
         for part in statement.parts:
-            integers = integers_of(table[f"s{part}"][known])
+            integers = _integers(plan, part, table[f"s{part}"][known])
             if statement.by_leaf:
-                bins.setdefault(part, []).append((at, integers_of(table["leaf"])[known], integers))
+                bins.setdefault(part, []).append((at, small_integers_of(table["leaf"])[known], integers))
                 continue
             if part not in sums:
                 sums[part] = np.zeros(starts[-1], dtype=np.int64)
@@ -84,6 +103,7 @@ def _enumerated(plan: Plan, results: Results) -> ExactVectors:
         keys=public_keys(query),
         sums=sums,
         bins={part: _sorted(pieces) for part, pieces in bins.items()},
+        left_out={},
     )
 
 
@@ -91,7 +111,8 @@ def _occurring(plan: Plan, results: Results) -> ExactVectors:
     query = plan.bounded.query
     _, table = next((s, t) for s, t in results if not s.by_leaf)
     keys = tuple(np.ma.asarray(table[f"k{i}"]) for i in range(len(query.keys)))
-    sums = {part: integers_of(table[f"s{part}"]) for s, _ in results if not s.by_leaf for part in s.parts}
+    summed = [part for statement, _ in results if not statement.by_leaf for part in statement.parts]
+    sums = {part: _integers(plan, part, table[f"s{part}"]) for part in summed}
     binned = [(statement, found) for statement, found in results if statement.by_leaf]
     groups = zip(*(key.tolist() for key in keys), strict=True) if binned else ()
     known = {group: i for i, group in enumerate(groups)}
@@ -100,8 +121,9 @@ def _occurring(plan: Plan, results: Results) -> ExactVectors:
         columns = [np.ma.asarray(found[f"k{i}"]).tolist() for i in range(len(keys))]
         places = np.array([known.get(group, -1) for group in zip(*columns, strict=True)], dtype=np.int64)
         for part in statement.parts:
-            bins[part] = _sorted([(places, integers_of(found["leaf"]), integers_of(found[f"s{part}"]))])
-    return ExactVectors(keys=keys, sums=sums, bins=bins)
+            leaves = small_integers_of(found["leaf"])
+            bins[part] = _sorted([(places, leaves, _integers(plan, part, found[f"s{part}"]))])
+    return ExactVectors(keys=keys, sums=sums, bins=bins, left_out={})
 
 
 def places_of(query: Query, statement: Statement, table: Mapping[str, ColumnValues]) -> NDArray[np.int64]:
@@ -151,13 +173,26 @@ def _typed(key: GroupKey) -> ColumnValues:
     return np.array(values, dtype=dtype)
 
 
+def _integers(plan: Plan, part: int, column: ColumnValues) -> ColumnValues:
+    """64-bit where what one row adds is so small that no number of rows fills them: the plan decides."""
+    vector = plan.bounded.parts[part]
+    wide = isinstance(vector, WeightedSum) and vector.weighing.whole * vector.largest > _SMALL
+    return integers_of(column) if wide else small_integers_of(column)
+
+
 def integers_of(column: ColumnValues) -> ColumnValues:
-    """64-bit where all fit, else Python's own; an aggregate over no rows is 0."""
+    """64-bit if the SQL type is, else Python's own; an aggregate over no rows is 0.
+
+    The kind follows from the type alone. If values could choose it, noise would saturate for some of them and
+    not for others, and a million numbers would take longer: both would tell whether a sum is large.
+    """
     filled = column.filled(0) if isinstance(column, np.ma.MaskedArray) else column
-    if filled.dtype != object:
-        return filled.astype(np.int64)
-    small = not len(filled) or (filled.min() > -(2**62) and filled.max() < 2**62)
-    return filled.astype(np.int64) if small else filled
+    return filled if filled.dtype == object else filled.astype(np.int64)
+
+
+def small_integers_of(column: ColumnValues) -> NDArray[np.int64]:
+    """Integers that the statement keeps small, such as the number of a bin: 64-bit, whatever their type."""
+    return integers_of(column).astype(np.int64)
 
 
 def _sorted(

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from discreet.accounting.odds import odds_limit, rare_chance
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import WeightedSum, known
 from discreet.aggregates.weights import Norm
@@ -15,7 +16,7 @@ from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
 from discreet.model.query import Query, group_count
 from discreet.model.request import ByEpsilon, ByRho, Price, Request
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
-from discreet.release.notes import notes_of
+from discreet.release.notes.answer_notes import notes_of
 
 _PEOPLE = (5, 10, 20, 50)
 
@@ -38,7 +39,7 @@ class PrivateGroups:
     """Which groups with private keys will be shown."""
 
     people: int
-    """As many are needed for a group to be shown in half of all cases."""
+    """How many people a group needs to be shown in half of all cases."""
     chances: dict[int, float]
     """How likely a group of so many people is to be shown."""
 
@@ -51,11 +52,11 @@ class Explanation:
     epsilon: float
     """The loss as ε: pure, or at the dataset's δ."""
     share: float
-    """Of the whole budget."""
+    """The price as a share of the whole budget."""
     questions_left: int | None
     """How many such questions still fit; None if they are free."""
     groups: int | None
-    """None where that is private."""
+    """How many groups there are; None where that is private."""
     noise: str
     weights: str
     """How a person with many rows is bounded, in a word or two."""
@@ -65,12 +66,14 @@ class Explanation:
     private_groups: PrivateGroups | None
     confidence: float
     posterior: float
-    """The most that an even suspicion about one person can rise to."""
+    """The most that an even suspicion about one person can rise to, but for rare cases if there is a δ."""
+    posterior_chance: float
+    """With at most this probability it rises further; 0 where the budget has no δ."""
     alternatives: tuple[str, ...]
     """What would cost less, or be more accurate at the same price."""
     notes: tuple[str, ...]
     way: str = ""
-    """How it will be answered, where the policy caches answers; empty if it is paid by itself as always."""
+    """How it will be answered, where the policy caches answers; empty if it is paid by itself as usual."""
 
 
 def explain(plan: Plan, dataset: Dataset, *, budget: Spend, left: Spend) -> Explanation:
@@ -90,7 +93,8 @@ def explain(plan: Plan, dataset: Dataset, *, budget: Spend, left: Spend) -> Expl
         errors=_errors(plan, groups),
         private_groups=_private_groups(plan),
         confidence=float(plan.request.confidence),
-        posterior=1 / (1 + math.exp(-epsilon)),
+        posterior=_posterior(loss, dataset),
+        posterior_chance=float(rare_chance(dataset.delta)),
         alternatives=tuple(_alternatives(plan, dataset)),
         notes=notes_of(plan),
     )
@@ -115,18 +119,24 @@ def priced(
         share=float(amount_of(loss) / amount_of(budget)),
         questions_left=_questions_left(loss, left) if amount_of(loss) else None,
         errors=tuple(replace(error, each=reach, all=reach) for error in found.errors),
-        posterior=1 / (1 + math.exp(-epsilon)),
+        posterior=_posterior(loss, dataset),
         alternatives=(),
         way=way,
     )
 
 
 def epsilon_of(loss: Spend, dataset: Dataset) -> float:
-    """What a loss is worth as ε, at that part of the dataset's δ which turns ε into ρ."""
+    """The loss as ε. A ρ is converted at the dataset's δ, less the part that is kept for thresholds."""
     if isinstance(loss, ConcentratedLoss):
         plain = ConcentratedLoss(rho=loss.rho, delta=Fraction(0))
         return float(plain.epsilon_at(dataset.delta * (1 - THRESHOLD_SHARE)))
     return float(loss.epsilon)
+
+
+def _posterior(loss: Spend, dataset: Dataset) -> float:
+    """What even odds become at most, but for `rare_chance` (`discreet.accounting.odds`)."""
+    limit = odds_limit(loss, rare_chance(dataset.delta))
+    return 1.0 if limit is None else 1 / (1 + math.exp(-float(limit)))
 
 
 def _groups(plan: Plan) -> int | None:
@@ -158,7 +168,7 @@ def _weights(plan: Plan) -> str:
 
 
 def _shares(plan: Plan) -> dict[str, float]:
-    """By measure: what its parts get of the price; a part of two measures counts for both."""
+    """The share of the price that the parts of each measure get. A part of two measures counts for both."""
     total = amount_of(plan.loss)
     parts = [amount_of(_only(plan, i).loss) / total for i in range(len(plan.mechanisms))]
     return {
@@ -185,7 +195,7 @@ def _errors(plan: Plan, groups: int | None) -> tuple[ErrorStatement, ...]:
 
 
 def _private_groups(plan: Plan) -> PrivateGroups | None:
-    """For groups of people with one row each, in no more groups than count fully."""
+    """For people with one row each, who are in no more groups than count fully."""
     threshold, selector = plan.threshold, plan.bounded.selector
     if threshold is None or selector is None:
         return None

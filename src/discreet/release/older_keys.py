@@ -1,8 +1,8 @@
 """The keys that older versions gave to what was paid for, so that it is found again, and free.
 
 Until 0.1 a key was a digest of how Python prints the plan, with the names that classes and fields had then.
-This module prints a plan as they did: `_RENAMED` tells what has another name since, `_SINCE` what was not
-there. It is tried only on ledgers whose first answer is as old (`tests/older`).
+This module prints a plan as they did: `_RENAMED` lists what was renamed since, `_SINCE` what was added. It is
+tried only on ledgers whose first answer is as old (`tests/older`).
 """
 
 import hashlib
@@ -24,26 +24,28 @@ _RENAMED: Mapping[str, str] = {
 """Classes by their names today; fields as Class.field."""
 _SINCE = frozenset({"PrivateTable.well_formed", "PublicTable.max_matches", "Lookup.matches"})
 """What the first version had not."""
+_IF_SET = frozenset({"Field.format"})
+"""What neither version had: printed where it is used, so that nothing older is found for it."""
 
 
 def older_keys(plan: object) -> tuple[str, ...]:
-    """Of a question, a synthetic table or a fit: by the second version, and by the first."""
+    """The keys of a question, a synthetic table or a fit in the first and in the second version."""
     texts = {_printed(plan, without=frozenset()), _printed(plan, without=_SINCE)}
     return tuple(hashlib.sha256(text.encode()).hexdigest() for text in sorted(texts))
 
 
 def older_check_keys(loss: object, encoded: bytes) -> tuple[str, ...]:
-    """Of a check of the synthetic table that these bytes are."""
+    """The keys of a check of the synthetic table with these bytes."""
     return (hashlib.sha256(_printed(("check", loss), without=frozenset()).encode() + encoded).hexdigest(),)
 
 
 def older_prefixes(table: object) -> tuple[str, ...]:
-    """With which the keys of all readings of a cached table begin."""
+    """The prefixes of the keys of all readings of a cached table."""
     return tuple(f"cache:{key[:32]}:" for key in older_keys(table))
 
 
 def _printed(value: Any, *, without: frozenset[str]) -> str:
-    """As `repr` printed it."""
+    """The value as `repr` printed it."""
     if is_dataclass(value) and not isinstance(value, type):
         if isinstance(value, FewRows) and without:
             return _printed(value.source, without=without)
@@ -66,9 +68,13 @@ def _dataclass(value: Any, without: frozenset[str]) -> str:
         f"{_renamed(f'{name}.{each.name}').rpartition('.')[2]}="
         + _printed(getattr(value, each.name), without=without)
         for each in fields(value)
-        if each.repr and f"{name}.{each.name}" not in without
+        if _is_told(value, f"{name}.{each.name}", each) and f"{name}.{each.name}" not in without
     )
     return f"{_renamed(name)}({', '.join(told)})"
+
+
+def _is_told(value: Any, name: str, each: Any) -> bool:
+    return each.repr or (name in _IF_SET and getattr(value, each.name) is not None)
 
 
 def _renamed(name: str) -> str:

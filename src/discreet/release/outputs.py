@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.aggregates.left_out import NOTHING
 from discreet.aggregates.registry import AGGREGATES
 from discreet.answers.released import Released
 from discreet.arrays import ColumnValues, Floats
@@ -24,11 +25,13 @@ from discreet.model.deadline import Deadline
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.query import key_field
 from discreet.question.grouping import MOST_GROUPS
-from discreet.release.estimate import Noisy, draw, draw_sums, estimate, reach
+from discreet.release.estimate import Noisy, estimate, guess, lost_by_measure
+from discreet.release.intervals import OutputIntervals
+from discreet.release.notes.answer_notes import left_out_notes
+from discreet.release.notes.key_ends import ends_by_output
 
 _MEMORY = "2GB"
 _SECONDS_BETWEEN_INTERRUPTS = 0.2
-_MOST_DRAWS, _LEAST_DRAWS, _DRAWS_AT_ONCE = 2_000, 200, 2_000_000
 
 
 def compute_outputs(
@@ -53,12 +56,21 @@ class _NoisyTable:
         self._deadline = deadline
         self._plan = plan
         self._query = plan.bounded.query
-        self._noisy = noisy
         self._groups = groups
         self._keys = {key_field(i): column for i, column in enumerate(keys)}
         self._measures = {measure.measure.name: measure for measure in plan.bounded.measures}
-        self._estimates = {name: estimate(plan, m, noisy) for name, m in self._measures.items()}
-        self._generator = np.random.default_rng(noisy.seed)
+        self._within_limits: dict[str, Floats] = {}
+        for name, measure in self._measures.items():
+            check_time(deadline)
+            self._within_limits[name] = estimate(plan, measure, noisy)
+        self._lost = lost_by_measure(plan, noisy)
+        self._estimates = {
+            name: guess(plan, self._measures[name], values, self._lost.get(name, NOTHING))
+            for name, values in self._within_limits.items()
+        }
+        self._intervals = OutputIntervals(
+            plan, noisy, self._within_limits, groups, self._used_keys(), self._evaluated
+        )
 
     def answer(self, notes: tuple[str, ...]) -> Released:
         kept, computed = self._computed()
@@ -66,6 +78,8 @@ class _NoisyTable:
         raw: dict[str, Floats] = {}
         low: dict[str, Floats] = {}
         high: dict[str, Floats] = {}
+        noise_low: dict[str, Floats] = {}
+        noise_high: dict[str, Floats] = {}
         for output in self._query.outputs:
             name, expression = output.name, output.expression
             if isinstance(expression, Field) and expression.name in self._keys:
@@ -78,10 +92,15 @@ class _NoisyTable:
             if not self._measured(expression) or estimates.dtype.kind not in "fiu":
                 values[name] = _plain(estimates)
                 continue
-            raw[name] = np.ma.filled(np.ma.asarray(estimates, dtype=np.float64), np.nan)
-            values[name] = self._presented(expression, raw[name])
-            _check(self._deadline)
-            low[name], high[name] = self._intervals(expression, kept)
+            found = np.ma.filled(np.ma.asarray(estimates, dtype=np.float64), np.nan)
+            values[name] = self._presented(expression, found)
+            raw[name] = self._within_limits[expression.name][kept] if isinstance(expression, Field) else found
+            check_time(self._deadline)
+            low[name], high[name] = self._intervals.of(expression, kept)
+            without_limits = self._intervals.without_limits(expression, kept, self._lost)
+            if without_limits is not None:
+                noise_low[name], noise_high[name] = low[name], high[name]
+                low[name], high[name] = without_limits
         return Released(
             columns=tuple(output.name for output in self._query.outputs),
             values=values,
@@ -89,7 +108,10 @@ class _NoisyTable:
             low=low,
             high=high,
             confidence=float(self._plan.request.confidence),
-            notes=notes,
+            notes=(*notes, *left_out_notes(self._plan, self._lost)),
+            noise_low=noise_low,
+            noise_high=noise_high,
+            ends=ends_by_output(self._query),
         )
 
     def _measured(self, expression: Expression) -> bool:
@@ -114,12 +136,12 @@ class _NoisyTable:
 
     @property
     def _ordered(self) -> bool:
-        """Whether the order of groups is more than the declared one: private keys are sorted."""
+        """Whether groups have to be sorted: by ORDER BY, or because keys are private."""
         return bool(self._query.order) or self._query.private_keys
 
     @property
     def _cut(self) -> int | None:
-        """How many groups are left at most; of those that were picked, all are."""
+        """The most groups that are left; groups that were picked are all left."""
         return None if self._query.picks is not None else self._query.limit
 
     def _used_keys(self) -> dict[str, ColumnValues]:
@@ -142,83 +164,27 @@ class _NoisyTable:
         return f" LIMIT {MOST_GROUPS if self._cut is None else self._cut}"
 
     def _presented(self, expression: Expression, raw: Floats) -> ColumnValues:
-        """A measure as its aggregate is shown, such as whole numbers; the raw number stays beside."""
+        """A measure as its aggregate is shown, such as whole numbers. The raw number is kept too."""
         measure = self._measures.get(expression.name) if isinstance(expression, Field) else None
         if measure is None or np.isnan(raw).any():
             return raw
         return AGGREGATES[measure.measure.aggregate].shown(measure.measure, raw)
 
-    # Intervals
-
-    def _intervals(self, expression: Expression, kept: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        if isinstance(expression, Field):
-            measure = self._measures[expression.name]
-            known = reach(self._plan, measure, self._estimates[expression.name], self._noisy)
-            if known is not None:
-                return known[0][kept], known[1][kept]
-        draws = int(np.clip(_DRAWS_AT_ONCE // max(1, len(kept)), _LEAST_DRAWS, _MOST_DRAWS))
-        at_once = _DRAWS_AT_ONCE // draws
-        pieces = [
-            self._simulated(expression, kept[start : start + at_once], draws)
-            for start in range(0, len(kept), at_once)
-        ]
-        if not pieces:
-            return np.empty(0), np.empty(0)
-        return np.concatenate([low for low, _ in pieces]), np.concatenate([high for _, high in pieces])
-
-    def _simulated(
-        self, expression: Expression, kept: NDArray[np.int64], draws: int
-    ) -> tuple[Floats, Floats]:
-        _check(self._deadline)
-        at = np.repeat(kept, draws)
-        sums = draw_sums(self._plan, self._noisy, at, self._generator)
-        used = {field.name for field in fields_of(expression)}
-        drawn = {
-            name: draw(self._plan, measure, self._noisy, at, sums, self._generator)
-            for name, measure in self._measures.items()
-            if name in used
-        }
-        if isinstance(expression, Field):
-            values = drawn[expression.name]
-        else:
-            keys = {name: column[at] for name, column in self._used_keys().items() if name in used}
-            values = self._evaluated(expression, {"row_number": np.arange(len(at)), **drawn, **keys})
-        miss = (1 - float(self._plan.request.confidence)) / 2
-        return _quantile_pair(values.reshape(len(kept), draws), miss)
-
-    def _evaluated(self, expression: Expression, columns: Mapping[str, ColumnValues]) -> Floats:
+    def _evaluated(self, expression: Expression, columns: Mapping[str, ColumnValues], rows: int) -> Floats:
         value = f"CAST({_sql(expression)} AS DOUBLE) AS x"
         sql = f"SELECT {value} FROM noisy ORDER BY row_number"
-        found = _queried(columns, sql, self._deadline)["x"]
+        found = _queried({"row_number": np.arange(rows), **columns}, sql, self._deadline)["x"]
         filled: Floats = np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan)
         return filled
-
-
-def _quantile_pair(values: Floats, miss: float) -> tuple[Floats, Floats]:
-    """The ends of the middle of each row, whatever is missing left out."""
-    ordered = np.sort(np.where(np.isfinite(values), values, np.nan), axis=1)  # what is missing comes last
-    there = np.count_nonzero(~np.isnan(ordered), axis=1)
-    return _quantile(ordered, there, miss), _quantile(ordered, there, 1 - miss)
-
-
-def _quantile(ordered: Floats, there: NDArray[np.int64], share: float) -> Floats:
-    """Of the first values of each row, as many as are there: between two of them, on the line."""
-    place = share * np.maximum(there - 1, 0)
-    below = np.floor(place).astype(np.int64)
-    above = np.minimum(below + 1, np.maximum(there - 1, 0))
-    rows = np.arange(len(ordered))
-    low, high = ordered[rows, below], ordered[rows, above]
-    found: Floats = low + (high - low) * (place - below)
-    return found
 
 
 def _queried(columns: Mapping[str, ColumnValues], sql: str, deadline: Deadline) -> dict[str, ColumnValues]:
     """The result of a query over these columns as the table noisy.
 
-    No function in it can fail, so that only memory and time are left to run out.
+    No function in it can fail, so the only errors are a lack of memory or of time.
     """
     found = _run(columns, sql, deadline)
-    _check(deadline)
+    check_time(deadline)
     if found is None:
         raise EngineFailed(
             "The columns of the answer could not be computed, most likely for want of memory."
@@ -228,8 +194,8 @@ def _queried(columns: Mapping[str, ColumnValues], sql: str, deadline: Deadline) 
     return found
 
 
-def _check(deadline: Deadline) -> None:
-    """Outputs are computed from what is stored, again if need be, and with a larger limit if it is set."""
+def check_time(deadline: Deadline) -> None:
+    """Refuse if time is up. The draw is stored, so outputs can be computed again, with a larger limit."""
     if deadline.is_over:
         raise TookTooLong(
             f"Computing the columns of the answer took longer than {deadline.seconds:g} seconds, the time"
@@ -240,7 +206,7 @@ def _check(deadline: Deadline) -> None:
 
 
 def _run(columns: Mapping[str, ColumnValues], sql: str, deadline: Deadline) -> dict[str, ColumnValues] | None:
-    """None if the database fails: its own error, which holds what it worked on, ends here."""
+    """None if the database fails. Its own error is not passed on: it may quote what it worked on."""
     with _cursor() as cursor, _stopped_at(deadline, cursor):
         try:
             cursor.register("noisy", dict(columns))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from discreet.answers.released import Released
+from discreet.bounds.bound import without_left_out
 from discreet.bounds.calibrate import Plan, calibrate
 from discreet.bounds.identity import question_identity
 from discreet.dialects.dialect import Dialect
@@ -37,7 +38,7 @@ class QuestionRelease:
         return question_identity(self.plan)
 
     def older_keys(self) -> Sequence[str]:
-        return older_keys(self._older_plan())
+        return [question_identity(self._without_left_out()), *older_keys(self._older_plan())]
 
     def statements(self, relations: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
         return emit_sql(self.plan, relations, dialect)
@@ -47,9 +48,19 @@ class QuestionRelease:
 
     def answer_from(self, key: str, stored: bytes, deadline: Deadline) -> Released:
         """The answer, from what is stored under this key: today's, or an older one."""
-        plan = self.plan if has_version(key) else self._older_plan()
+        if key == self.identity():
+            plan = self.plan
+        elif has_version(key):
+            plan = self._without_left_out()
+        else:
+            plan = self._older_plan()
         return answer_from(plan, stored, deadline)
 
     def _older_plan(self) -> Plan:
         """The plan as it was made before keys said their version."""
-        return calibrate(self.plan.bounded, self.plan.request, self.dataset, in_order_asked=True)
+        bounded = without_left_out(self.plan.bounded)
+        return calibrate(bounded, self.plan.request, self.dataset, in_order_asked=True)
+
+    def _without_left_out(self) -> Plan:
+        """The plan as it was made before what is left out was estimated."""
+        return calibrate(without_left_out(self.plan.bounded), self.plan.request, self.dataset)

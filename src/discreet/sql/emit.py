@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from discreet.aggregates.vectors import DistinctCount, Histogram, Scores, WeightedSum
+from discreet.aggregates.vectors import DistinctCount, Histogram, LeftOut, Scores, WeightedSum
 from discreet.aggregates.weights import Unit, Weight
 from discreet.dialects.dialect import Dialect
 from discreet.dialects.parameters import Parameters
@@ -23,7 +23,7 @@ from discreet.model.policy import ValueType
 from discreet.model.query import GroupKey
 from discreet.sql.relation import clamped, relation_sql
 from discreet.sql.statement import Planned, Statement
-from discreet.sql.weights import group_by, weighed, weighted_total
+from discreet.sql.weights import group_by, people_by_loss, weighed, weighted_total
 
 
 def emit_sql(plan: Planned, tables: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
@@ -71,7 +71,24 @@ class _StatementWriter:
         self._dialect = dialect
 
     def statements(self) -> list[Statement]:
-        return [each for number in range(len(self._query.sets)) for each in self.of_set(number)]
+        found = [each for number in range(len(self._query.sets)) for each in self.of_set(number)]
+        return [*found, *self._of_people()]
+
+    def _of_people(self) -> list[Statement]:
+        """One for each vector of what is left out, over the people of all groups of the finest set."""
+        sets = self._query.sets
+        finest = max(range(len(sets)), key=lambda number: len(sets[number]))
+        return [
+            Statement(
+                sql=self._left_out(sets[finest], part, i),
+                grouping_set=finest,
+                keys=(),
+                parts=(i,),
+                by_leaf=True,
+            )
+            for i, part in enumerate(self._parts)
+            if isinstance(part, LeftOut)
+        ]
 
     def of_set(self, number: int) -> list[Statement]:
         """The sums of one grouping set in one statement, and one more for each histogram."""
@@ -163,7 +180,7 @@ class _StatementWriter:
         return weighed(pairs, part.weighing, names, [total], self._dialect, once=True)
 
     def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
-        """A person with too many pairs of key and value has the first ones in the order of a hash."""
+        """A person with too many pairs of key and value keeps the first ones, in the order of a hash."""
         used = [e for e in (part.value, part.condition) if e is not None]
         rows = self._keyed_rows(keys, [("v", self._emit(part.value), "v")], used, part.condition)
         names = [*_names(keys), "v"]
@@ -188,6 +205,18 @@ class _StatementWriter:
         pairs += group_by(["p", *names])
         select = ", ".join([*names, f"sum(least(c, {part.rows})) AS s{index}"])
         return f"SELECT {select} FROM ({pairs}) AS pairs{group_by(names)}"
+
+    def _left_out(self, keys: Sequence[int], part: LeftOut, index: int) -> str:
+        """People by how much of them is left out, whoever has no more than counts fully left aside."""
+        names = _names(keys)
+        columns = [] if part.distinct is None else [("v", self._emit(part.distinct), "v")]
+        used = [e for e in (part.distinct, part.condition) if e is not None]
+        rows = self._keyed_rows(keys, columns, used, part.condition)
+        if part.weight.unit is Unit.PEOPLE:
+            known = "" if part.distinct is None else " WHERE v IS NOT NULL"
+            wanted = ", ".join(["p", *names, *(name for name, _, _ in columns)])
+            rows = f"SELECT DISTINCT {wanted} FROM ({rows}) AS rows{known}"
+        return people_by_loss(rows, part, names, index, self._dialect)
 
     # Rows with their keys
 
@@ -233,7 +262,7 @@ class _StatementWriter:
     def _integer(self, part: WeightedSum, name: str) -> tuple[str, str]:
         """What a row adds before its weight: an integer of at most `largest` in size, whatever the row holds.
 
-        NULL, which adds nothing, where a value is; every row adds 1 if it is `_ONE`.
+        It is NULL, which adds nothing, where the value is NULL. If it is `_ONE`, every row adds 1.
         """
         conditions = []
         if part.condition is not None:
@@ -249,7 +278,7 @@ class _StatementWriter:
         )
 
     def _quantised(self, part: WeightedSum, value: Expression, name: str) -> tuple[str, str]:
-        """⌊(x − offset)/grid + ½⌋ clamped again: the sensitivity holds whatever floats and ranges do."""
+        """⌊(x − offset)/grid + ½⌋, clamped again: the sensitivity holds whatever floats and ranges do."""
         steps = part.most_steps
         if _is_whole(part, value):
             rounded = f"({self._emit(value)}) - ({part.offset})" if part.offset else self._emit(value)
@@ -284,7 +313,7 @@ class _StatementWriter:
 
 
 _EmittedColumn = tuple[str, str, str]
-"""A column of the rows: its name, its SQL in the first step, and in the second, where it has that name."""
+"""A column of the rows: its name, its SQL in the first step, and its SQL in the second, from that name."""
 _Piece = tuple[str, tuple[int, ...]]
 """A SELECT, and the parts whose sums it has."""
 
@@ -320,7 +349,7 @@ def _is_whole(part: WeightedSum, value: Expression) -> bool:
 
 
 def _is_clamped(part: WeightedSum, value: Expression) -> bool:
-    """Whether it is a column of whole numbers, whose clamp to its bounds leaves nothing to clamp again."""
+    """Whether it is a column of whole numbers that is clamped to narrow enough bounds already."""
     span = range_of(value)
     if not isinstance(value, Field) or span is None or part.offset != 0 or not _is_whole(part, value):
         return False

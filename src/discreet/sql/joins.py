@@ -1,4 +1,4 @@
-"""Joins on the person of three sides or more, as SQL: who is not in all of them is not joined at all.
+"""Joins on the person of three sides or more, as SQL. Only people who are in all of them are joined.
 
 Otherwise two sides would be joined for everybody if the third has one row, and for nobody if it has none.
 """
@@ -10,8 +10,8 @@ from discreet.model.query import Filter, Lookup, PersonJoin, Relation
 
 @dataclass(slots=True)
 class JoinTree:
-    """What a tree of joins reads, while it is written: its sides, each with the people who are in all of
-    those that have to have them.
+    """The sides of a tree of joins, collected while it is written. Each keeps only the people who are in all
+    required sides.
     """
 
     required: set[int]
@@ -23,7 +23,7 @@ class JoinTree:
         return f"SELECT * FROM met_all{number}"
 
     def definitions(self, kept: str) -> list[str]:
-        """What WITH says before the joins. A side that alone has to have people keeps its own, also those
+        """The definitions in WITH. A side that is the only required one keeps all of its people, also those
         without an id.
         """
         needed = [name for name, _, required in self._sides if required]
@@ -48,7 +48,7 @@ def sides(relation: Relation) -> list[Relation]:
 
 
 def required(relation: Relation) -> set[int]:
-    """Those of them that a person has to have a row in."""
+    """The identities of the sides that a person must have a row in."""
     while isinstance(relation, Filter | Lookup):
         relation = relation.source
     if isinstance(relation, PersonJoin):

@@ -30,12 +30,12 @@ from discreet.sql.joins import JoinTree, joins_people, required, sides
 
 _NONE, _HALF = Fraction(0), Fraction(1, 2)
 _SLOW_FILTER = 100
-"""In steps: what takes longer on a row is worth to be computed apart from reading it."""
+"""In steps. A filter that takes more on a row is computed apart from reading the row."""
 _PAIR = 2
 _ANY = 2**40
 """More rows than anybody has."""
 _LARGEST = 2**53
-"""No value is more steps of its grid away from zero."""
+"""No value is more steps of its grid than this away from zero."""
 
 
 def relation_sql(
@@ -164,11 +164,11 @@ class _RelationWriter:
         return self._name(column.name)
 
     def _id(self, who: str, kind: ValueType) -> str:
-        """An id as a value to compute with; as p, which tells people apart, it stays as wide as it is."""
+        """An id as a value to compute with. As p, which tells people apart, it keeps its full width."""
         return self._dialect.id_as_integer(who) if kind is ValueType.INTEGER else who
 
     def _lookup(self, lookup: Lookup) -> str:
-        """How many rows share a key is counted again: what the plan rests on was read before."""
+        """Rows that share a key are counted again: the table may have changed since the plan was made."""
         columns = self._columns(lookup.alias, lookup.table.columns)
         public = f"SELECT {', '.join(columns)} FROM {self._tables[lookup.table.name]}"
         lefts, rights = self._compared(lookup.pairs)
@@ -182,10 +182,10 @@ class _RelationWriter:
         )
 
     def _few_rows(self, few: FewRows, columns: Sequence[str] = ()) -> str:
-        """Who has too many rows is found first, and no optimiser may move the join that is above below this.
+        """People with too many rows are dropped first. No optimiser may do a join above this before it.
 
-        So what is left is kept, or comes out of a window. All rows without an id are one person. `columns`
-        are computed from the rows.
+        So the rows that are left are materialised, or come out of a window. All rows without an id are one
+        person. `columns` are computed from the rows.
         """
         source = self.sql(few.source)
         if self._dialect.cuts_in_windows:
@@ -203,18 +203,19 @@ class _RelationWriter:
         )
 
     def _at_most(self, most: int, rows: str, shared: str) -> str:
-        """The rows that no more than so many others share something with."""
+        """The rows whose `shared` columns have the same values in at most `most` rows."""
         window = f"OVER (PARTITION BY {shared})"
         columns, few = [f"count(*) {window} AS n"], f"n <= {most}"
         if self._dialect.streams:
-            # A count alone may be computed by a join, through which rows stream, or do not.
+            # A count alone may be computed by a join, through which rows stream, or do not. Numbered rows are
+            # all read. To sort them is still skipped if what they are joined with is empty.
             columns.append(f"row_number() {window} AS place")
             few += f" AND place <= {most}"
         return f"SELECT * FROM ({_with_columns(rows, columns)}) AS counted WHERE {few}"
 
     def _person_join(self, join: PersonJoin) -> str:
-        """What is compared is a column of its side, and of several sides only those people are joined who are
-        in all of them. So nothing that is computed for others hangs on whether one side has a row.
+        """What is compared is a column of its side. Of several sides, only people who are in all of them are
+        joined. So nothing that is computed for others depends on whether one side has a row.
         """
         if self._tree is None and self._dialect.kept(once=True) and len(sides(join)) > _PAIR:
             self._tree = tree = JoinTree(required=required(join))
@@ -249,7 +250,7 @@ class _RelationWriter:
         return self._sides
 
     def _compared(self, pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
-        """Of the left and of the right: what has to be equal, as columns of their own."""
+        """The expressions of the left and of the right that have to be equal, as columns."""
         lefts = [f"{self._emit(left)} AS l{i}" for i, (left, _) in enumerate(pairs)]
         return lefts, [f"{self._emit(right)} AS r{i}" for i, (_, right) in enumerate(pairs)]
 
@@ -325,7 +326,7 @@ def _equal(pairs: Sequence[Pair]) -> str:
 
 
 def _is_read_fast(relation: Relation) -> bool:
-    """Whether it is no more than rows of a table, which are faster read twice than kept."""
+    """Whether it is just rows of a table, which are faster to read twice than to keep."""
     return isinstance(relation, Scan) or (isinstance(relation, Filter) and _is_read_fast(relation.source))
 
 

@@ -27,8 +27,8 @@ class Statement:
     by_leaf: bool
     """Whether there is a row for each key and bin, as for a histogram."""
     slices: tuple[str, ...] = ()
-    """The same for some people each, to be run at once: their results add up to those of `sql`. None where
-    the database gains nothing by it."""
+    """Statements for a part of the people each, to be run at once: their results add up to those of `sql`.
+    Empty where the database gains nothing by it."""
     parameters: tuple[Parameter, ...] = ()
     """What $1, $2, … stand for, in all statements of the question; none where constants are quoted."""
 

@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 
+from discreet.aggregates.vectors import LeftOut
 from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.dialects.dialect import Dialect
 from discreet.model.policy import ValueType
 
 
 def by_squares(weight: Weight) -> bool:
-    """Whether a person's weight follows from the squares of their counts; pairs of people count once each."""
+    """Whether a weight follows from the squares of a person's counts; not so where people are counted."""
     return weight.norm is Norm.L2 and weight.unit is Unit.ROWS
 
 
 def most_of_whole(weight: Weight) -> int:
-    """Who has at most this much of n counts fully."""
+    """People whose n is at most this count fully."""
     return weight.limit if weight.norm is Norm.L1 else weight.square
 
 
@@ -40,9 +41,9 @@ def weighed(
     where: str = "",
     once: bool,
 ) -> str:
-    """Totals of rows that have the weight of their person as w; NULL, after a join, if it is whole.
+    """Totals of rows, each with the weight of its person as w. After a join, w is NULL if it is whole.
 
-    Rows are read twice where that is faster than to keep them, but `once` if another reading could differ.
+    Rows are read twice where that is faster than keeping them, but `once` if a second reading could differ.
     """
     select, rest = ", ".join([*names, *totals]), where + group_by(names)
     if dialect.weighs_in_windows:
@@ -59,6 +60,23 @@ def weighed(
     )
 
 
+def people_by_loss(rows: str, part: LeftOut, names: Sequence[str], index: int, dialect: Dialect) -> str:
+    """How many people lose how much: the bin as leaf. Too many values are not weighed but dropped."""
+    weight, dropped = part.weight, part.distinct is not None
+    source, n, n1 = f"({rows}) AS rows", "count(*)", "count(*)"
+    if by_squares(weight):
+        source = f"(SELECT p, count(*) AS c FROM ({rows}) AS rows{group_by(['p', *names])}) AS pairs"
+        n, n1 = f"sum(CAST(c AS {dialect.types[ValueType.NUMBER]}) * c)", "sum(c)"
+    lost = (
+        f"{n1} - {weight.limit}" if dropped else f"{n1} * ({weight.whole} - {weight_sql(weight, n, dialect)})"
+    )
+    heavy = f"SELECT {lost} AS lost FROM {source} GROUP BY p HAVING {n} > {most_of_whole(weight)}"
+    whole = 1 if dropped else weight.whole
+    bins = " ".join(f"WHEN lost <= {(whole << b) + whole // 2} THEN {b}" for b in range(part.bins - 1))
+    leaf = f"SELECT CASE {bins} ELSE {part.bins - 1} END AS leaf FROM ({heavy}) AS heavy"
+    return f"SELECT leaf, count(*) AS s{index} FROM ({leaf}) AS lost GROUP BY leaf"
+
+
 def weighted_total(weight: Weight, dialect: Dialect, value: str | None = None, largest: int = 1) -> str:
     """The sum of the rows' weights, or of their values times their weights."""
     w = dialect.weight_of_row(weight.whole)
@@ -70,7 +88,7 @@ def group_by(names: Sequence[str]) -> str:
 
 
 def _in_windows(rows: str, weight: Weight, names: Sequence[str], dialect: Dialect) -> str:
-    """The same without a join. Over the rows of a person, the sum of the c rows in their group is Σc².
+    """The same without a join. Each row has c, the person's rows in its group. They add up to Σc².
 
     A window is computed in one process. Rows that come to it in order are computed and sorted in several.
     """

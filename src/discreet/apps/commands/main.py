@@ -231,6 +231,32 @@ def bounds(column: str, epsilon: float, analyst: str | None, policy: Path, outpu
 
 
 @main.command()
+@click.argument("table", required=False)
+@click.option("--epsilon", type=float, required=True, help="Pay this ε (pure, or at the dataset's δ).")
+@click.option("--as", "analyst", metavar="NAME", help="Who asks; the system's user if not given.")
+@policy_option
+@table_or_json
+def profile(table: str | None, epsilon: float, analyst: str | None, policy: Path, output: str) -> None:
+    """Find out how many rows and groups people have, privately, and pay for it once.
+
+    It shows what limits such as max_rows leave out and what they cost in noise, and how many people have
+    values beyond bounds. From then on, every question is asked with the limits that are best for it. All
+    tables about people are profiled if no TABLE is named.
+
+    \b
+    Examples:
+      discreet profile --epsilon 0.1
+      discreet profile visits --epsilon 0.1 --policy clinic.toml
+    """
+    from discreet.apps.views.profile import show_profile, take_profile
+    from discreet.curator.open_policy import note, open_curator
+
+    with open_curator(policy, analyst=analyst, progress=True, warn=note) as curator:
+        for found in take_profile(curator, table, epsilon=epsilon):
+            show_profile(curator, found, output)
+
+
+@main.command()
 @click.option("--thorough", is_flag=True, help="Ten times as many samples (some minutes).")
 @click.option("--only", default="", metavar="TEXT", help="Only checks whose name contains this.")
 @click.option("--mechanism", metavar="FILE.py:NAME", help="Audit your own function of one argument instead.")

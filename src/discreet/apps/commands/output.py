@@ -1,4 +1,4 @@
-"""A full disk, or no output at all, where a command writes to: said in a sentence, never as a traceback."""
+"""Output that cannot be written (a full disk, a closed stream): one sentence says so, never a traceback."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ _METHODS = ("write", "writelines", "flush")
 
 @contextmanager
 def written_or_told() -> Iterator[None]:
-    """Around all that a command does. What is still to be written when it ends is written here."""
+    """Wraps all that a command does, and flushes the output when it ends."""
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  until the process ends
     if sys.stdout is None:  # closed by the caller: refused before anything is charged
@@ -37,14 +37,14 @@ def written_or_told() -> Iterator[None]:
 
 @contextmanager
 def _noting(failures: list[OSError]) -> Iterator[None]:
-    """Tells what fails in writing to the output from all else that a system can refuse."""
+    """Collects failures to write to the output, to tell them from all other errors of the system."""
     output = sys.stdout
 
     def noted(method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
             try:
                 return method(*args)
-            except BrokenPipeError:  # whoever read it has seen enough
+            except BrokenPipeError:  # the reader has stopped, as `head` does
                 raise
             except OSError as error:
                 failures.append(error)

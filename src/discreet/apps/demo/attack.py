@@ -1,9 +1,9 @@
-"""The differencing attack: two counts that are harmless each, and the diagnosis of one person between them.
+"""The differencing attack: two harmless counts, whose difference is the diagnosis of one person.
 
-An attacker knows that somebody of some age was in some ward once, and on which day. Everybody there of that
-age with the diagnosis, less the same without that day, is 1 or 0. Through discreet both counts are noisy, and
-the diagnosis changes neither by more than 1: whatever is done with the two answers, it is right at most
-e^ε/(1 + e^ε) of the time at even odds, for ε the price of both.
+An attacker knows the age of somebody, the ward where they were once, and the day. They count the patients of
+that age and ward with the diagnosis, then the same without that day. The difference is 1 or 0. Through
+discreet both counts are noisy, and the diagnosis changes each by at most 1. Whatever is done with the two
+answers, a guess at even odds is right at most e^ε/(1 + e^ε) of the time, where ε is the price of both.
 """
 
 import random
@@ -28,7 +28,7 @@ _LONE_VISITS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What an attacker knows of somebody, and the truth that they are after."""
+    """What an attacker knows about somebody, and the truth that they are after."""
 
     ward: str
     age: int
@@ -42,9 +42,9 @@ class Target:
 
 
 def pick_targets(clinic: Clinic, diagnoses: Sequence[str]) -> list[Target]:
-    """For each ward, age and diagnosis one patient, with the diagnosis or without by the toss of a coin.
+    """One patient for each ward, age and diagnosis. A coin decides whether they have the diagnosis.
 
-    Only where there are both kinds to pick from, so that nothing but the coin decides.
+    Groups without both kinds of patients are left out, so that only the coin decides.
     """
     lone = defaultdict(list)
     for ward, age, day, diagnosis in clinic.exact(_LONE_VISITS):
@@ -66,7 +66,7 @@ def pick_targets(clinic: Clinic, diagnoses: Sequence[str]) -> list[Target]:
 
 
 def attack_all(targets: Sequence[Target], ask: Callable[[str], ExactCounts]) -> float:
-    """The share of right guesses. One question asks for all wards and ages, which costs as one of them."""
+    """The share of right guesses. One question covers all wards and ages, at the price of one of them."""
     together = defaultdict(list)
     for target in targets:
         together[target.suspected].append(target)
@@ -78,7 +78,7 @@ def attack_all(targets: Sequence[Target], ask: Callable[[str], ExactCounts]) -> 
 
 
 def questions(targets: Sequence[Target]) -> tuple[str, str]:
-    """How many patients have the diagnosis, by ward and age; and how many but for the targets' days."""
+    """How many patients have the diagnosis, by ward and age; and the same without the targets' days."""
     known = ", ".join(f"'{one.ward} {one.age} {one.day}'" for one in targets)
     seen = "ward || ' ' || CAST(age AS VARCHAR) || ' ' || CAST(day AS VARCHAR)"
     asked = "SELECT ward, age, count(DISTINCT patient_id) AS n FROM visits"

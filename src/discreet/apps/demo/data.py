@@ -31,7 +31,7 @@ budget = {{ epsilon = 2.0, delta = 0 }}
 source = "visits.parquet"
 person = "patient_id"
 max_rows = {MOST_VISITS}                      # visits of one patient that count fully: one a month
-max_groups = 3                     # groups that a patient counts fully in, for count(DISTINCT patient_id)
+max_groups = 6                     # groups that a patient counts fully in, where patients are counted
 
 [tables.visits.columns.ward]
 keys = [{", ".join(f'"{ward}"' for ward in WARDS)}]

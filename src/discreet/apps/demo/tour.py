@@ -26,6 +26,7 @@ from discreet.apps.demo.attack import (
 )
 from discreet.apps.demo.data import MOST_VISITS, OLDEST, PEOPLE, WARDS, YOUNGEST, Clinic, make_clinic
 from discreet.apps.views.budget import draw_budget, standing_of
+from discreet.apps.views.explain import rare_cases
 from discreet.curator import Curator
 from discreet.curator.open_policy import open_curator
 from discreet.errors import BudgetExceeded
@@ -171,7 +172,7 @@ def _promise(found: Explanation) -> str:
     return (
         f"Promised before anything is read: costs ε = {found.epsilon:g}, {found.share:.0%} of the budget;"
         f" {', '.join(errors)} at {found.confidence:.0%}. Whether anybody is in the data: from even"
-        f" odds to {_rounded_up(found.posterior):.1%} at most."
+        f" odds to {_rounded_up(found.posterior):.1%} at most{rare_cases(found)}."
     )
 
 

@@ -67,7 +67,8 @@ def show_table(answer: Answer, console: Console) -> None:
 
 def _texts(released: Released, name: str, head: list[tuple[Cell, float, float]]) -> list[Text]:
     if name not in released.raw:
-        return [Text(key_text(cell), style="dim" if cell is None else "") for cell, _, _ in head]
+        labels = [(released.key_label(name, cell), cell) for cell, _, _ in head]
+        return [Text(label, style="dim" if cell is None else "") for label, cell in labels]
     pairs = [measure_text(*cell) for cell in head]
     wide = max((len(error) for _, error in pairs), default=0)
     return [

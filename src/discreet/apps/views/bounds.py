@@ -1,7 +1,8 @@
-"""Bounds of a column, learnt privately: noisy counts between powers of two, and the ends of what stands out.
+"""Learns the bounds of a column privately: from noisy counts between powers of two.
 
-It is a question like any other, paid from the same budget. With a probability of at most one in a hundred,
-over all bins, a bin without any row stands out too. Values that few people have are cut off.
+It is a question like any other, paid from the same budget. The bounds are the ends of the bins that stand out
+from the noise. Any empty bin stands out with probability at most 1/100, over all bins. Values that few people
+have are cut off.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from discreet.apps.views.escape import write_json
 from discreet.curator import Curator
 from discreet.errors import QueryRefused
 from discreet.model.exact import Number
-from discreet.model.policy import PrivateTable
+from discreet.model.policy import PersonColumn, PrivateTable
 from discreet.question.scope import nearest
 
 _EXPONENTS = range(-10, 41)
@@ -92,6 +93,11 @@ def _find(curator: Curator, column: str) -> tuple[PrivateTable, str]:
         )
     table = (found or places)[0]
     known = nearest(name, table.columns, "column", table.name)
+    if table.person == PersonColumn(name=known.name):
+        raise QueryRefused(
+            f"“{known.name}” identifies a person: it is counted by, and never summed, so it needs no bounds.",
+            remedy="Name another column of numbers.",
+        )
     if not known.type.numeric:
         raise QueryRefused(
             f"“{known.name}” is {known.type.value}, which has no bounds.", remedy="Name a column of numbers."
@@ -111,7 +117,7 @@ def _edges() -> list[Fraction]:
 
 
 def _question(table: str, column: str, edges: list[Fraction]) -> str:
-    """Bin i holds values from edge i up to edge i + 1; what is beyond the last edges is in the last bins."""
+    """Bin i holds values from edge i up to edge i + 1; the outer bins also hold all values beyond them."""
     quoted = '"' + column.replace('"', '""') + '"'
     whens = " ".join(f"WHEN {quoted} < {_decimal(edge)} THEN {i}" for i, edge in enumerate(edges[1:-1]))
     case = f"CASE WHEN {quoted} IS NULL THEN NULL {whens} ELSE {len(edges) - 2} END"

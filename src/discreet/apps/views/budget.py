@@ -46,7 +46,7 @@ class AccountHistory:
 
 
 def standing_of(policy: Path) -> AccountHistory:
-    """From the policy and its ledger alone: the data is not opened, and no ledger is made."""
+    """The account of a policy, from policy and ledger alone: no data is opened, and no ledger is made."""
     declared = read_policy(policy)
     dataset = declared.dataset
     with open_ledger(place_of(policy, declared.ledger)) as ledger:

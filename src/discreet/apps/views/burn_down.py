@@ -14,7 +14,7 @@ _FARTHEST = timedelta(days=365 * 100)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """At the rate of the last days; `until` is None where that says nothing."""
+    """At the rate of the last days; `until` is None if that gives no date."""
 
     a_day: float | None
     until: datetime | None
@@ -22,7 +22,7 @@ class Forecast:
 
 
 def spent_by(entries: Sequence[Entry], ends: Sequence[datetime]) -> list[float]:
-    """What was spent at each of these times, in ε or ρ; times and entries in their order."""
+    """What was spent at each of these times, in ε or ρ. Times and entries must be sorted."""
     spent, amount, left = [], 0.0, list(reversed(entries))
     for end in ends:
         while left and left[-1].at <= end:

@@ -42,7 +42,7 @@ def check_policy(path: Path) -> None:
 
 
 def warnings(dataset: Dataset) -> Iterator[str]:
-    """What is allowed, but may not be meant."""
+    """What is allowed, but may not be intended."""
     if dataset.delta:
         rule = "δ must be far below one over the number of people, which only you know"
         weak = (
@@ -54,6 +54,7 @@ def warnings(dataset: Dataset) -> Iterator[str]:
         missing = [column.name for column in table.columns.values() if _wants_bounds(table, column)]
         if missing:
             yield f"No bounds in “{table.name}”, so SUM and AVG will be refused: {', '.join(missing)}."
+        yield from _low_limits(table)
         if table.unique:
             yield f"That no person has two rows in “{table.name}” is your word: privacy rests on it."
         if table.well_formed:
@@ -62,6 +63,22 @@ def warnings(dataset: Dataset) -> Iterator[str]:
     for source in sorted({source for source in sources if sources.count(source) > 1}):
         yield f"The source “{source}” is given twice: a person's rows count in both tables."
     yield "The budget is this policy's alone. In another policy the same people have another: both add up."
+
+
+def _low_limits(table: PrivateTable) -> Iterator[str]:
+    """A limit of 1 is rarely meant where a person can have more: what it leaves out shows in no answer."""
+    if table.one_row_a_person:
+        return
+    if table.max_rows == 1:
+        yield (
+            f"max_rows = 1 in “{table.name}”: all rows of a person together count as one. If many people have"
+            " several, counts and sums are far too low. Declare more, or unique = true if none can have two."
+        )
+    elif table.max_groups == 1:
+        yield (
+            f"max_groups = 1 in “{table.name}”: a person in several groups counts less in each of them. If"
+            " many are, people by group are far too few."
+        )
 
 
 def _wants_bounds(table: PrivateTable, column: Column) -> bool:
@@ -117,6 +134,8 @@ def _declared(column: Column) -> str:
         parts.append(f"{len(column.keys)} key{'s' * (len(column.keys) != 1)}")
     if column.unit is not None:
         parts.append(f"unit {short(column.unit)}")
+    if column.format is not None:
+        parts.append(column.format)
     return ", ".join(parts)
 
 

@@ -19,10 +19,12 @@ from discreet.accounting.meaning import (
     posterior_floor,
     probability,
 )
+from discreet.accounting.odds import odds_limit, rare_chance
+from discreet.answers.wording import one_case_in
 from discreet.apps.views.escape import write_json
 from discreet.apps.views.plot import PlottedCurve, braille, svg
 from discreet.errors import InvalidInput
-from discreet.model.exact import decimal_context, positive_count, positive_delta, short, within
+from discreet.model.exact import decimal_context, ln_bounds, positive_count, positive_delta, short, within
 from discreet.model.privacy import ApproximateLoss, PureLoss
 
 _LARGEST = Fraction(1000)
@@ -55,8 +57,11 @@ class Meaning:
     """The loss of the household."""
     rises_to: Fraction
     falls_to: Fraction
+    chance: Fraction
+    """With at most this probability a suspicion rises, or falls, further; 0 without a δ."""
     value_rises_to: Fraction
     """What their rows say, where neighbours add or remove a person: to replace is to remove and add."""
+    value_chance: Fraction
     attack: Fraction
     harm: Fraction | None
     extra_harm: Fraction | None
@@ -64,7 +69,7 @@ class Meaning:
 
 
 def choose(wish: Wish, *, plot: Path | None, output: str) -> None:
-    """Show what the wish comes to, and write the drawing if one is asked for."""
+    """Show the ε of a wish and what it means, and write the drawing if one is asked for."""
     found = meaning(wish)
     if plot is not None:
         _write(plot, svg(_curves(found), title=_title(found), across="suspicion before", up="at most after"))
@@ -83,24 +88,26 @@ def meaning(wish: Wish) -> Meaning:
     epsilon = within(_epsilon(wish), "epsilon", Fraction(1, 10**12), _LARGEST)
     delta = Fraction(0) if wish.delta is None else positive_delta(wish.delta)
     prior = probability(wish.prior, "prior")
-    together = (
-        ApproximateLoss(epsilon=epsilon, delta=delta) if delta else PureLoss(epsilon=epsilon)
-    ).for_group(household)
+    together = _loss(epsilon, delta).for_group(household)
     if together.epsilon > _LARGEST:
         raise InvalidInput(
             f"For {household:,} people together that is ε = {short(together.epsilon)}: it promises nothing.",
             remedy="Choose a smaller ε or household.",
         )
     harm = None if wish.harm is None else amount(wish.harm, "harm")
+    replaced = together.for_group(2)
+    rises_to, falls_to = _belief(together, prior)
     return Meaning(
         epsilon=epsilon,
         delta=delta,
         prior=prior,
         household=household,
         together=together,
-        rises_to=posterior_ceiling(together.epsilon, prior),
-        falls_to=posterior_floor(together.epsilon, prior),
-        value_rises_to=posterior_ceiling(2 * together.epsilon, prior),
+        rises_to=rises_to,
+        falls_to=falls_to,
+        chance=rare_chance(together.delta),
+        value_rises_to=_belief(replaced, prior)[0],
+        value_chance=rare_chance(replaced.delta),
         attack=attack_ceiling(together.epsilon, _below_one(together.delta)),
         harm=harm,
         extra_harm=None if harm is None else extra_harm(together.epsilon, harm),
@@ -108,12 +115,25 @@ def meaning(wish: Wish) -> Meaning:
     )
 
 
+def _loss(epsilon: Fraction, delta: Fraction) -> PureLoss | ApproximateLoss:
+    return ApproximateLoss(epsilon=epsilon, delta=delta) if delta else PureLoss(epsilon=epsilon)
+
+
+def _belief(loss: PureLoss | ApproximateLoss, prior: Fraction) -> tuple[Fraction, Fraction]:
+    """The most that a suspicion rises to, and the least that it falls to, but for rare cases."""
+    limit = odds_limit(loss, rare_chance(loss.delta))
+    if limit is None:
+        return Fraction(1), Fraction(0)
+    return posterior_ceiling(limit, prior), posterior_floor(limit, prior)
+
+
 def _epsilon(wish: Wish) -> Fraction:
-    """Given, or the largest that keeps the wish, cut to the digits that are shown."""
+    """The ε given, or the largest that fulfils the wish, rounded down to the digits that are shown."""
     if wish.epsilon is not None:
         return within(wish.epsilon, "epsilon", Fraction(1, 10**12), _LARGEST)
     if wish.posterior is not None:
         exact = epsilon_for_posterior(wish.posterior, wish.prior, household=wish.household)
+        exact -= _for_delta(wish, exact)
     elif wish.reward is not None and wish.harm is not None:
         exact = epsilon_for_reward(wish.reward, wish.harm, household=wish.household)
     else:
@@ -123,6 +143,20 @@ def _epsilon(wish: Wish) -> Fraction:
         )
     context = decimal_context(_SHOWN_DIGITS, ROUND_FLOOR)
     return Fraction(context.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
+
+
+def _for_delta(wish: Wish, epsilon: Fraction) -> Fraction:
+    """What a δ takes off the ε that keeps a suspicion where it should be, but for rare cases."""
+    if wish.delta is None:
+        return Fraction(0)
+    household = positive_count(wish.household, "household")
+    delta = ApproximateLoss(epsilon=epsilon, delta=positive_delta(wish.delta)).for_group(household).delta
+    taken = Fraction(1) if delta >= 1 else -ln_bounds(1 - delta / rare_chance(delta), 30)[0] / household
+    if taken >= epsilon:
+        raise InvalidInput(
+            "With this δ no ε keeps a suspicion so low.", remedy="Choose a smaller δ, or let it rise more."
+        )
+    return taken
 
 
 def _below_one(delta: Fraction) -> Fraction:
@@ -157,14 +191,16 @@ def _promises(found: Meaning) -> list[str]:
     lines += [
         f"A suspicion of {_up_to(found.prior)} that {whom} in the data",
         f"  can rise to [bold]{top}[/] at most, and fall to {bottom} at least: by all that is",
-        "  ever released at this ε, whatever else is known, with any computer.",
+        "  ever released at this ε, whatever else is known, with any computer"
+        + (", but for rare cases." if found.delta else "."),
         f"A suspicion about what {'their' if one else 'its'} rows say can rise to",
         f'  {top} where the policy has neighbours = "replace_one", and {value} where "add_remove".',
     ]
     if found.harm is not None and found.extra_harm is not None:
         extra = _up(found.extra_harm)
         lines.append(f"Who expects a harm of {short(found.harm)} anyway expects at most {extra} more")
-        lines.append("  by taking part.")
+        worst = f", and {_up(found.together.delta)} (δ) of the worst that can happen" if found.delta else ""
+        lines.append(f"  by taking part{worst}.")
     return lines
 
 
@@ -173,7 +209,9 @@ def _about_delta(found: Meaning) -> list[str]:
     if found.delta:
         household = f" ({_up(found.together.delta)} for the household)" if found.household > 1 else ""
         lines += [
-            f"δ = {short(found.delta)} is the probability with which this promise may fail{household}.",
+            f"δ = {short(found.delta)}{household} lets a suspicion move further in rare cases:",
+            f'  in {one_case_in(found.chance)} at most; what rows say, under "add_remove", in'
+            f" {one_case_in(found.value_chance)}.",
             f"  An attack at even odds is right at most {_up_to(found.attack)} of the time, δ included.",
         ]
     if found.people is None:
@@ -216,15 +254,17 @@ def _draw(console: Console, found: Meaning) -> None:
 
 
 def _curves(found: Meaning) -> list[PlottedCurve]:
-    curves = [_curve(found.epsilon, f"one person, ε = {short(found.epsilon)}")]
+    one = _loss(found.epsilon, found.delta)
+    curves = [_curve(one, f"one person, ε = {short(found.epsilon)}")]
     if found.household > 1:
         name = f"{found.household} together, ε = {short(found.together.epsilon)}"
-        curves.append(_curve(found.together.epsilon, name))
+        curves.append(_curve(found.together, name))
     return curves
 
 
-def _curve(epsilon: Fraction, name: str) -> PlottedCurve:
-    shrunk = math.exp(-float(epsilon))
+def _curve(loss: PureLoss | ApproximateLoss, name: str) -> PlottedCurve:
+    limit = odds_limit(loss, rare_chance(loss.delta))
+    shrunk = 0.0 if limit is None else math.exp(-float(limit))
 
     def at(prior: float) -> float:
         return prior / (prior + (1 - prior) * shrunk) if prior else 0.0
@@ -246,10 +286,13 @@ def _as_json(found: Meaning) -> dict[str, object]:
         "delta_together": float(found.together.delta),
         "rises_to": float(found.rises_to),
         "falls_to": float(found.falls_to),
+        "but_for_a_chance_of": float(found.chance),
         "value_rises_to": float(found.value_rises_to),
+        "value_but_for_a_chance_of": float(found.value_chance),
         "attack_right_at_most": float(found.attack),
         "harm": None if found.harm is None else float(found.harm),
         "extra_harm": None if found.extra_harm is None else float(found.extra_harm),
+        "share_of_worst_harm": float(found.together.delta),
         "people": found.people,
         "delta_fits": None if found.people is None else found.delta * found.people < 1,
     }

@@ -1,6 +1,6 @@
-"""Others' words on the output: no character in them is obeyed by a terminal.
+"""Safe output of text that others wrote: no terminal obeys its characters.
 
-Aliases, keys and names of analysts may be chosen to be shown.
+An attacker may choose aliases, keys and names of analysts.
 """
 
 import sys
@@ -12,7 +12,7 @@ from discreet.answers.wording import visible_text
 
 
 def shown(text: str) -> str:
-    """Others' words for rich: no markup, and nothing that a terminal obeys."""
+    """Text that others wrote, for rich: no markup, and nothing that a terminal obeys."""
     return escape(visible_text(text))
 
 

@@ -8,8 +8,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.answers.json_text import charge_json
-from discreet.answers.wording import charge_text, confidence_text, epsilon_beside, key_text, number_text
+from discreet.answers.wording import (
+    charge_text,
+    confidence_text,
+    epsilon_beside,
+    key_text,
+    number_text,
+    one_case_in,
+)
 from discreet.apps.views.escape import write_json
+from discreet.model.exact import exact_fraction
 from discreet.release.explain import ErrorStatement, Explanation, PrivateGroups
 
 _SUFFIX = {"value": "", "total": " / rows", "rank": " rows in rank"}
@@ -38,12 +46,19 @@ def show_explanation(found: Explanation, output: str) -> None:
     console.print(f"Noise: {found.noise}. Weights of people with many rows: {found.weights}.{_split(found)}")
     console.print(
         "An even suspicion about one person (50 %) can rise to"
-        f" {math.ceil(1000 * found.posterior) / 10:.1f} % at most."
+        f" {math.ceil(1000 * found.posterior) / 10:.1f} % at most{rare_cases(found)}."
     )
     for text in found.alternatives:
         console.print(f"[green]→[/] {escape(key_text(text))}")
     for note in found.notes:
         console.print(f"[dim]{escape(key_text(note))}[/]")
+
+
+def rare_cases(found: Explanation) -> str:
+    """How often a suspicion may rise further, if ever."""
+    if not found.posterior_chance or found.posterior == 1 / 2:
+        return ""
+    return f", but for {one_case_in(exact_fraction(found.posterior_chance, 'chance'))}"
 
 
 def _errors(found: Explanation) -> Table:
@@ -105,6 +120,7 @@ def explanation_json(found: Explanation) -> dict[str, object]:
         if private is None
         else {"people_for_even_chance": private.people, "chances": private.chances},
         "posterior_of_even_odds": found.posterior,
+        "posterior_but_for_a_chance_of": found.posterior_chance,
         "alternatives": list(found.alternatives),
         "notes": list(found.notes),
     }

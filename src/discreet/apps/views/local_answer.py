@@ -1,4 +1,4 @@
-"""Answers a survey for one device, and sends what is left of the answers."""
+"""Answers a survey for one device, and sends the randomised reports."""
 
 import json
 import time
@@ -82,7 +82,7 @@ def _value(question: SurveyQuestion, text: str) -> object:
 
 
 def send(batch: bytes, to: str) -> Mapping[str, object]:
-    """The collector's receipt. The same batch is sent again where nothing came back: it counts once."""
+    """Send a batch; the collector's receipt. Without a reply the same batch is sent again: it counts once."""
     if not to.startswith(("http://", "https://")):
         raise InvalidInput("The address begins with neither http:// nor https://.", remedy="Give --to URL.")
     address = to.rstrip("/")

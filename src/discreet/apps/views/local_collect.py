@@ -1,4 +1,4 @@
-"""Runs a collector until it is interrupted, and writes what it has as counts."""
+"""Runs a collector until it is interrupted, and exports its counts."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -65,7 +65,7 @@ def show_estimates(
 def _gathered(
     survey: Survey, sources: Sequence[Path], reports: str | None
 ) -> tuple[SurveyCounts, Counter[Reason]]:
-    """All counts together, and what was rejected; a file of counts does not say."""
+    """All counts added up, and how many reports were rejected. Files of counts do not say how many."""
     found: list[SurveyCounts] = []
     rejected: Counter[Reason] = Counter()
     for source in sources:

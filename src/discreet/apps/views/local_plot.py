@@ -45,7 +45,7 @@ def _others(found: Shares) -> int:
 
 
 def _row(name: str, value: float, error: float, text: str) -> str:
-    """The bar is what is certain of it, the line its interval; both end at the edges of the scale."""
+    """The bar is the value, the line its interval; both end at the edges of the scale."""
     end, low, high = (_LEFT + _WIDTH * clamped(x) for x in (value, value - error, value + error))
     return (
         f'<text x="{_LEFT - 8}" y="16" text-anchor="end">{escape(cut_text(name, _LONGEST))}</text>'

@@ -92,7 +92,7 @@ def refresh_data(policy: Path, confirm: Confirm) -> None:
 
 
 def change_budget(policy: Path, reason: str, confirm: Confirm) -> None:
-    """Make the ledger's budget and cap what the policy says now, with the reason as an entry for ever."""
+    """Set the ledger's budget and cap to what the policy says now, and record the reason in the ledger."""
     declared = read_policy(policy)
     dataset = declared.dataset
     with open_existing(place_of(policy, declared.ledger)) as ledger:

@@ -41,7 +41,7 @@ def braille(curves: Sequence[PlottedCurve], *, width: int = 40, height: int = 12
 
 
 def steps(heights: Sequence[float], *, height: int = 6) -> list[str]:
-    """Bars of 0 to 1 side by side, as lines of text; what is above 0 is always seen."""
+    """Bars of 0 to 1 side by side, as lines of text; any value above 0 is visible."""
     eighths = [max(1, round(8 * height * clamped(value))) if value > 0 else 0 for value in heights]
     return [
         "".join(_EIGHTHS[max(0, min(8, bar - 8 * row))] for bar in eighths) for row in reversed(range(height))

@@ -72,7 +72,7 @@ def read_signed(path: Path) -> str:
 
 
 def show_survey(path: Path, key: str | None) -> None:
-    """What a signed file asks; without a key, what it says of itself."""
+    """Show what a signed file asks. Without a key, its signature is not checked."""
     text = read_signed(path)
     view = console()
     if key is not None:
@@ -112,7 +112,7 @@ def show(view: Console, survey: Survey) -> None:
 
 
 def expected_error(question: SurveyQuestion, people: int) -> float:
-    """Half the width of the 95 % interval: of a share if all are alike, or of a mean in the middle."""
+    """The half-width of the 95 % interval: of a share if all are equal, or of a mean in the middle."""
     if isinstance(question, OneOf):
         return float(_DEVIATIONS * (question.mechanism.mean_variance / people) ** 0.5)
     mechanism = question.mechanism
@@ -169,7 +169,7 @@ def _read_key(path: Path) -> Ed25519PrivateKey:
 
 
 def _write_new(path: Path, text: str, mode: int) -> None:
-    """A file that was not there: whole and on the disk, or not there."""
+    """Write a file that must not exist yet, and flush it to the disk."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError:

@@ -105,7 +105,7 @@ def make_synthetic(
     with open_curator(policy, analyst=analyst, warn=note) as curator:
         question = request.question(curator.dataset)
         found = curator.explain_synthesis(**question)
-        if request.check_epsilon is not None:  # a price that is refused is refused now
+        if request.check_epsilon is not None:  # refused now, if it is refused at all
             curator.plan_synthesis(**question | {"epsilon": request.check_epsilon, "rho": None})
         if only_explain:
             show_explanation(found, as_json=as_json)
@@ -114,9 +114,9 @@ def make_synthetic(
             _warn(found)
         with _watching() as (curator.watch, advance):
             made = curator.synthesize(**question, advance=advance)
-            len(made)  # is fitted while somebody can watch
+            len(made)  # fits the model, while progress is shown
         _write(made, request, curator)
-        left = curator.budget().left
+        left = curator.budget().left_for(curator.analyst)
     _show(made, request, left, as_json=as_json)
 
 
@@ -224,7 +224,7 @@ def _warn(found: SynthesisExplanation) -> None:
 
 @contextmanager
 def _watching() -> Iterator[tuple[Watch | None, Advance]]:
-    """What is done, in which round, how well, and how long it will take; only where somebody watches."""
+    """Shows what is being done and how long it will take, if the output is a terminal."""
     if not sys.stderr.isatty():
         yield None, lambda *_: None
         return

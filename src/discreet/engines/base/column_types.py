@@ -1,6 +1,7 @@
 """Which declared types a column of a source can be read as, the same on every engine."""
 
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from discreet.errors import PolicyError
 from discreet.model.policy import ValueType
@@ -19,9 +20,18 @@ def fits(source: ValueType, declared: ValueType) -> bool:
     return source is declared or (source, declared) in _FITS
 
 
-def fitting_type(table: str, column: str, found: ValueType, declared: Mapping[str, ValueType]) -> ValueType:
+def fitting_type(
+    table: str,
+    column: str,
+    found: ValueType,
+    declared: Mapping[str, ValueType],
+    formats: Mapping[str, str] = MappingProxyType({}),
+) -> ValueType:
     """The type to read a column as: the declared one, or else the one that its source has."""
     kind = declared.get(column, found)
+    if column in formats:
+        check_format(table, column, found)
+        return kind
     if not fits(found, kind):
         raise misfit(table, column, found, kind)
     return kind
@@ -31,6 +41,25 @@ def misfit(table: str, column: str, found: ValueType, declared: ValueType) -> Po
     return PolicyError(
         f"Column “{column}” of table “{table}” is {found.value} in its source, not {declared.value}.",
         remedy=f"Declare [tables.{table}.columns.{column}] as the source has it.",
+    )
+
+
+def check_format(table: str, column: str, found: ValueType) -> None:
+    """Only texts are read by a format."""
+    if found is not ValueType.TEXT:
+        raise PolicyError(
+            f"Column “{column}” of table “{table}” is {found.value} in its source: a format is for texts.",
+            remedy=f"Drop the format of [tables.{table}.columns.{column}].",
+        )
+
+
+def no_format(table: str, column: str) -> PolicyError:
+    """Where casts of a text can fail, as in PostgreSQL."""
+    return PolicyError(
+        f"Column “{column}” of table “{table}” has a format, which PostgreSQL cannot read: one text that"
+        " does not fit would make every question about it fail.",
+        remedy=f"Add a column of the type date to the table, filled by to_date({column}, 'DD.MM.YYYY'), and"
+        " use that.",
     )
 
 

@@ -27,7 +27,7 @@ class Engine(Protocol):
 
     @property
     def time_limit(self) -> float:
-        """How many seconds a question may take: of a statement without a deadline, of this one alone."""
+        """How many seconds a question may take. A statement without a deadline has them for itself."""
         ...
 
     @property
@@ -40,15 +40,15 @@ class Engine(Protocol):
         ...
 
     def unsupported(self, table: str) -> tuple[str, ...]:
-        """Columns of the source that are left out, as their type is of no use here."""
+        """Columns of the source that are left out, as their type is not supported."""
         ...
 
     def names(self, table: str) -> frozenset[str]:
-        """All that the source is known by: two sources that share a name hold the same people."""
+        """All names of the source. Two sources that share a name hold the same people."""
         ...
 
     def stamp(self) -> str:
-        """What the data looks like from outside: new files have another stamp. "" where nothing tells."""
+        """A digest of names, sizes and times of the files: it differs for new files. "" without files."""
         ...
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
@@ -66,7 +66,7 @@ class Engine(Protocol):
         parameters: Sequence[Parameter] = (),
         deadline: Deadline | None = None,
     ) -> Secret[ResultColumns]:
-        """Read the data, until the deadline. Any failure is an EngineFailed that says nothing about it."""
+        """Read the data, until the deadline. Any failure is an EngineFailed without details of it."""
         ...
 
     def run_each(

@@ -1,5 +1,5 @@
-"""How every engine runs a statement: silent about errors, stopped by Ctrl-C or in time, with a sign of
-life.
+"""How every engine runs a statement: silent about errors, stopped by Ctrl-C or at the deadline, with its
+progress shown.
 """
 
 import os
@@ -21,8 +21,8 @@ _SECONDS_BETWEEN_INTERRUPTS = 0.2
 
 
 def silently(action: Callable[[], T]) -> T | None:
-    """The result, or None. The error is dropped here, so that nothing can be chained to, logged with or read
-    from the frames of what is raised instead: an engine's errors quote cells.
+    """The result, or None if there was an error, which is dropped here: an engine's errors quote cells. So it
+    cannot be chained, logged, or read from the frames of what is raised instead.
     """
     try:
         return action()
@@ -33,8 +33,8 @@ def silently(action: Callable[[], T]) -> T | None:
 def accepted(action: Callable[[], object]) -> bool:
     """Whether a statement is accepted: no error of the database is looked at, or passed on.
 
-    Ctrl-C and want of memory are no refusals, and leave as what they are. The action runs in a thread of its
-    own, so that Ctrl-C comes to its caller: DuckDB takes it for a failure of the statement, and says no more.
+    Ctrl-C and MemoryError are no refusals, and are raised as they are. The action runs in a thread of its
+    own, so that Ctrl-C reaches the caller: DuckDB would only say that the statement failed.
     """
     out_of_memory: list[bool] = []
     done: list[bool] = []
@@ -72,7 +72,7 @@ def failed(*, charged_anew: bool = False) -> EngineFailed:
 
 
 def bind_nothing(parameters: Sequence[Parameter]) -> None:
-    """For engines whose dialect writes all constants into the SQL: others are not dropped unseen."""
+    """For engines whose dialect writes all constants into the SQL: parameters are refused, not dropped."""
     if parameters:
         raise TypeError("this engine binds no parameters")
 
@@ -80,8 +80,8 @@ def bind_nothing(parameters: Sequence[Parameter]) -> None:
 def check_process(opened_by: int) -> None:
     """Refuses a process that was forked from the one that opened a database, before anything is charged.
 
-    Its threads do not come along, and a statement would wait for them for ever; its connections do, and two
-    processes would read from one.
+    A fork does not copy threads, and a statement would wait for them for ever. It does copy connections, and
+    two processes would read from one.
     """
     if os.getpid() != opened_by:
         raise PolicyError(
@@ -102,9 +102,9 @@ def run_to_end(
 ) -> T:
     """The result of an action that reads data; one fixed error if it fails, and one if it takes too long.
 
-    It runs in a thread of its own, as an engine can go for long without looking whether Ctrl-C was pressed.
-    Then, or when the deadline has come, it is interrupted, and waited for: no statement goes on after its
-    caller has left. After the deadline nothing is begun.
+    It runs in a thread of its own, as an engine may not notice Ctrl-C for long. On Ctrl-C, or at the
+    deadline, it is interrupted and waited for: no statement goes on after its caller has left. Nothing
+    begins after the deadline.
     """
     deadline.check()
     results: list[T] = []
@@ -121,7 +121,7 @@ def run_to_end(
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
     try:
-        # wait, not join, which takes a thread for ended when it is interrupted (CPython 3.11)
+        # not join(): if it is interrupted, it takes the thread for ended (CPython 3.11)
         while not finished.wait(_next_look(deadline, watched=watch is not None)):
             if deadline.is_over:
                 break
@@ -133,7 +133,7 @@ def run_to_end(
         finally:
             worker.join()
     if deadline.is_over:
-        results.clear()  # what came just after the end is as late as what was stopped
+        results.clear()  # a result just after the deadline is late, too
         raise deadline.took_too_long()
     if not results:
         raise failed()
@@ -146,14 +146,14 @@ def _next_look(deadline: Deadline, *, watched: bool) -> float:
 
 
 def _stop(interrupt: Callable[[], object], finished: threading.Event) -> None:
-    """Interrupt until it has ended: a statement that is just about to begin does not notice the first one."""
+    """Interrupt until it has ended: a statement that is about to begin does not notice the first time."""
     while not finished.is_set():
         silently(interrupt)
         finished.wait(_SECONDS_BETWEEN_INTERRUPTS)
 
 
 def not_accepted() -> QueryRefused:
-    """What a database says to SQL of ours that it does not take, before the charge."""
+    """The error for SQL of ours that a database does not accept, before the charge."""
     return QueryRefused(
         "The database does not accept this question. No data was read and nothing was spent.",
         remedy="Ask it in a simpler way, and report it: what discreet takes should run.",

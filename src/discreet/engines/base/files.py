@@ -57,7 +57,7 @@ class Located:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """How the cells of a CSV file are told apart, read from its first line alone."""
+    """The columns and the delimiter of a CSV file, read from its first line alone."""
 
     names: tuple[str, ...]
     delimiter: str
@@ -83,7 +83,7 @@ def locate(location: str, base_dir: Path) -> Located:
 
 
 def read_header(file: File) -> Header:
-    """The column names of a CSV file. No row of it is read into them."""
+    """The column names of a CSV file. No row is read."""
     name = file.path.name
     try:
         with file.path.open("rb") as stream:

@@ -1,8 +1,8 @@
-"""By which names a source is known, so that the same people are found again under another policy.
+"""The names of a source, by which the same people are recognised under another policy.
 
-A source has several: how it is written, which files those are, and what the system or the server itself calls
-them. Two sources that share one name hold the same people. Renaming a file keeps what the system calls it;
-moving a folder keeps how it is written; a link, a pattern or a way around leads to the same files.
+A source has several names: how the policy writes it, the paths of its files, and what the system or the
+server itself calls them. Two sources that share one name hold the same people. Renaming a file keeps what the
+system calls it; moving a folder keeps how the policy writes it; links and patterns lead to the same files.
 """
 
 import hashlib
@@ -25,15 +25,15 @@ def names_of_files(
 
 
 def stamp_of(files: Iterable[File]) -> str:
-    """What files look like from outside, wherever their folder is. No file is opened."""
+    """A digest of the names, sizes and times of files, wherever their folder is. No file is opened."""
     looks = sorted((file.path.name, *file.stamp[1:]) for file in files)
     return hashlib.sha256(repr(looks).encode()).hexdigest() if looks else ""
 
 
 def _names_of_file(file: Path, home: Path) -> set[str]:
-    """Where it is, also seen from the policy's folder, which may move as a whole; and what links to it share.
+    """Its path, also relative to the policy's folder, which may move as a whole; its inode, shared by links.
 
-    A number of a file is given anew when the file is gone, so that it stands with size and time.
+    The system reuses the inode of a file that is gone, so size and time are part of that name.
     """
     path = file.resolve()
     status = path.stat()

@@ -1,30 +1,30 @@
-"""A CSV file as a relation of DuckDB, in which no line can do anything to another.
+"""A CSV file as a relation of DuckDB, in which no line can affect another.
 
-Whoever writes one cell of a file that was put together carelessly can write any bytes into their line. A
-reader of CSV takes an open quotation mark for the beginning of a cell that goes on over the lines that
-follow: they are gone, whoever they are about. So the lines of a private table are read as lines, which end
-where they end, and are cut into cells here. A line that is no row is left out, and says nothing about others.
+If a file was put together carelessly, whoever writes one cell can write any bytes into their line. A CSV
+reader takes an open quotation mark for a cell that goes on over the lines that follow. These rows are then
+lost, whoever they are about. So a private table is read line by line, and each line is cut into cells here. A
+line that is not a row is left out, and does not affect others.
 
     line   →  cells, if its quotation marks pair up within it  →  a row, if there are as many as in the header
 
-Only if the owner vouches for the file, a cell in quotation marks may hold the ends of lines.
+A cell in quotation marks may hold line ends only if the owner vouches for the file.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from discreet.engines.base.files import File, Header
 from discreet.engines.duckdb.types import list_of, literal, quoted
 
 _NO_DELIMITER = "\x1f"
-"""A sign of no use in texts. What stands after it in a line is not read."""
+"""A character that texts do not use. What follows it in a line is not read."""
 _HIDDEN = "chr(31)"
-"""The same sign, in SQL."""
+"""The same character, in SQL."""
 
 
 def lines_as_rows(files: Sequence[File], header: Header) -> str:
-    """All columns as text, whatever the rows hold: types that follow the rows would tell about them.
+    """All columns as text: types that are guessed from rows would reveal something about them.
 
-    A line that is no row becomes none by `unnest`: a WHERE is moved below, where it cuts all lines once more.
+    `unnest` leaves out lines that are not rows. DuckDB would push a WHERE down, and cut all lines twice.
     """
     delimiter = header.delimiter
     values = [
@@ -37,7 +37,7 @@ def lines_as_rows(files: Sequence[File], header: Header) -> str:
 
 
 def vouched_for(files: Sequence[File], header: Header) -> str:
-    """As the owner vouches for the file, by DuckDB's own reader. A torn row is left out, not an error."""
+    """A file that the owner vouches for, by DuckDB's own reader. A torn row is left out, not an error."""
     columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in header.names)
     return (
         f"read_csv({_names(files)}, columns = {{{columns}}}, header = true, auto_detect = false,"
@@ -46,18 +46,23 @@ def vouched_for(files: Sequence[File], header: Header) -> str:
     )
 
 
-def sniffed(files: Sequence[File], header: Header) -> str:
-    """With the types that DuckDB guesses from the rows: only for tables that anybody may see."""
+def sniffed(files: Sequence[File], header: Header, texts: Collection[str] = ()) -> str:
+    """With the types that DuckDB guesses from the rows: only for tables that anybody may see.
+
+    Columns among `texts` stay texts.
+    """
     delimiter = literal(header.delimiter)
-    return f"read_csv({_names(files)}, header = true, delim = {delimiter}, ignore_errors = true)"
+    kept = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in header.names if name in texts)
+    types = f", types = {{{kept}}}" if kept else ""
+    return f"read_csv({_names(files)}, header = true, delim = {delimiter}, ignore_errors = true{types})"
 
 
 def _lines(files: Sequence[File]) -> str:
     """A table of one column. Lines that are not UTF-8, or longer than 2 MB, are left out.
 
-    A line ends with a line feed or a carriage return. Where both stand, an empty line is between them, which
-    is no row: told that lines end with both, DuckDB loses the line after two returns. In its strict mode it
-    fails on a return within a line.
+    A line ends with a line feed or a carriage return. If it has both, there is an empty line between them,
+    which is not a row. If DuckDB is told that lines end with both, it loses the line after two returns. In
+    its strict mode it fails on a return within a line.
     """
     return (
         f"read_csv({_names(files)}, columns = {{'line': 'VARCHAR'}}, header = true, auto_detect = false,"
@@ -69,9 +74,9 @@ def _lines(files: Sequence[File]) -> str:
 def _cells(delimiter: str) -> str:
     """The cells of a line, in their quotation marks; NULL if one begins with a mark that is never closed.
 
-    Most lines have no marks, or no delimiter between them, and are cut at delimiters. If every mark of a line
-    opens a cell, closes it or is doubled, those between them are hidden first (`_hidden`). A regular
-    expression that gives the cells takes eight times as long: for lines with marks in the middle of cells.
+    Most lines have no marks, or no delimiter between marks, and are cut at delimiters. If every mark of a
+    line opens a cell, closes it or is doubled, delimiters between marks are hidden first (`_hidden`). Lines
+    with marks in the middle of cells need a regular expression, which takes eight times as long.
     """
     other = f'(?:[^"{delimiter}][^{delimiter}]*)?'
     plain = f'(?:"(?:[^"{delimiter}]|"")*"|{other})'
@@ -87,7 +92,7 @@ def _cells(delimiter: str) -> str:
 
 
 def _hidden(delimiter: str) -> str:
-    """The line with another sign for delimiters between marks, which no line holds (`_lines`).
+    """The line, with delimiters between marks replaced by a character that no line holds (`_lines`).
 
     Every second part is between marks. Of a doubled mark, the part between the two is empty.
     """

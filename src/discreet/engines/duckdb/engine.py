@@ -1,7 +1,7 @@
 """DuckDB over files: opened read-only, locked, and silent about what it read.
 
-A locked DuckDB is no sandbox. The wall is the compiler, which writes every statement itself; here stands a
-second one: only the sources can be read, nothing can be written or set, a statement is one SELECT, and no
+A locked DuckDB is no sandbox. The first wall is the compiler, which writes every statement itself. This is
+the second: only the sources can be read, nothing can be written or set, a statement is one SELECT, and no
 word of the database's own errors is passed on.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-from discreet.engines.base.column_types import fits, left_out, may_fail, misfit
+from discreet.engines.base.column_types import fitting_type, left_out, may_fail
 from discreet.engines.base.engine import ResultColumns
 from discreet.engines.base.execution import (
     Watch,
@@ -31,7 +31,8 @@ from discreet.engines.base.source_names import names_of_files, stamp_of
 from discreet.engines.duckdb import csv, parquet
 from discreet.engines.duckdb.statement import EmptyTables, result_columns
 from discreet.engines.duckdb.types import joined, list_of, literal, quoted, reading, returning, value_type
-from discreet.errors import PolicyError
+from discreet.errors import InvalidInput, PolicyError
+from discreet.model.date_format import read_format
 from discreet.model.deadline import Deadline
 from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
 from discreet.model.expression import Parameter
@@ -49,7 +50,7 @@ _SETTINGS = (
     # giving NULL: what one cell holds would decide about the others.
     "disabled_optimizers = 'type_pushdown,scalar_fn_pushdown'",
 )
-"""Global ones, as every query has a cursor of its own, which knows nothing of local ones."""
+"""Global settings: every query has a cursor of its own, which does not see local ones."""
 
 
 class DuckDBEngine:
@@ -99,11 +100,11 @@ class DuckDBEngine:
         return dict(self._schemas[table])
 
     def unsupported(self, table: str) -> tuple[str, ...]:
-        """Columns of the source that are left out, as their type is of no use here: lists, blobs, times."""
+        """Columns of the source that are left out, as their type is not supported: lists, blobs, times."""
         return self._unsupported[table]
 
     def names(self, table: str) -> frozenset[str]:
-        """A view in a DuckDB file may show the people of any table in it, and goes by all their names."""
+        """A view in a DuckDB file may show the people of any table in it, so it has the names of all."""
         return self._names[table]
 
     def stamp(self) -> str:
@@ -154,10 +155,20 @@ class DuckDBEngine:
         ]
 
     def close(self) -> None:
-        """In a process that was forked nothing is: DuckDB would wait for threads that are not there."""
+        """A forked process closes nothing: DuckDB would wait for threads that are not there."""
         if os.getpid() != self._process:
             return
-        self._connection.close()
+        try:
+            self._connection.close()
+        except duckdb.Error:
+            busy = True
+        else:
+            busy = False
+        if busy:
+            raise InvalidInput(
+                "A question is under way, so the data cannot be closed. It goes on, and nothing was closed.",
+                remedy="Wait for its answer in the thread that asks, and close then.",
+            )
         self._empty.close()
         self._remove_spill()
 
@@ -228,9 +239,16 @@ class DuckDBEngine:
                 raise may_fail(name, column)
             found = value_type(in_source)
             if found is not None:
-                kinds[column] = self._declared(name, column, found, declared, located, public=source.public)
+                kinds[column] = self._declared(name, column, found, declared, located, source)
+        formats = {column: read_format(written) for column, written in source.formats.items()}
         reads = [
-            reading(column, kind, native[column], is_person=column == source.person)
+            reading(
+                column,
+                kind,
+                native[column],
+                is_person=column == source.person,
+                date_format=formats.get(column),
+            )
             for column, kind in kinds.items()
         ]
         if not reads:
@@ -256,14 +274,12 @@ class DuckDBEngine:
         found: ValueType,
         declared: Mapping[str, ValueType],
         located: Located,
-        *,
-        public: bool,
+        source: TableSource,
     ) -> ValueType:
-        kind = declared.get(column, found)
-        from_text = located.format is Format.CSV and (not public or found is ValueType.TEXT)
-        if not from_text and not fits(found, kind):
-            raise misfit(table, column, found, kind)
-        return kind
+        from_text = located.format is Format.CSV and (not source.public or found is ValueType.TEXT)
+        if from_text:
+            return declared.get(column, found)
+        return fitting_type(table, column, found, declared, source.formats)
 
     def _relation(
         self, located: Located, source: TableSource, databases: Mapping[Path, str]
@@ -287,7 +303,7 @@ class DuckDBEngine:
         return relation, self._describe(relation, source.location, located.format)
 
     def _in_parquet(self, file: File, source: TableSource) -> dict[str, str]:
-        """The columns of a file, from its schema. Those that its reader may fail on have a type of no use."""
+        """The columns of a file, from its schema. Those that its reader may fail on get an unused type."""
         columns = self._describe(parquet.as_written([file]), file.path.name, Format.PARQUET)
         if source.public or source.well_formed:
             return columns
@@ -303,7 +319,7 @@ class DuckDBEngine:
         return {str(row[0]): str(row[1]) for row in rows}
 
     def _owner_execute(self, statement: str, name: str, kind: str) -> list[tuple[object, ...]]:
-        """For the owner's mistakes, while opening. Even here DuckDB's words stay unsaid: they quote cells."""
+        """While opening. PolicyError if it fails, without DuckDB's own words, which quote cells."""
         rows = silently(lambda: self._connection.execute(statement).fetchall())
         if rows is None:
             raise PolicyError(
@@ -313,20 +329,8 @@ class DuckDBEngine:
         return rows
 
 
-def guess_types(location: str, base_dir: Path) -> tuple[dict[str, ValueType], bool]:
-    """The usable columns of a source, for the owner's first draft, and whether the types had to be guessed.
-
-    Types of CSV files are guessed from their first rows, so only the owner may see them.
-    """
-    source = TableSource(location=location, public=True, person=None, types={}, implied_types={})
-    engine = DuckDBEngine({"data": source}, base_dir)
-    schema = engine.schema("data")
-    engine.close()
-    return schema, locate(location, base_dir).format is Format.CSV
-
-
 def _remove(spill: str, process: int) -> None:
-    """By the process that made it; one that was forked ends before its parent does."""
+    """Only in the process that made it: a forked child may end before its parent."""
     if os.getpid() == process:
         shutil.rmtree(spill, ignore_errors=True)
 
@@ -361,7 +365,7 @@ def _csv(files: tuple[File, ...], source: TableSource) -> str:
         if read_header(file) != header:
             raise _differs(file, files[0])
     if source.public:
-        return csv.sniffed(files, header)
+        return csv.sniffed(files, header, source.formats)
     return csv.vouched_for(files, header) if source.well_formed else csv.lines_as_rows(files, header)
 
 
@@ -378,7 +382,7 @@ def _fetch(cursor: duckdb.DuckDBPyConnection, sql: str) -> Secret[ResultColumns]
 
 
 def _watched(cursor: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """A cursor that can tell its progress: a setting of each cursor, not to be made after the lock."""
+    """A cursor that can tell its progress. This is a setting of each cursor, to be made before the lock."""
     cursor.execute("SET enable_progress_bar = true")
     cursor.execute("SET enable_progress_bar_print = false")
     return cursor

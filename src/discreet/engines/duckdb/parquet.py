@@ -1,8 +1,8 @@
 """A Parquet file as a relation of DuckDB that no cell can make fail.
 
 DuckDB's reader fails on two kinds of cells: texts that are not UTF-8, and moments in milliseconds that are
-beyond the years that it knows. Of the first, each byte that is no text is read as a question mark. For the
-second there is no way around: such columns are left out, for everybody, unless the owner vouches for them.
+beyond the years that it knows. In texts, each invalid byte is read as a question mark. For moments there is
+no such way: their columns are left out, for everybody, unless the owner vouches for them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from discreet.engines.base.files import File
 from discreet.engines.duckdb.types import list_of, quoted
 
 MILLISECONDS = "TIMESTAMP IN MILLISECONDS"
-"""What stands for the type of columns that the reader may fail on: one that discreet does not use."""
+"""A made-up type for columns that the reader may fail on. discreet does not use columns of this type."""
 
 
 def as_written(files: Sequence[File]) -> str:
@@ -32,12 +32,12 @@ def columns_with_milliseconds(file: File) -> str:
 
 
 def usable(relation: str, native: Mapping[str, str]) -> str:
-    """The relation without columns that may fail, and without what the file notes of its texts.
+    """The relation without columns that may fail, and without the file's statistics on its texts.
 
-    The least and greatest texts that it notes are those of the bytes as they are written. They would leave
-    out rows whose texts are read otherwise: whether one person's row counts would depend on the rows beside
-    it. A function of the text hides them from DuckDB, and trimming no sign is the cheapest: it is done once
-    for each entry of a dictionary. Notes of a column that may fail are not read if nothing names it.
+    The least and greatest texts in these statistics are of the bytes as written. They would leave out rows
+    whose texts are read differently: whether one person's row counts would depend on the rows beside it. A
+    function of the text hides them from DuckDB. Trimming nothing is the cheapest: it is done once for each
+    entry of a dictionary. Statistics of a column that may fail are not read if nothing names it.
     """
     columns = [_read(quoted(name), kind) for name, kind in native.items() if kind != MILLISECONDS]
     return f"(SELECT {', '.join(columns)} FROM {relation})" if columns else relation  # noqa: S608

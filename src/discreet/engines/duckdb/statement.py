@@ -23,9 +23,9 @@ def result_columns(cursor: duckdb.DuckDBPyConnection, sql: str) -> dict[str, str
 class EmptyTables:
     """A DuckDB of its own with the tables of a policy, without a row and without a file behind them.
 
-    Planning a statement over files reads what they note of their rows: one cell would decide what is refused
-    before the charge. Here the same statement meets the same names and types, and nothing else. It is made
-    when a statement is first to be accepted: whoever only explains does not need it.
+    Planning a statement over files reads their statistics: one cell could decide what is refused before the
+    charge. Here the same statement meets the same names and types, and nothing else. The database is made
+    when the first statement is prepared: whoever only explains does not need it.
     """
 
     def __init__(self, connect: Callable[[], duckdb.DuckDBPyConnection], schema: str) -> None:
@@ -49,7 +49,7 @@ class EmptyTables:
             return self._connection.cursor()
 
     def accepts(self, sql: str) -> None:
-        """An error if it does not."""
+        """Raise an error if the statement is not accepted."""
         cursor = self.cursor()
         columns = result_columns(cursor, sql)
         cursor.execute(f"EXPLAIN (FORMAT yaml) {returning(sql, columns)}")  # drawn as a tree it takes longer

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from discreet.engines.base.engine import ResultColumns
+from discreet.model.date_format import DateFormat
 from discreet.model.policy import ValueType
 
 _NARROW = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
@@ -54,7 +55,9 @@ def list_of(texts: Iterable[str]) -> str:
     return f"[{', '.join(map(literal, texts))}]"
 
 
-def reading(name: str, kind: ValueType, native: str, *, is_person: bool) -> str:
+def reading(
+    name: str, kind: ValueType, native: str, *, is_person: bool, date_format: DateFormat | None = None
+) -> str:
     """SQL that reads a column as one canonical type, and cannot fail on any cell.
 
     What does not fit becomes NULL, and so do NaN, ±∞ and dates beyond the years 1 to 9999: they could not be
@@ -64,12 +67,23 @@ def reading(name: str, kind: ValueType, native: str, *, is_person: bool) -> str:
     wide = native in _WIDE or native.startswith("DECIMAL")
     target = "HUGEINT" if is_person and wide and kind is ValueType.INTEGER else _CANONICAL[kind]
     value = column if native == target else f"TRY_CAST({_inside(column, native)} AS {target})"
+    if date_format is not None:
+        value = _by_format(column, date_format, target)
     match kind:
         case ValueType.NUMBER:
             value = f"CASE WHEN isfinite({value}) THEN {value} END"
         case ValueType.DATE | ValueType.TIMESTAMP:
             value = f"CASE WHEN {value} >= '0001-01-01' AND {value} < '10000-01-01' THEN {value} END"
     return f"{value} AS {column}"
+
+
+def _by_format(column: str, date_format: DateFormat, target: str) -> str:
+    """A text that does not fit, or names a day that there is not, becomes NULL."""
+    text, pattern = f"TRY_CAST({column} AS VARCHAR)", literal(f"^{date_format.pattern}$")
+    by_groups = literal(date_format.iso(lambda place: f"\\{place}"))
+    iso = f"regexp_replace({text}, {pattern}, {by_groups})"
+    moment = f"TRY_CAST(TRY_CAST({iso} AS TIMESTAMP) AS {target})"
+    return f"(CASE WHEN regexp_matches({text}, {pattern}) THEN {moment} END)"
 
 
 def _inside(column: str, native: str) -> str:
@@ -105,7 +119,7 @@ def is_wide(native: str) -> bool:
 
 
 def returnable(native: str) -> bool:
-    """Whether results may have this type: never a float, which no noise is ever added to."""
+    """Whether results may have this type: never a float, as noise is added to integers only."""
     return value_type(native) not in (None, ValueType.NUMBER) and not native.startswith("ENUM(")
 
 

@@ -38,8 +38,8 @@ FROM made_of JOIN pg_attribute ON attrelid = %(relation)s AND attnum = number
 WHERE typtype <> 'd'
 ORDER BY attnum
 """
-"""Domains are followed to what they are made of. Columns that are computed when they are read, which
-PostgreSQL 18 has, are of no use: a cell may make that fail.
+"""Domains are resolved to their base types. Columns that are computed when they are read, which
+PostgreSQL 18 has, are not supported: a cell may make that fail.
 """
 
 _BEHIND = """
@@ -57,7 +57,7 @@ SELECT relation.oid, nspname::text, relname::text,
 FROM behind JOIN pg_class AS relation ON relation.oid = behind.oid
     JOIN pg_namespace AS home ON home.oid = relnamespace
 """
-"""The relation, the tables that a view shows, and the parts of a table that has some."""
+"""The relation, the tables behind a view, and the partitions of a table."""
 
 _MAY_ASK_FOR_SYSTEM = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
 _SYSTEM = "SELECT system_identifier FROM pg_control_system()"
@@ -76,7 +76,7 @@ class ColumnInCatalogue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationInCatalogue:
-    """Two are equal exactly if the table was not dropped, re-created or altered between."""
+    """A table. Two are equal exactly if it was not dropped, re-created or altered in between."""
 
     oid: int
     kind: str
@@ -114,7 +114,7 @@ def look_up(connection: "Connection", address: TableAddress) -> RelationInCatalo
 
 
 def names_of(connection: "Connection", address: TableAddress, oid: int) -> frozenset[str]:
-    """All that a table is known by, and what it shows: by address, and as the server itself numbers them."""
+    """The names of a table and of what is behind it: by address, and by the server's own numbers."""
     allowed = connection.execute(_MAY_ASK_FOR_SYSTEM).fetchone()
     system = connection.execute(_SYSTEM).fetchone() if allowed and allowed[0] else None
     names = set()

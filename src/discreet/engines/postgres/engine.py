@@ -1,9 +1,8 @@
 """PostgreSQL: tables and views of one database, read-only, and silent about what was read.
 
-The wall is the compiler, which writes every statement itself. Behind it stands a second one, this engine: a
-statement is one SELECT without functions that do more than to compute, in a transaction that can only read
-and is rolled back. And the third is the role that the owner makes, which may read the named tables and
-nothing else.
+There are three walls. The compiler writes every statement itself. This engine runs a statement only if it is
+one SELECT without functions that do more than compute, in a read-only transaction that is rolled back. And
+the role that the owner makes may read the named tables and nothing else.
 """
 
 import threading
@@ -13,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.engines.base.column_types import fitting_type
+from discreet.engines.base.column_types import fitting_type, no_format
 from discreet.engines.base.engine import ResultColumns
 from discreet.engines.base.execution import Watch, failed, not_accepted, run_to_end, silently
 from discreet.engines.postgres.catalogue import RelationInCatalogue, look_up, names_of, readable
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN_CANCELS = 0.5
 _SECONDS_TO_CANCEL = 5.0
-"""After the time limit, until the server ends a statement by itself: where nobody is left to cancel it."""
+"""How long after the time limit the server ends a statement by itself, if nobody is left to cancel it."""
 _LOCK_NOT_AVAILABLE = "55P03"
 _NO_PRIVILEGE = "42501"
 
@@ -58,7 +57,7 @@ class PostgresEngine:
         self._unsupported: dict[str, tuple[str, ...]] = {}
         self._relations: dict[str, str] = {}
         self._empty: dict[str, str] = {}
-        """By the relation of a table, one with the same columns and with nothing behind it."""
+        """For the relation of each table, an empty one with the same columns."""
         self._opened: dict[str, RelationInCatalogue] = {}
         self._sessions = Sessions(
             _only_database(self._addresses), statement_timeout=_until_server_ends(time_limit)
@@ -85,17 +84,17 @@ class PostgresEngine:
         return dict(self._schemas[table])
 
     def unsupported(self, table: str) -> tuple[str, ...]:
-        """Columns of the source that are left out: their type is of no use here, or the role may not read
+        """Columns of the source that are left out: their type is not supported, or the role may not read
         them.
         """
         return self._unsupported[table]
 
     def names(self, table: str) -> frozenset[str]:
-        """A view also goes by the names of the tables that it shows, and a table by those of its parts."""
+        """A view also has the names of the tables behind it, and a table those of its partitions."""
         return self._names[table]
 
     def stamp(self) -> str:
-        """Nothing tells: rows come and go in a database."""
+        """Always empty: rows come and go in a database."""
         return ""
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
@@ -173,12 +172,14 @@ class PostgresEngine:
         return {
             name: names_of(connection, self._addresses[name], relation.oid)
             for name, relation in found.items()
-            if relation is not None  # what is missing is told when it is opened
+            if relation is not None  # a missing table is refused when it is opened
         }
 
     def _open(self, name: str, source: TableSource, found: RelationInCatalogue | None) -> None:
         address = self._addresses[name]
         relation = readable(address, found)
+        if source.formats:
+            raise no_format(name, next(iter(source.formats)))
         kinds: dict[str, ValueType] = {}
         reads: list[str] = []
         missing: list[str] = []
@@ -205,17 +206,17 @@ class PostgresEngine:
         self._opened[name] = relation
 
     def _over_empty_tables(self, sql: str) -> str:
-        """The statement with nothing behind its tables.
+        """The statement over empty tables.
 
-        To plan over a table, PostgreSQL reads what it noted of its rows, and the ends of its indexes: time
-        and plan would follow from them, before anything is charged.
+        To plan over a table, PostgreSQL reads its statistics, and the ends of its indexes. Time and plan
+        would depend on them, before anything is charged.
         """
         for relation, empty in self._empty.items():
             sql = sql.replace(relation, empty)
         return sql
 
     def _refused_rights(self, connection: "Connection") -> str | None:
-        """None if all tables can be read, and what is behind them; the same for every question."""
+        """The code of PostgreSQL's error if a table, or what is behind it, cannot be read; else None."""
         all_of_them = f"SELECT FROM {', '.join(self._relations.values())} WHERE false"
         return _state(lambda: executed(connection, all_of_them, ()).close())
 
@@ -246,7 +247,7 @@ def _only_database(addresses: Mapping[str, TableAddress]) -> DatabaseAddress:
 
 
 def _until_server_ends(left: float) -> float:
-    """What the server is told: we cancel a statement when time is up, if we are still there."""
+    """The server's own limit. We cancel a statement earlier, when time is up, if we are still there."""
     return left + _SECONDS_TO_CANCEL
 
 
@@ -256,10 +257,10 @@ def _state_of_plan(connection: "Connection", statement: Bound, forbidden: frozen
 
 
 def _state(action: Callable[[], object]) -> str | None:
-    """None if it was done, else the code of PostgreSQL's error: of that, no word is kept."""
+    """None if the action succeeds, else the code of PostgreSQL's error. Its words are dropped."""
     try:
         action()
-    except MemoryError:  # ours, and no word of the database's
+    except MemoryError:  # of this process, not an error of the database
         raise
     except Exception as error:
         return getattr(error, "sqlstate", None) or "?"
@@ -273,9 +274,9 @@ def _run(
     watch: Watch | None,
     deadline: Deadline,
 ) -> list[Secret[ResultColumns]]:
-    """The rows. Ctrl-C cancels until the statements have ended: a cancel that comes too early is lost.
+    """The rows. If one statement fails, the others are cancelled.
 
-    So does the failure of one of them.
+    Ctrl-C cancels again and again until all have ended: a cancel that comes too early is lost.
     """
     ended = threading.Event()
 

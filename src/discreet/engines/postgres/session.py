@@ -1,8 +1,8 @@
-"""A few connections to one PostgreSQL: one for each statement that runs, each time in a transaction that can
-only read and is never committed.
+"""A few connections to one PostgreSQL: one for each statement that runs, in a transaction that can only read
+and is never committed.
 
-All settings are made inside the transaction, where nothing between us and the server can lose them, and read
-back from the server before any statement of ours runs.
+All settings are made inside the transaction, where nothing between us and the server can lose them. They are
+read back from the server before any statement of ours runs.
 """
 
 import os
@@ -52,7 +52,7 @@ _SETTINGS = {
     "jit": "off",
     "application_name": "discreet",
 }
-"""Nothing of the server, the database or the role decides what a statement means. Times are milliseconds."""
+"""No setting of server, database or role changes what a statement means. Times are milliseconds."""
 
 
 class Sessions:
@@ -71,8 +71,8 @@ class Sessions:
         self._begin_process()
 
     def _begin_process(self) -> None:
-        """Nothing of a parent's is used after a fork: its connections are its own, and its locks may be held
-        by threads that did not come along.
+        """After a fork, the child uses neither its parent's connections nor its locks, which may be held by
+        threads that the fork did not copy.
         """
         self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._lock = threading.Lock()
@@ -86,8 +86,8 @@ class Sessions:
     ) -> Iterator["Connection"]:
         """A connection for this thread alone, inside of a transaction. PolicyError if there is none.
 
-        TimeoutError if all of them are busy for `wait` seconds. A statement is ended by the server after
-        `statement_timeout` seconds, or after as many as all have.
+        TimeoutError if all of them are busy for `wait` seconds. The server ends a statement after
+        `statement_timeout` seconds, if given; else after the default of these sessions.
         """
         if os.getpid() != self._process:
             self._begin_process()
@@ -107,7 +107,7 @@ class Sessions:
     def transactions(
         self, most: int, *, wait: float | None = None, statement_timeout: float | None = None
     ) -> Iterator[list["Connection"]]:
-        """Connections that see the data of one moment: one at least, and no more than can be had at once."""
+        """From 1 to `most` connections that see the data of one moment: as many as are free now."""
         with (
             self.transaction(wait=wait, statement_timeout=statement_timeout) as first,
             ExitStack() as stack,
@@ -131,7 +131,7 @@ class Sessions:
             _close_all(self._idle, self._process)
 
     def _begun(self, snapshot: str | None = None, statement_timeout: float | None = None) -> "Connection":
-        """One that waits, if it still answers, or else a new one."""
+        """A connection in a new transaction: an idle one if it still answers, else a new one."""
         expected = self._expected
         if statement_timeout is not None:
             expected = {**expected, "statement_timeout": _milliseconds(statement_timeout)}
@@ -207,7 +207,7 @@ class Sessions:
 
 
 def _options(database: DatabaseAddress) -> dict[str, Any]:
-    """What to connect with. A policy is read by everybody, so that no password is in it."""
+    """The options to connect with. Everybody may read a policy, so a password in it is refused."""
     options = connection_options(database, of="source", usual=_CONNECT)
     if options is None:
         raise no_address(database)

@@ -1,9 +1,9 @@
 """One statement in PostgreSQL: whether it may run, what it returns, and its rows.
 
-It stands inside of `SELECT … FROM (statement) AS answer`, where PostgreSQL takes nothing but a SELECT, and
-goes by the protocol that takes no second statement, and the texts of a question beside it. A function that
-PostgreSQL itself calls volatile, such as those that write, set, wait, draw at random or read files, is
-refused by its name: a superuser could do much with them even in a transaction that only reads.
+It stands inside of `SELECT … FROM (statement) AS answer`, where PostgreSQL takes nothing but a SELECT. It is
+sent by the protocol that takes no second statement, and that has the texts of a question beside the SQL.
+Functions that PostgreSQL itself calls volatile are refused by name: those that write, set, wait, draw at
+random or read files. A superuser could do much with them even in a transaction that only reads.
 """
 
 import re
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.engines.postgres.session import Connection
 
 _ROWS_AT_ONCE = 10_000
-"""Fetched so, a million rows leave little for the garbage collector, and take half the memory."""
+"""In pieces of this size, a million rows take half the memory, and leave little to the garbage collector."""
 _LONGEST_NAME = 63
 
 _LETTER = r"A-Za-z_\x80-\U0010ffff"
@@ -54,7 +54,7 @@ class NotAccepted(Exception):
 
 
 def volatile_functions(connection: "Connection") -> frozenset[str]:
-    """The functions of PostgreSQL's own that do more than to compute, or not always the same."""
+    """PostgreSQL's own functions that do more than compute, or do not always give the same result."""
     found = connection.execute(
         "SELECT proname FROM pg_catalog.pg_proc"
         " WHERE provolatile = 'v' AND pronamespace = 'pg_catalog'::pg_catalog.regnamespace"
@@ -104,8 +104,8 @@ def executed(
 ) -> "RawCursor[tuple[Any, ...]]":
     """Run by the protocol in which parameters have a message of their own; nothing in the SQL is replaced.
 
-    A text is declared to be one, and not left for PostgreSQL to guess from where it stands. The plan is made
-    for these values, as the statement has no name by which it could be run with others.
+    A text is declared as a text: PostgreSQL does not guess its type. The plan is made for these values, as a
+    statement without a name cannot be run again with others.
     """
     from psycopg import RawCursor
     from psycopg.types.string import StrDumper
@@ -117,8 +117,8 @@ def executed(
 
 
 def check_calls(sql: str, forbidden: frozenset[str], *, parameters: int = 0) -> None:
-    """Refuse calls of forbidden functions, everything by which a call could be hidden, and parameters beyond
-    those that there are.
+    """Refuse calls of forbidden functions, everything by which a call could be hidden, and parameters that do
+    not exist.
     """
     tokens = [match for match in _TOKEN.finditer(sql) if match.lastgroup != "blank"]
     depth = 0
@@ -139,7 +139,7 @@ def check_calls(sql: str, forbidden: frozenset[str], *, parameters: int = 0) -> 
 
 
 def _name(token: re.Match[str]) -> str | None:
-    """What PostgreSQL takes a name for: in quotes as it is, without them in lower case."""
+    """A name as PostgreSQL reads it: in quotes as it is, without them in lower case."""
     match token.lastgroup:
         case "name":
             return token[0].lower()

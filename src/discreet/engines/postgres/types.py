@@ -24,7 +24,7 @@ _YEARS = ("0001-01-01", "10000-01-01")
 _LARGEST_DOUBLE = "1.7976931348623157e308"
 _DIGITS_IN_64_BITS = 18
 _DIGITS_IN_DOUBLE = 150
-"""Of numbers with at most so many digits on either side of the point, the cast to double cannot fail."""
+"""A cast to double cannot fail on a number with at most so many digits on either side of the point."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class NativeType:
     """A type of PostgreSQL, after domains are replaced by what they are made of."""
 
     name: str | None
-    """Its name in the catalogue, or "enum"; None for those that are of no use here."""
+    """Its name in the catalogue, or "enum"; None for types that are not supported."""
     modifier: int
     """As in the catalogue: for numeric its precision and scale, and −1 if it has none."""
 
@@ -127,7 +127,7 @@ def _digits_before_point(native: NativeType) -> int:
 
 
 def _moment(column: str, kind: ValueType, native: NativeType) -> str:
-    """The years are looked at before a date becomes a timestamp, as dates reach further."""
+    """The years are checked before a date becomes a timestamp, as dates reach further."""
     has_zone = native.name == "timestamptz"
     value = f"({column} AT TIME ZONE 'UTC')" if has_zone else column
     start, end = (f"{native.name} '{day}{' 00:00+00' if has_zone else ''}'" for day in _YEARS)
@@ -140,7 +140,7 @@ class Result(Enum):
 
     INTEGER = "{}::bigint"
     WIDE_INTEGER = "trim_scale({})::text"
-    """A fraction is written with a point, and then read as no integer: that fails, and never rounds."""
+    """A fraction would be written with a point, which int() refuses: nothing is ever rounded."""
     TEXT = "{}::text"
     BOOLEAN = "{}"
     DATE = "({} - DATE '1970-01-01')::bigint"

@@ -1,7 +1,7 @@
 """Spark, on this machine or elsewhere: only read, and silent about what it read.
 
-The wall is the compiler, which writes every statement itself; here stands a second one: a statement can only
-be a query, in a Spark of this process only over the sources, and no word of Spark's own errors is passed on.
+The first wall is the compiler, which writes every statement itself. This is the second: a statement can only
+be a query; in a Spark of this process it can only read the sources; no word of Spark's errors is passed on.
 """
 
 import os
@@ -39,6 +39,7 @@ from discreet.engines.spark.sources import (
 from discreet.engines.spark.statement import as_query
 from discreet.engines.spark.types import reading, returnable, returning, rows_of, value_type
 from discreet.errors import PolicyError
+from discreet.model.date_format import read_format
 from discreet.model.deadline import Deadline
 from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
 from discreet.model.expression import Parameter
@@ -55,7 +56,7 @@ class _Opened:
     source: SparkSource
     view: str
     empty: str
-    """A view with the same columns, and with nothing behind it."""
+    """An empty view with the same columns."""
     columns: Mapping[str, str]
     kinds: Mapping[str, ValueType]
     unsafe: frozenset[str]
@@ -109,12 +110,12 @@ class SparkEngine:
         return dict(self._tables[table].kinds)
 
     def unsupported(self, table: str) -> tuple[str, ...]:
-        """Columns of the source that are left out, as their type is of no use here: arrays, binaries."""
+        """Columns of the source that are left out, as their type is not supported: arrays, binaries."""
         opened = self._tables[table]
         return left_out(opened.columns, opened.kinds, opened.unsafe)
 
     def names(self, table: str) -> frozenset[str]:
-        """Those of its files, where Spark says which they are, and its name in the catalogue."""
+        """The names of its files, if Spark tells them, and its name in the catalogue."""
         return self._tables[table].names
 
     def stamp(self) -> str:
@@ -185,7 +186,7 @@ class SparkEngine:
         self._close()
 
     def _plan(self, sql: str) -> bool:
-        """Over nothing: planning looks at the sizes of files, and at rows that are in memory."""
+        """Over empty views: planning looks at the sizes of files, and at rows that are in memory."""
         for table in self._tables.values():
             sql = sql.replace(quoted(table.view), quoted(table.empty))
         self._session.plan(self._frame(sql, [table.empty for table in self._tables.values()]))
@@ -207,7 +208,7 @@ class SparkEngine:
         for column in sorted(unsafe & declared.implied_types.keys()):
             raise may_fail(name, column)
         kinds = {
-            column: fitting_type(name, column, kind, declared.types)
+            column: fitting_type(name, column, kind, declared.types, declared.formats)
             for column, native in columns.items()
             if column not in unsafe and (kind := value_type(native)) is not None
         }
@@ -216,8 +217,15 @@ class SparkEngine:
                 f"The source “{declared.location}” has no column that can be used.",
                 remedy="Give a table with columns of numbers, text, truth values or dates.",
             )
+        formats = {column: read_format(written) for column, written in declared.formats.items()}
         reads = [
-            reading(column, kind, columns[column], is_person=column == declared.person)
+            reading(
+                column,
+                kind,
+                columns[column],
+                is_person=column == declared.person,
+                date_format=formats.get(column),
+            )
             for column, kind in kinds.items()
         ]
         relation = f"(SELECT {', '.join(reads)} FROM {quoted(view)}) AS {quoted(name)}"  # noqa: S608
@@ -238,7 +246,7 @@ class SparkEngine:
         )
 
     def _look_up(self, source: SparkSource, view: str, location: str) -> tuple[SparkSource, dict[str, str]]:
-        """Also by its name in small letters: Spark keeps it so where upper and lower case are the same."""
+        """Also look for its name in lower case: so Spark keeps names where case does not matter."""
         small = replace(source, table=tuple(part.lower() for part in source.table))
         for candidate in dict.fromkeys((source, small)):
             columns = attempt(partial(_make_view, self._session, candidate, view))
@@ -266,8 +274,8 @@ class SparkEngine:
                 )
 
     def _same_columns(self, table: _Opened) -> bool:
-        """The view is made anew, so that it has the rows of today. What was handed in is asked as well, as
-        its views were copied.
+        """The view is made anew, so that it has the rows of today. A session that was handed in is asked as
+        well, as its views were copied.
         """
         now = _make_view(self._session, table.source, table.view)
         origin = self._session.origin
@@ -285,7 +293,7 @@ def schema_of(location: str, base_dir: Path) -> dict[str, ValueType]:
 
 
 def _one_place(sources: Mapping[str, SparkSource], session: Any) -> SparkSource:
-    """The session that all tables are in, told by one of them."""
+    """One of the sources. All of them are in the same session."""
     places = {(source.home, source.server): source for source in sources.values()}
     if len(places) > 1:
         raise PolicyError(
@@ -303,7 +311,7 @@ def _one_place(sources: Mapping[str, SparkSource], session: Any) -> SparkSource:
 
 
 def _close(session: Session, process: int) -> None:
-    """By the process that opened it; one that was forked would stop the Spark of its parent."""
+    """Only in the process that opened it: a forked child would stop the Spark of its parent."""
     if os.getpid() == process:
         session.close()
 
@@ -333,7 +341,7 @@ def _make_view(session: Session, source: SparkSource, view: str) -> dict[str, st
 
 
 def _unsafe(declared: TableSource, source: SparkSource) -> frozenset[str]:
-    """Only of files on this machine: what a table is made of elsewhere, Spark does not tell."""
+    """Columns that a reader may fail on, in files on this machine. Of other tables, Spark does not tell."""
     if declared.public or declared.well_formed or source.local is None:
         return frozenset()
     return columns_with_milliseconds(source.local)

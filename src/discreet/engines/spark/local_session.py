@@ -33,7 +33,7 @@ class LocalSpark:
     """The one Spark that a process can have, for as long as an engine needs it."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # an engine that nobody closed may be collected amid all this
+        self._lock = threading.RLock()  # an engine that nobody closed may be collected while it is held
         self._users = 0
         self._process = os.getpid()
         self._context: Any = None
@@ -84,7 +84,7 @@ class LocalSpark:
                 remedy="Install Java 17 or later, such as openjdk-17-jre-headless; or set JAVA_HOME to it.",
             )
         self._folder = tempfile.mkdtemp(prefix="discreet-spark-")
-        # In a thread, as Spark would else take over what Ctrl-C does: it stops everybody's questions.
+        # In a thread, or Spark would take over Ctrl-C, and stop everybody's questions.
         starting = threading.Thread(target=lambda: silently(self._launch))
         starting.start()
         starting.join()

@@ -17,9 +17,9 @@ from discreet.errors import PolicyError
 
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
-    # Arithmetic that overflows fails, and is not wrong in silence.
+    # Arithmetic that overflows fails, and is not silently wrong.
     "spark.sql.ansi.enabled": "true",
-    # It takes the terms of sums together and forgets which are checked: try_add(x, 3) + 0 would fail.
+    # This rule merges the terms of sums and forgets which are checked: try_add(x, 3) + 0 would fail.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ReorderAssociativeOperator",
     # Or '${env:HOME}' in a text would be replaced by what it names.
     "spark.sql.variable.substitute": "false",
@@ -64,7 +64,7 @@ class Session(Protocol):
         """List the files of a table anew when it is read next."""
 
     def tagged(self, tag: str) -> Any:
-        """What this thread runs can be found by its tag, as a context."""
+        """A context in which what this thread runs can be found by its tag."""
 
     def interrupt(self, tag: str) -> None: ...
 
@@ -115,7 +115,7 @@ class ClassicSession:
 
 
 class ConnectSession:
-    """On a server. Statements cannot be parsed here: that they are a SELECT is all that is known."""
+    """On a server. Statements cannot be parsed here: all that is known is that they are a SELECT."""
 
     def __init__(self, frames: Any, *, origin: Any = None) -> None:
         self.frames = frames

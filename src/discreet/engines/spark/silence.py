@@ -41,7 +41,7 @@ _SILENT_HERE = _SilentHere()
 
 
 def load_pyspark() -> None:
-    """Import pyspark, which warns about other libraries while it is imported, and silence it where we are."""
+    """Import pyspark without its warnings about other libraries, and silence it in threads that are quiet."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         loaded = silently(_import)
@@ -63,7 +63,7 @@ def _import() -> bool:
 
 
 def _import_connect() -> None:
-    """Only servers need it. pyspark ends the process where it takes it for one of its own tests."""
+    """Only servers need it. pyspark ends a process that it takes for one of its own tests."""
     with suppress(Exception, SystemExit), redirect_stderr(io.StringIO()):
         importlib.import_module("pyspark.sql.connect.session")
 
@@ -81,7 +81,8 @@ def quiet() -> Iterator[None]:
 def attempt(action: Callable[[], T]) -> T | Trouble:
     """The result, or what kind of trouble there was. The error itself is dropped here.
 
-    In a thread of its own: Ctrl-C amid an answer of the JVM would leave the rest of it to whoever asks next.
+    It runs in a thread of its own: after Ctrl-C in the middle of the JVM's reply, the next call would read
+    the rest of that reply.
     """
     results: list[T | Trouble] = []
     finished = threading.Event()
@@ -112,7 +113,7 @@ def _outcome(action: Callable[[], T]) -> T | Trouble:
 def _trouble(error: Exception) -> Trouble:
     condition = silently(lambda: error.getCondition()) or ""  # type: ignore[attr-defined]
     if condition.endswith("_NOT_FOUND") or condition == "REQUIRES_SINGLE_PART_NAMESPACE":
-        return Trouble.MISSING  # the second is said of catalogues that are not there
+        return Trouble.MISSING  # the second means that there is no such catalogue
     words = f"{condition} {error}"
     if any(word in words for word in ("PERMISSION", "UNAUTHENTICATED", "AccessControl", "ermission denied")):
         return Trouble.FORBIDDEN

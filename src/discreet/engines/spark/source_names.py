@@ -1,4 +1,4 @@
-"""By which names a source in Spark is known: the same as anywhere for files of this machine."""
+"""The names of a source in Spark. Files of this machine have the same names as on other engines."""
 
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -15,7 +15,7 @@ _PARTS_OF_A_NAME = 3
 def names_of(
     session: Session, relation: str, source: SparkSource, location: str, base_dir: Path
 ) -> frozenset[str]:
-    """Also by the files that its relation is read from, where Spark knows them. No row is read."""
+    """The names of a source, and those of its files if Spark knows them. No row is read."""
     written = location.partition("#")[2]
     if source.local is not None:
         return names_of_files(written, base_dir, [file.path for file in source.local.files])
@@ -30,7 +30,7 @@ def names_of(
 
 
 def _whole(session: Session, table: tuple[str, ...]) -> str:
-    """With the catalogue and the schema that Spark takes where none is named."""
+    """The whole name: with Spark's current catalogue and schema, if it names none."""
     catalog = session.frames.catalog
     current = silently(lambda: (catalog.currentCatalog(), catalog.currentDatabase())) or ()
     return ".".join((*current, *table)[-_PARTS_OF_A_NAME:]).casefold()

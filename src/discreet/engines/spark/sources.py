@@ -50,7 +50,7 @@ class SparkSource:
     paths: tuple[str, ...] = ()
     """What Spark is to read as Parquet, if it is not a table."""
     local: "LocalFiles | None" = None
-    """The same, if it is on this machine."""
+    """These files, if they are on this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def check_same_columns(local: LocalFiles) -> None:
 def columns_with_milliseconds(local: LocalFiles) -> frozenset[str]:
     """Columns of moments that Spark's reader fails on if one is out of range, from the schemas of the files.
 
-    As they are written: the schema that Arrow makes of them may have other units.
+    The units are those of the Parquet schema: the schema that Arrow makes of it may have others.
     """
     import pyarrow.parquet
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from discreet.engines.base.engine import ResultColumns
 from discreet.engines.spark.sources import quoted
+from discreet.model.date_format import DateFormat
 from discreet.model.policy import ValueType
 
 _VALUE_TYPES = {
@@ -31,7 +32,7 @@ _FIRST_AND_LAST = {
     "timestamp": ("TIMESTAMP_LTZ'0001-01-01 00:00:00Z'", "TIMESTAMP_LTZ'9999-12-31 23:59:59.999999Z'"),
     "timestamp_ntz": ("TIMESTAMP_NTZ'0001-01-01 00:00:00'", "TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'"),
 }
-"""Moments outside of them, and they alone, cannot be turned from one type into another, or be returned."""
+"""Moments outside of these, and only they, cannot be cast to another type, or be returned."""
 
 
 def value_type(native: str) -> ValueType | None:
@@ -44,7 +45,9 @@ def value_type(native: str) -> ValueType | None:
     return _VALUE_TYPES.get(native)
 
 
-def reading(name: str, kind: ValueType, native: str, *, is_person: bool) -> str:
+def reading(
+    name: str, kind: ValueType, native: str, *, is_person: bool, date_format: DateFormat | None = None
+) -> str:
     """SQL that reads a column as one canonical type, and cannot fail on any cell, although Spark is strict.
 
     What does not fit becomes NULL, and so do NaN, ±∞ and dates beyond the years 1 to 9999. An id stays as
@@ -59,7 +62,11 @@ def reading(name: str, kind: ValueType, native: str, *, is_person: bool) -> str:
         case ValueType.TEXT:
             value = _text(column, native, is_person=is_person)
         case ValueType.DATE | ValueType.TIMESTAMP:
-            value = _moment(column, kind, native)
+            value = (
+                _moment(column, kind, native)
+                if date_format is None
+                else _by_format(column, kind, native, date_format)
+            )
         case ValueType.BOOLEAN:
             value = column
     return column if value == column else f"{value} AS {column}"
@@ -84,7 +91,7 @@ def _number(value: str) -> str:
 
 
 def _text(column: str, native: str, *, is_person: bool) -> str:
-    """Bytes that are no text could not be returned. A collation would take different texts for the same."""
+    """Invalid UTF-8 is NULL, except in ids. A collation is dropped: it may take two texts for the same."""
     if value_type(native) is not ValueType.TEXT:
         return f"CAST({column} AS STRING)"
     plain = f"{column} COLLATE UTF8_BINARY" if native.startswith("string collate ") else column
@@ -98,13 +105,28 @@ def _moment(column: str, kind: ValueType, native: str) -> str:
     return f"CASE WHEN {column} BETWEEN {first} AND {last} THEN {value} END"
 
 
+def _by_format(column: str, kind: ValueType, native: str, date_format: DateFormat) -> str:
+    """A text that does not fit, or names a day that there is not, becomes NULL.
+
+    The pattern ends where no further character follows: a $ of Java allows for a line end after it.
+    """
+    text = _text(column, native, is_person=False)
+    pattern = f"'(?s)^{date_format.pattern}(?!.)'"
+    by_groups = date_format.iso(lambda place: f"${place}")
+    iso = f"regexp_replace({text}, {pattern}, '{by_groups}')"
+    moment = f"try_cast({iso} AS TIMESTAMP_NTZ)"
+    first, last = _FIRST_AND_LAST["timestamp_ntz"]
+    inside = f"CASE WHEN {text} RLIKE {pattern} AND {moment} BETWEEN {first} AND {last} THEN {moment} END"
+    return f"CAST({inside} AS DATE)" if kind is ValueType.DATE else inside
+
+
 def returnable(native: str) -> bool:
-    """Whether results may have this type: never a float, which no noise is ever added to."""
+    """Whether results may have this type: never a float, as noise is added to integers only."""
     return value_type(native) not in (None, ValueType.NUMBER)
 
 
 def returning(name: str, native: str) -> str:
-    """SQL for a column of a result that Arrow can carry: only ids can be text that is none."""
+    """SQL for a column of a result that Arrow can carry. Only ids may be invalid UTF-8."""
     column = quoted(name)
     return f"make_valid_utf8({column}) AS {column}" if value_type(native) is ValueType.TEXT else column
 

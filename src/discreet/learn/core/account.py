@@ -1,8 +1,8 @@
 """What one fit may spend. All noise of a fit is drawn here.
 
 Privacy
-    A fit releases a number of integer vectors, one after the other, each of which one person moves by at most
-    a stated norm. With Gaussian noise the losses are zCDP and add up, also when later sums depend on earlier
+    A fit releases integer vectors one after the other. One person moves each by at most a stated norm.
+    With Gaussian noise the losses are zCDP and add up, also when later sums depend on earlier
     releases (Bun & Steinke, arXiv 1605.02065v1, Lemma 2.3); with Laplace noise they are pure and add up
     (lecture 003 §29.4). The budget is turned into one amount at the start. Every release first takes its part
     of it. A release that would take more than is left is refused.
@@ -50,7 +50,7 @@ class OwnBudget:
 
 
 FitBudget: TypeAlias = Spend | OwnBudget
-"""What a fit may spend: a part of somebody's budget, such as a curator's; or what the model says itself."""
+"""What a fit may spend: a part of another budget, such as a curator's, or what the model's settings allow."""
 
 
 class FitAccount:
@@ -69,7 +69,7 @@ class FitAccount:
         entropy: Entropy = SYSTEM,
         deadline: Deadline | None = None,
     ) -> None:
-        """`deadline` is when no further step is made, if there is one."""
+        """No step begins after `deadline`, if there is one."""
         if not isinstance(total, PureLoss | ConcentratedLoss) or total.delta:
             raise InvalidInput("A fit spends a pure or a concentrated loss.", remedy="Give one without a δ.")
         self.total = total
@@ -85,7 +85,7 @@ class FitAccount:
 
     @property
     def order(self) -> int:
-        """Of the norm in which one person's part of a sum is bounded: ℓ₁ or ℓ₂."""
+        """The order of the norm that bounds one person's part of a sum: 1 for ℓ₁, 2 for ℓ₂."""
         return 1 if self.noise == "laplace" else 2
 
     def deviation(self, share: Fraction, reach: float) -> float:
@@ -96,26 +96,26 @@ class FitAccount:
         return float(reach / (2 * amount) ** 0.5 if self.order == 2 else 2**0.5 * reach / amount)
 
     def release(self, exact: NDArray[np.int64], *, reach: int, share: Fraction) -> Integers:
-        """Draw noise: the integers with it, for this share of the total.
+        """Draw noise and add it to the integers, for this share of the total.
 
-        `reach` is the norm, of this account's order, of all that one person adds to them.
+        `reach` bounds all that one person adds to them, in the norm of this account's order.
         """
         return self.take(exact.size, reach=reach, share=share).release(exact, entropy=self._entropy)
 
     def take(self, size: int, *, reach: int, share: Fraction) -> AdditiveNoise:
-        """Spend this share of the total: the noise that it buys for so many integers."""
+        """Spend this share of the total, and return the noise that it buys for `size` integers."""
         mechanism, loss = self._bought(size, reach, self._spend(share))
         self.losses.append(loss)
         return mechanism
 
     def release_step(self, sums: SumOfRows, *, reach: int, share: Fraction) -> Integers:
-        """Draw noise for one step of descent: its sum with noise, for this share of the total."""
+        """Draw noise and add it to the sum of one step of descent, for this share of the total."""
         if self._deadline is not None:
             self._deadline.check()
         return self.release(sums(None), reach=reach, share=share)
 
     def deviation_of_steps(self, share: Fraction, reach: float, steps: int) -> float:  # noqa: ARG002
-        """The same for so many steps together, beside the sum over everyone."""
+        """The same for `steps` steps together, on the scale of the sum over everyone."""
         return self.deviation(share, reach)
 
     def _spend(self, share: Fraction) -> Fraction:
@@ -129,7 +129,7 @@ class FitAccount:
         return amount
 
     def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[AdditiveNoise, Spend]:
-        """The noise for so many integers at this ε or ρ, and what it costs on everyone."""
+        """The noise for `size` integers at this ε or ρ, and its loss if everyone is in the sum."""
         sensitivity = _sensitivity(size, reach, self.order, self.neighbours)
         if self.order == 1:
             laplace = DiscreteLaplace.for_loss(amount, sensitivity)
@@ -166,7 +166,7 @@ def loss_of(epsilon: Number, delta: Number, noise: str) -> Spend:
 
 
 def _sensitivity(size: int, reach: int, order: int, neighbours: Neighbours) -> Sensitivity:
-    """Of `size` integers to which one person adds a norm of `reach`; replacing one moves twice as far."""
+    """For `size` integers to which one person adds a norm of `reach`; twice that if a person is replaced."""
     most = 2 * reach if neighbours is Neighbours.REPLACE_ONE else reach
     l1 = most if order == 1 else min(size * most, isqrt(size * most**2) + 1)
     return Sensitivity(neighbours=neighbours, l0=size, linf=most, l1=l1, l2_squared=most**2)

@@ -21,14 +21,14 @@ DeclaredBounds: TypeAlias = BoundPair | Sequence[BoundPair] | Mapping[str, Bound
 DeclaredClasses: TypeAlias = Sequence[bool | int | float | str] | Labels
 
 _SMALLEST, _LARGEST = 1e-200, 1e200
-"""Bounds whose middle and half are ordinary doubles: 0/0 would be in the sums of whoever is there."""
+"""Within these, the middle and the half of bounds are ordinary doubles, and no row adds 0/0 to a sum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scaling:
     """(value − shift)/size lies between −1 and 1 for values within the bounds.
 
-    Features between 0 and 1 are taken to be marks: that a row has something or has it not.
+    Features with the bounds 0 and 1 are taken to be marks: whether a row has something.
     """
 
     shift: Floats
@@ -37,14 +37,14 @@ class Scaling:
 
     @classmethod
     def within(cls, low: Floats, high: Floats) -> "Scaling":
-        """Where 0 is within the bounds it stays 0, so that marks and counts that are mostly 0 stay short."""
+        """If 0 is within the bounds, it stays 0. So rows of marks and counts that are mostly 0 stay short."""
         holds_zero = (low <= 0) & (high >= 0)
         shift = np.where(holds_zero, 0.0, (low + high) / 2)
         size = np.maximum(np.abs(low - shift), np.abs(high - shift))
         return cls(shift=shift, size=size, marks=(low == 0) & (high == 1))
 
     def apply(self, values: Floats) -> Floats:
-        with np.errstate(over="ignore"):  # what is as far out as that is clamped too: no warning tells of it
+        with np.errstate(over="ignore"):  # values that overflow are clamped; a warning would reveal them
             out = values - self.shift
             out /= self.size
         return between(out, 1.0)
@@ -110,7 +110,7 @@ def declared_classes(classes: object) -> Labels:
 
 
 def places(labels: Labels, classes: Labels) -> tuple[Floats, NDArray[np.bool_]]:
-    """The class of each label, and which labels are declared. Rows with other labels count for nothing."""
+    """The position of each label among the classes, and whether it is one. Other rows count for nothing."""
     if labels.dtype == object:
         labels = labels.astype(str)
     if (labels.dtype.kind == "U") != (classes.dtype.kind == "U"):
@@ -144,7 +144,7 @@ def _pairs(bounds: object) -> Floats:
 
 
 def truth(value: object, name: str) -> bool:
-    """Exactly True or False, as it is multiplied with."""
+    """The value, which must be exactly True or False: numbers are multiplied with it."""
     if not isinstance(value, bool | np.bool_):
         raise InvalidInput(f"{name} is neither True nor False.", remedy=f"Give {name}=True or {name}=False.")
     return bool(value)

@@ -61,7 +61,7 @@ class EncodedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowOwners:
-    """Whose the rows are: the weight of each row, and what one person's weights add up to at most."""
+    """Whom the rows belong to: the weight of each row, and the most that one person's weights add up to."""
 
     weights: Floats
     rows_per_person: int
@@ -77,7 +77,7 @@ NOBODY = RowOwners(weights=np.ones(0), rows_per_person=1, ids=np.zeros(0, dtype=
 
 
 def person_weights(groups: NDArray[np.generic] | None, count: int, rows_per_person: int) -> Floats:
-    """min(1, B/k) for each row of a person who has k; 1 where nobody says whose a row is."""
+    """min(1, B/k) for each row of a person with k rows; 1 without groups."""
     most = whole(rows_per_person, "rows_per_person", 1, 2**20)
     if groups is None:
         return np.ones(count)
@@ -91,7 +91,7 @@ def person_weights(groups: NDArray[np.generic] | None, count: int, rows_per_pers
 
 
 def persons(groups: NDArray[np.generic]) -> NDArray[np.intp]:
-    """A number for each row, the same for rows of one person; rows without an id are one person's."""
+    """A number for each row, the same for rows of one person. Rows without an id belong to one person."""
     if groups.dtype != object:
         of_person: NDArray[np.intp] = np.unique(groups, return_inverse=True)[1]
         return of_person
@@ -104,10 +104,10 @@ def persons(groups: NDArray[np.generic]) -> NDArray[np.intp]:
 
 
 def _told_apart(objects: Labels) -> NDArray[np.intp]:
-    """Numbers of objects, by which of them are equal.
+    """A number for each object, the same for equal ones.
 
-    They are not sorted: beside NaN, which is neither less nor more than any other, equal ones would not come
-    to stand together, and a person be several.
+    Sorting would not do: NaN is neither less nor more than anything, so equal ids could end up apart, and one
+    person would become several.
     """
     ids = [None if each is None or each != each else each for each in objects]
     if len({isinstance(each, str) for each in ids if each is not None}) > 1:

@@ -1,6 +1,6 @@
 """Noisy counts, means and variances of the features, by which a fit scales them.
 
-Features on scales of their own make descent slow and noise uneven. Their declared bounds say little about
+Features on different scales make descent slow and noise uneven. Their declared bounds say little about
 that. So a small part of the budget buys noisy means and variances.
 
 Privacy
@@ -25,14 +25,14 @@ WITHIN = 0.95
 
 
 def reach_of(length: float) -> int:
-    """What rows of this length reach with a factor of WEIGHT_ONE, and a little more."""
+    """The norm of a row of this length, times WEIGHT_ONE and a little more."""
     return int(length * WEIGHT_ONE * (1 + 2.0**-30)) + 1
 
 
 def release_usual_length(
     lengths: Floats, longest: float, rows: EncodedRows, account: FitAccount, share: Fraction
 ) -> float:
-    """Draw noise: a length that about WITHIN of the rows stay below, one of a few public ones."""
+    """Draw noise, and return one of a few public lengths: that which about WITHIN of the rows stay below."""
     ends = np.geomspace(min(1.0, longest / 2), longest, LENGTHS)
     place = np.searchsorted(ends, lengths).clip(0, LENGTHS - 1)
     whole = np.floor(rows.weights * WEIGHT_ONE)
@@ -46,19 +46,19 @@ def release_usual_length(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Moments:
-    """Noisy: the number of rows (by weight), and mean and variance of each feature in the units given."""
+    """The noisy number of rows (by weight), and noisy means and variances of the features."""
 
     count: float
     means: Floats
     variances: Floats
     deviation: float
-    """Of the noise in a mean, and in a mean square."""
+    """The standard deviation of the noise in a mean, and in a mean square."""
 
 
 def release_moments(x: Floats, people: RowOwners, account: FitAccount, share: Fraction) -> Moments:
-    """Draw noise: the moments of features x that are declared to lie between −1 and 1.
+    """Draw noise, and return the moments of features x, which are declared to lie between −1 and 1.
 
-    A fifth of the share finds out how long the rows (1, x, x²) are, the rest sums them.
+    A fifth of the share pays for the usual length of the rows (1, x, x²), the rest for their sum.
     """
     width = x.shape[1]
     values = np.empty((len(x), 2 * width + 1))

@@ -61,8 +61,8 @@ def descend(
 
     A noisy sum times `unit` is the mean gradient.
 
-    The penalty ½·penalty·‖weights‖² is taken off after each step (a proximal step), which no penalty makes
-    unstable.
+    The penalty ½·penalty·‖weights‖² is applied after each step, as a proximal step. That is stable for every
+    penalty.
     """
     weights, velocity = start.copy(), np.zeros_like(start)
     first = int(schedule.steps * (1 - schedule.averaged))

@@ -1,7 +1,7 @@
 """A generalised linear model by noisy descent, from declared bounds to coefficients.
 
 Nothing is tuned on the data. Features are scaled by noisy means and variances. Steps, clip and rate follow
-from how large the noise is beside the gradient, which depends on the noisy number of rows and on ε.
+from how large the noise is relative to the gradient, which depends on the noisy number of rows and on ε.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ AT_NOISE, AT_CLIP, AT_STEPS, AT_RATE = 0.007, 0.25, 20.0, 3.5
 """Where the noise of the whole budget is 0.7 % of a typical gradient: the clip, the steps and the rate.
 
 They were found by trying them on public data (Adult, census income). With less noise, clip and steps grow
-as its root.
+as 1/√noise.
 """
 
 
@@ -66,8 +66,8 @@ def fit_by_descent(
 ) -> Linear:
     """Fit on features that are declared to lie between −1 and 1. Spends the whole account.
 
-    `penalty` is on the weights of features of about unit spread and for the mean loss; `ridge` is on the
-    coefficients themselves and for the sum.
+    `penalty` is for the mean loss and for the weights of features scaled to about unit spread. `ridge` is for
+    the sum of losses and for the coefficients themselves.
     """
     penalty = float(within(penalty, "penalty", Fraction(0), Fraction(10**6)))
     if steps is not None:
@@ -118,7 +118,7 @@ def feature_scales(
 def _scale(found: Moments, means: Floats, marks: NDArray[np.bool_]) -> Floats:
     """One over the standard deviation, but less for one-hot features that few rows have.
 
-    Where the noise hides a variance, it is taken to be a part of the noise.
+    If the noise hides a variance, a part of the noise takes its place.
     """
     spread = found.variances + (found.means - means) ** 2
     scale: Floats = 1 / np.sqrt(spread + RARE * marks + UNSURE * found.deviation)
@@ -132,28 +132,28 @@ def _length(found: Moments, means: Floats, scale: Floats, constant: float) -> fl
 
 
 def _clip(noise: float) -> float:
-    """The clip, as a part of the gradient of a typical row with a residual of 1."""
+    """The clip, as a fraction of the gradient of a typical row with a residual of 1."""
     return float(min(0.8, AT_CLIP * max(1.0, AT_NOISE / noise) ** 0.5))
 
 
 def sampled_steps(rate: Fraction) -> int:
     """The number of steps on samples, before anything is known of the noise.
 
-    More of them than steps on all, by one over the root of the rate, so that together they see fewer rows.
-    That was found by trying it on public data too.
+    There are about 1/√rate times as many as steps on everyone, so that together they see fewer rows. This,
+    too, was found by trying it on public data.
     """
     return min(MOST_STEPS, round(1.5 * AT_STEPS / sqrt(rate)))
 
 
 def usual_steps(noise: float, order: int, rate: Fraction) -> int:
-    """Fewer steps under Laplace noise, which grows with their number and not with its root."""
+    """The number of steps: fewer with Laplace noise, which grows with their number, not with its root."""
     least = AT_STEPS if order == 2 else AT_STEPS / 5
     on_all = max(2, round(min(100.0, least * sqrt(max(0.25, AT_NOISE / noise)))))
     return min(MOST_STEPS, round(on_all / sqrt(rate)))
 
 
 def _schedule(steps: int, loss: ModelLoss, rate: Fraction) -> Schedule:
-    """Steps on samples are more, and shorter by the same factor."""
+    """On samples there are more steps, each shorter by the same factor."""
     return Schedule(
         steps=steps,
         rate=AT_RATE / (4 * loss.curvature) * sqrt(rate),

@@ -32,7 +32,7 @@ RESIDUAL_ONE = 2**RESIDUAL_BITS
 WEIGHT_BITS = 16
 RowSelection: TypeAlias = slice | NDArray[np.intp]
 MOST_CLIP = 2**10
-"""Sums of a block stay below 2⁵³, those of all rows below 2⁶³: 2³² a row, 2¹⁶ and 2²⁸ rows."""
+"""A row adds at most 2³², so sums of a block (2¹⁶ rows) stay below 2⁵³, those of 2²⁸ rows below 2⁶³."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -113,9 +113,9 @@ class Poisson:
 
 @dataclass(frozen=True, slots=True)
 class SmoothedHinge:
-    """Zero from 1 on, of slope −1 below 0, a parabola between; of ±margin as y is 1 or 0 (Rennie 2005).
+    """Zero above 1, slope −1 below 0, a parabola between (Rennie 2005): of margin if y is 1, of −margin if 0.
 
-    With several outputs, each tells one class from all others.
+    With several outputs, each separates one class from all others.
     """
 
     curvature: float = 1.0

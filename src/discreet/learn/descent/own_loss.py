@@ -33,7 +33,7 @@ Gradient: TypeAlias = Callable[[Floats, RowValues, Labels], Floats]
 """(weights, x, y) → one row of the gradient for each row of x."""
 BLOCK = 1024
 CELLS = 2**20
-"""The most numbers of gradients that are held at once."""
+"""The most numbers that the gradients held at once may have."""
 GRID = 2**20
 """Grid steps in a clip."""
 

@@ -6,12 +6,13 @@ Privacy
     object adds the noise, for the same rate.
 
     Laplace noise: losses are pure; that of a step is ln(1 + rate·(e^ε − 1)) (`accounting.amplification`).
-    Gaussian noise: how many steps there are, and what is released on everyone, is fixed before anything is
-    released. `accounting.sampled_steps` has the noise of each step, such that all of it is (ε, δ), and the
-    theorems; no other step is made.
+    Gaussian noise: the number of steps, and what is released on everyone, are fixed before anything is
+    released. `accounting.sampled_steps` computes the noise of each step so that everything together is
+    (ε, δ), and has the theorems. No other step is made.
 
-    Amplification is a theorem about adding or removing a person. To replace one is to remove one and to add
-    one: what is (ε/2, δ/(1 + e^(ε/2))) for the former is (ε, δ) for the latter (`ApproximateLoss.for_group`).
+    Amplification is a theorem about adding or removing a person. Replacing one is removing one and
+    adding one: (ε/2, δ/(1 + e^(ε/2))) under add/remove is (ε, δ) under replace-one
+    (`ApproximateLoss.for_group`).
 """
 
 from fractions import Fraction
@@ -36,7 +37,7 @@ from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.sampling import bernoulli
 
 _LARGEST_FOR_TWO = 200
-"""Beyond this ε, the δ that is left for one of two people is nothing."""
+"""Beyond this ε, no δ is left for each of two people."""
 
 
 class SampledAccount(FitAccount):
@@ -45,8 +46,8 @@ class SampledAccount(FitAccount):
     `people` has a number for each row, the same for rows of one person. There are `steps` steps, each with an
     equal part of `share`; the rest of the budget is for releases on everyone.
 
-    Amounts are in ρ, or in ε: a release on everyone is as in `FitAccount`. What a step on a sample may have
-    is more than its part.
+    Amounts are in ρ or in ε. A release on everyone is as in `FitAccount`. A step on a sample may have more
+    than its part, because sampling amplifies privacy.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class SampledAccount(FitAccount):
         self.sampled_losses: list[Spend] = []
 
     def release_step(self, sums: SumOfRows, *, reach: int, share: Fraction) -> Integers:
-        """Draw a fresh sample and noise: its sum with noise, for this share of the total."""
+        """Draw a fresh sample, and noise for its sum, for this share of the total."""
         self._as_planned(share)
         amount = self._amplified(self._spend(share))
         exact = sums(self._draw_sample())
@@ -95,7 +96,7 @@ class SampledAccount(FitAccount):
         return mechanism.release(exact, entropy=self._entropy)
 
     def take(self, size: int, *, reach: int, share: Fraction) -> AdditiveNoise:
-        """Spend this share of the total on everyone. The share of the steps stays theirs."""
+        """Spend this share of the total on everyone. The share of the steps cannot be spent."""
         spent = _sum(self.losses) / amount_of(self.total)
         if self.planned is not None and spent + share > 1 - self._share:
             raise BudgetExceeded(_UNPLANNED, remedy="This is a fault: report it.")
@@ -109,16 +110,16 @@ class SampledAccount(FitAccount):
             raise BudgetExceeded(_UNPLANNED, remedy="This is a fault: report it.")
 
     def _draw_sample(self) -> NDArray[np.intp]:
-        """Draw one coin for each person: the places of the rows of those who are in."""
+        """Draw a coin for each person, and return the places of the rows of those who are in."""
         taken = bernoulli(self.rate, self._persons, self._entropy)
         return np.flatnonzero(taken[self._people])
 
     def _amplified(self, amount: Fraction) -> Fraction:
-        """The ε or ρ of noise which, on a sample, costs at most this amount; or what was planned."""
+        """The ε of noise that costs at most this amount on a sample; with Gaussian noise, the planned ρ."""
         return largest_pure(amount, self.rate) if self.order == 1 else self._step
 
     def _bought(self, size: int, reach: int, amount: Fraction) -> tuple[AdditiveNoise, Spend]:
-        """The noise, and its cost on everyone. Gaussian noise is a little larger than without samples."""
+        """The noise, and its loss on everyone. Gaussian noise is a little larger than without samples."""
         if self.order == 1:
             return super()._bought(size, reach, amount)
         variance = reach**2 / (2 * amount) + SMOOTHING
@@ -126,10 +127,10 @@ class SampledAccount(FitAccount):
         return DiscreteGaussian(sigma_squared=variance), loss
 
     def deviation_of_steps(self, share: Fraction, reach: float, steps: int) -> float:
-        """The deviation of the noise of so many steps together, beside the sum over everyone.
+        """The standard deviation of the noise of `steps` steps, on the scale of the sum over everyone.
 
-        That is a step's own, over the rate and over √steps, by which averaging lessens it; with Laplace noise
-        over steps, as `deviation` is of all of ε at once.
+        That is a step's own, divided by the rate, and by √steps, as steps are averaged. With Laplace noise it
+        is divided by `steps`, because `deviation` is for all of ε at once.
         """
         amount = float(self._amplified(amount_of(self.total) * share / steps))
         if self.order == 1:
@@ -153,8 +154,8 @@ _UNPLANNED = "This fit would do what its account was not opened for."
 def numbered(groups: NDArray[np.generic] | None, count: int, rows_per_person: int) -> NDArray[np.intp]:
     """A number for each row, the same for rows of one person.
 
-    Rows of which nobody says whose they are would be sampled one by one, and a person with several would be
-    in a step more often than is accounted for.
+    Without groups, rows are sampled one by one. A person with several rows would then be in a step more often
+    than is accounted for, so this is refused.
     """
     if groups is not None:
         return persons(groups)
@@ -171,9 +172,9 @@ def _sum(losses: list[Spend]) -> Fraction:
 
 
 def of_one(epsilon: Fraction, delta: Fraction, group: int, instead: str) -> tuple[Fraction, Fraction]:
-    """The (ε, δ) under add/remove that is this (ε, δ) for a group of one or two.
+    """The (ε, δ) under add/remove that amounts to this (ε, δ) for a group of one or two.
 
-    `instead` is what to write where there is none.
+    `instead` is what the error advises where there is none.
     """
     if group == 1:
         return epsilon, delta

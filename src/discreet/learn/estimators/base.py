@@ -33,7 +33,7 @@ TargetDeclaration: TypeAlias = tuple[float, float] | list[bool | int | float | s
 PlainValue: TypeAlias = "bool | int | float | str | list[PlainValue] | None"
 ModelState: TypeAlias = dict[str, PlainValue]
 """All that a fit released, as JSON has it."""
-_RELEASED = ("coef_", "intercept_", "rows_", "n_iter_", "coef_error_")
+_RELEASED = ("coef_", "intercept_", "rows_", "n_iter_", "products_", "product_noise_")
 """The attributes of a fitted model that come from noisy sums; all others are declared."""
 _FARTHEST_MARGIN = 1e300
 
@@ -53,9 +53,9 @@ class Learner(FittedOnce):
     def learn(
         self, x: Floats, y: Labels, people: RowOwners, *, budget: FitBudget, deadline: Deadline | None
     ) -> None:
-        """Fit on rows that were read and are finite, be there any or none. Spends the whole budget.
+        """Fit on finite rows, of which there may be none. Spends the whole budget.
 
-        After the deadline, if there is one, no step begins.
+        No step begins after the deadline, if there is one.
         """
         raise NotImplementedError
 
@@ -77,7 +77,7 @@ class Learner(FittedOnce):
         raise NotImplementedError
 
     def declared(self, bounds: FeatureBounds, target: TargetDeclaration) -> dict[str, object]:
-        """The settings that follow from bounds of features and target, or from classes, if it has none."""
+        """The settings among bounds, target bounds and classes that the model does not have itself."""
         raise NotImplementedError
 
     def state(self) -> ModelState:
@@ -202,10 +202,9 @@ class PrivateModel(Learner):
         return margins
 
     def _row_margins(self, X: object) -> Floats:  # noqa: N803
-        """As `_margins`, by sums that are the same for a row wherever it stands.
+        """As `_margins`, with sums that are the same for a row wherever it stands.
 
-        What overflows is brought back between ends: an error or a warning would tell that there is such a
-        row.
+        Margins that overflow are clamped: an error or a warning would reveal that there is such a row.
         """
         x, coefficients = self._features(X), np.atleast_2d(self.coef_)
         margins = np.zeros((len(x), len(coefficients)))
@@ -216,7 +215,7 @@ class PrivateModel(Learner):
         return between(margins, _FARTHEST_MARGIN)
 
     def _features(self, X: object) -> Floats:  # noqa: N803
-        """Of rows to be predicted, as they were when it was fitted."""
+        """The features of rows to predict, checked against those of the fit."""
         try:
             x: Floats = validate_data(self, X, reset=False, dtype=np.float64)
         except ValueError as wrong:
@@ -234,7 +233,7 @@ class PrivateModel(Learner):
 
 
 def plain(value: object) -> object:
-    """Without arrays."""
+    """The value, with arrays as lists and numbers."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -243,13 +242,13 @@ def _plain_numbers(released: Floats | float) -> PlainValue:
 
 
 def _listed(value: object) -> object:
-    """Without arrays and tuples, so that the same bounds are the same however they are written."""
+    """With arrays and tuples as lists, so that the same bounds are equal however they are written."""
     value = plain(value)
     return [_listed(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def in_own_units(coefficients: Floats, intercept: Floats, scaling: Scaling) -> tuple[Floats, Floats]:
-    """From coefficients of scaled features, one column an output, to those of the features as they came."""
+    """From coefficients of scaled features, one column for each output, to those of the unscaled features."""
     own = coefficients / scaling.size[:, None]
     return own, intercept - scaling.shift @ own
 
@@ -272,8 +271,8 @@ def relation(name: object) -> Neighbours:
 
 
 def _without_values(wrong: ValueError) -> ValueError:
-    """scikit-learn's words speak of shapes and kinds, but on complex numbers quote them; so do numpy's on
-    a text that is no number.
+    """The error without values. scikit-learn's messages name shapes and kinds, but quote complex numbers;
+    numpy's quote a text that is no number.
     """
     if "Complex data" in str(wrong):
         return InvalidInput("Complex data not supported.", remedy="Give real numbers.")

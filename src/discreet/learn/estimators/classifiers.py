@@ -33,8 +33,7 @@ class _Classifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     classes_: Labels
 
     def fit(self, X: object, y: object, groups: object = None) -> Self:  # noqa: N803
-        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
-        own.
+        """Spends `epsilon` and `delta`. `groups` has each row's person; without it, each row is one person's.
 
         Rows whose label is not declared count for nothing; features beyond their bounds are clamped.
         """
@@ -102,11 +101,11 @@ class LogisticRegression(_Classifier):
     Privacy
         (epsilon, delta)-differential privacy of all fitted attributes together, for people who have one row
         each, or up to `rows_per_person`; with delta=0 by Laplace noise (pure), otherwise by Gaussian noise.
-        solver="descent" adds it to each step: zCDP; with `batch`, each step sees each person with that
-        probability and has noise for that: `loss_` is then pure, or one (ε, δ). solver="objective" adds noise
-        once, to what is minimised: one (ε, δ), for two classes, one row a person, and an epsilon of at most
-        30, or 60 for replace_one. "auto" takes the latter where it can be: from what is declared, never from
-        the data. With a curator, whose budget is of another kind, that is descent.
+        solver="descent" adds noise to each step (zCDP). With `batch`, each step sees each person with that
+        probability, and `loss_` is pure, or one (ε, δ). solver="objective" adds noise once, to what is
+        minimised: one (ε, δ). It takes two classes, one row a person, and an epsilon of at most 30, or 60 for
+        replace_one. "auto" is "objective" where that is possible, by declarations and never by the data;
+        with a curator it is "descent", because a curator's budget is of another kind.
 
     Accuracy
         Errors come from the noise, from clipping, and from stopping early or a ridge; all shrink as epsilon
@@ -191,7 +190,7 @@ class LogisticRegression(_Classifier):
 class LinearSVC(_Classifier):
     """A linear support vector machine with a smoothed hinge; with several classes, each against all others.
 
-    Privacy and accuracy are as of `LogisticRegression`.
+    Privacy and accuracy are as for `LogisticRegression`.
     """
 
     def __init__(

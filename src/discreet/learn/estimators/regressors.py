@@ -17,13 +17,19 @@ from discreet.learn.descent.generalized_linear import fit_by_descent
 from discreet.learn.descent.losses import Poisson, Squared, TabulatedFunction
 from discreet.learn.estimators.base import PrivateModel, finite_targets, in_own_units
 from discreet.learn.least_squares.coefficients import regress
-from discreet.learn.least_squares.sufficient_statistics import ProductSums, product_sums, release_products
+from discreet.learn.least_squares.intervals import coefficient_intervals
+from discreet.learn.least_squares.sufficient_statistics import (
+    Products,
+    ProductSums,
+    product_sums,
+    release_products,
+)
 from discreet.model.deadline import Deadline
 from discreet.model.exact import Number, confidence_level, within
-from discreet.noise.tails import gaussian_magnitude
+from discreet.model.privacy import PureLoss
 
 MOST_FOR_STATISTICS = 300
-"""Features up to which sums of products are noisier than descent by less than they are worth."""
+"""The most features for which "auto" sums products. With more, the noise of so many sums is too much."""
 
 
 class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
@@ -32,10 +38,11 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
     target_bounds: BoundPair | None
     solver: str
     clip: float | None
+    products_: Floats
+    product_noise_: float
 
     def fit(self, X: object, y: object, groups: object = None) -> Self:  # noqa: N803
-        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
-        own.
+        """Spends `epsilon` and `delta`. `groups` has each row's person; without it, each row is one person's.
 
         Features and targets beyond their bounds are clamped.
         """
@@ -73,7 +80,7 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         )
         self._keep(account, found.count, found.steps)
         self._set(found.coefficients, found.intercept, scaling)
-        self.__dict__.pop("coef_error_", None)  # of an earlier fit by sums of products
+        self.__dict__.pop("products_", None)  # of an earlier fit by sums of products
 
     def learn_from_products(self, exact: ProductSums, account: FitAccount) -> None:
         """Fit on the sums of products of rows (1, features, target), each scaled by its bounds.
@@ -81,14 +88,12 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
         Spends the whole account.
         """
         scaling = self._scaling(exact.width - 2)
-        found = regress(
-            release_products(exact, account, Fraction(1)),
-            penalty=self._penalty(),
-            intercept=self._intercept(),
-        )
+        noisy = release_products(exact, account, Fraction(1))
+        found = regress(noisy, penalty=self._penalty(), intercept=self._intercept())
         self._keep(account, found.count, 1)
         self._set(found.coefficients[:, None], np.array([found.intercept]), scaling)
-        self.coef_error_ = np.sqrt(np.diag(found.covariance)) * self._target()[1] / scaling.size
+        self.products_ = noisy.sums[np.triu_indices(exact.width)]
+        self.product_noise_ = noisy.deviation
 
     def _target(self) -> tuple[float, float]:
         """The middle and half of the range of the target."""
@@ -107,15 +112,34 @@ class LeastSquares(RegressorMixin, PrivateModel):  # type: ignore[misc]
     def intervals(self, confidence: float) -> Floats:
         """Low and high for each coefficient, each with this confidence; only after the statistics solver.
 
-        They are for what the same fit would find on all people without noise: see
-        `discreet.learn.least_squares.coefficients`.
+        They hold what the same fit would find without noise, and what it would find on all people, as in
+        ordinary regression with even residuals. Where the noise drowned the data they have no end: from −∞ to
+        ∞. See `discreet.learn.least_squares.intervals`.
         """
         check_is_fitted(self)
-        if not hasattr(self, "coef_error_"):
-            raise InvalidInput("Descent has no intervals.", remedy='Fit with solver="statistics".')
-        miss = 1 - float(confidence_level(confidence))
-        reach = gaussian_magnitude(2.0**20, miss) / 2.0**20 * self.coef_error_
-        return np.column_stack([self.coef_ - reach, self.coef_ + reach])
+        if not hasattr(self, "products_"):
+            raise InvalidInput(
+                "This model has no intervals: it was fitted by descent, or by an older version.",
+                remedy='Fit with solver="statistics".',
+            )
+        scaled = coefficient_intervals(
+            self._products(),
+            1 - float(confidence_level(confidence)),
+            penalty=self._penalty(),
+            intercept=self._intercept(),
+        )
+        return scaled * (self._target()[1] / self._scaling(len(scaled)).size)[:, None]
+
+    def _products(self) -> Products:
+        """The noisy sums of products that the fit released."""
+        width = self.n_features_in_ + 2
+        square = np.zeros((width, width))
+        square[np.triu_indices(width)] = self.products_
+        return Products(
+            sums=square + np.triu(square, 1).T,
+            deviation=self.product_noise_,
+            laplace=isinstance(self.loss_, PureLoss),
+        )
 
     def predict(self, X: object) -> Floats:  # noqa: N803
         return self._margins(X)[:, 0]
@@ -134,7 +158,7 @@ class LinearRegression(LeastSquares):
 
     Accuracy
         Sums of products with noise, solved so that directions which the noise drowns are left out: it never
-        blows up. `intervals` says how sure the coefficients are.
+        blows up. `intervals` says how sure the coefficients are, and which of them the noise drowned.
     """
 
     def __init__(
@@ -171,7 +195,7 @@ class Ridge(LeastSquares):
     """Linear regression with the penalty alpha·‖coefficients‖², of features and target scaled by their
     bounds.
 
-    Privacy and accuracy are as of `LinearRegression`.
+    Privacy and accuracy are as for `LinearRegression`.
     """
 
     def __init__(
@@ -212,7 +236,7 @@ class Ridge(LeastSquares):
 class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """Poisson regression of counts between 0 and a declared number: predictions are e^margin.
 
-    Privacy and accuracy are as of `discreet.learn.LogisticRegression`.
+    Privacy and accuracy are as for `discreet.learn.LogisticRegression`.
     """
 
     def __init__(
@@ -245,8 +269,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.neighbours = neighbours
 
     def fit(self, X: object, y: object, groups: object = None) -> Self:  # noqa: N803
-        """Spends `epsilon` and `delta`. `groups` says whose each row is; without it each row is a person's
-        own.
+        """Spends `epsilon` and `delta`. `groups` has each row's person; without it, each row is one person's.
 
         Features and counts beyond their bounds are clamped.
         """
@@ -293,7 +316,7 @@ class PoissonRegression(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
 
 def _closeness(predicted: Floats, y: object, bounds: object) -> Floats:
-    """1 − the squared error in units of the declared range, and at least 0."""
+    """1 − the squared error in units of the declared range, but at least 0."""
     low, high = target_range(bounds)
     error = (np.clip(predicted, low, high) - np.clip(finite_targets(y), low, high)) / (high - low)
     return 1 - error * error

@@ -7,7 +7,7 @@ Privacy
     whole costs no more than the dearer part: given the coins this is parallel composition (McSherry 2009),
     and averaging over coins adds no Rényi divergence (van Erven & Harremoës, arXiv 1206.2459v2, Theorem 13:
     joint quasi-convexity). A person's scores add up to between 0 and rows_per_person, in whole numbers.
-    Rows of which nobody says whose they are have a coin each, and a person's B rows may be in both parts. As
+    Without groups, each row has its own coin, and a person's B rows may be in both parts. As
     all noise is for B of them, j in the fits and B − j in the scores cost the shares j/B and (B − j)/B of ε,
     or their squares of ρ: no more than one together.
 """
@@ -42,8 +42,8 @@ ParameterGrid: TypeAlias = Mapping[str, Sequence[object]]
 class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     """What GridSearchCV does, at a price: the estimator's own epsilon and delta, once, for the whole search.
 
-    `grid` has lists of values by parameter. Each of k candidates is fitted with 1/k of the budget, so that
-    only few are worth it. Afterwards `best_params_`, `best_estimator_` and `loss_` are there; scores are not.
+    `grid` has lists of values by parameter. Each of k candidates is fitted with 1/k of the budget, so
+    try only a few. The result is in `best_params_`, `best_estimator_` and `loss_`; there are no scores.
     """
 
     def __init__(self, estimator: PrivateModel, grid: ParameterGrid) -> None:

@@ -39,12 +39,12 @@ def objective_budget(
 ) -> OwnBudget | None:
     """What objective perturbation has to spend; None where descent is chosen.
 
-    `ids`: somebody said whose each row is.
+    `ids` is whether the person of each row was given.
     """
     if model.solver not in ("auto", "descent", "objective"):
         raise InvalidInput("There is no such solver.", remedy='Give "auto", "descent" or "objective".')
     if isinstance(budget, OwnBudget):
-        budget.spend()  # what is out of range is refused whichever is chosen
+        budget.spend()  # refuses what is out of range, whichever solver is chosen
     if model.solver == "descent":
         return None
     if not isinstance(budget, OwnBudget):

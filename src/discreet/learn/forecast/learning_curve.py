@@ -123,7 +123,8 @@ def curve(
 def _at_any_epsilon(estimator: Estimator) -> Estimator:
     """The estimator, changed so that it can also be fitted at an ε so large that there is no noise.
 
-    Samples have none for replacing a person, and objective perturbation has none: descent learns the same.
+    There, sampled steps have no account for replacing a person, and objective perturbation has none at all.
+    Descent under add/remove learns the same.
     """
     from discreet.learn.estimators.clones import separate_copy
 

@@ -1,7 +1,7 @@
 """Is ε enough for so many features and rows? From public numbers, before anything is spent.
 
-How good a model will be depends on the data; how large the noise is beside it hardly does. `curve` tries a
-model out on public data; this needs none.
+How good a model will be depends on the data. How large the noise is, relative to the signal, hardly does.
+`curve` tries a model out on public data; this needs none.
 """
 
 from dataclasses import dataclass

@@ -68,7 +68,7 @@ def _drawn(curve: "Curve", style: str) -> str:
 
 
 class _Axes:
-    """ε in logarithms to the right, the score upwards."""
+    """ε to the right, on a logarithmic scale; the score upwards."""
 
     def __init__(self, curve: "Curve") -> None:
         self.curve = curve
@@ -150,6 +150,6 @@ def _text(x: float, y: float, words: str, anchor: str, opacity: str, colour: str
 
 
 def _number(score: float) -> str:
-    """Three digits after the point; of a score that is far off, fewer."""
+    """Three digits after the point; fewer for a score that is far off."""
     shown = f"{score:.3f}" if abs(score) < 100 else f"{score:.3g}"
     return shown.replace("-", "−")

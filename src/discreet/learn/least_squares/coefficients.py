@@ -1,16 +1,12 @@
-"""Linear regression from noisy sums of products, and how sure its coefficients are.
+"""Linear regression from noisy sums of products.
 
 The noise adds to the matrix of products one of random signs, whose eigenvalues reach 2·σ·√d (Wigner 1958).
-What the data says in directions below that is drowned, and to divide by such eigenvalues is what makes other
-private regressions blow up. Here eigenvalue l of the noisy matrix is inverted as l/(l² + λ²), λ =
-REGULAR·σ·√d: 1/l where the data speaks, next to 0 where it does not, never more than 1/(2λ).
+In directions below that, noise drowns the data. Other private regressions divide by such eigenvalues, and
+blow up. Here eigenvalue l of the noisy matrix is inverted as l/(l² + λ²), λ = REGULAR·σ·√d. That is about 1/l
+where l is well above the noise, nearly 0 where it is below, and never more than 1/(2λ).
 
-Intervals
-    To first order the coefficients are off by F·(A·N·u + g): F the regularised inverse; N the noise of all
-    products, known in law, A what centres features by their means, u the residual's coefficients (−intercept,
-    −w, 1); and g what the choice of people adds, as in ordinary regression with even residuals. Intervals are
-    for what the same fit would find on all people, without noise: they do not include what regularisation
-    takes off a coefficient.
+What the noise drowned is shrunk towards 0, so that these coefficients are for predicting. `intervals` says
+how sure each of them is.
 """
 
 from dataclasses import dataclass
@@ -30,7 +26,8 @@ class Regression:
     coefficients: Floats
     intercept: float
     count: float
-    covariance: Floats
+    residual: float
+    """The noisy variance of what the coefficients leave unexplained."""
 
 
 def regress(found: Products, *, penalty: float = 0.0, intercept: bool = True) -> Regression:
@@ -48,25 +45,9 @@ def regress(found: Products, *, penalty: float = 0.0, intercept: bool = True) ->
     unexplained = float(
         centred[-1, -1] - 2 * coefficients @ with_target + coefficients @ among @ coefficients
     )
-    residual = min(4.0, max(unexplained / count, 1e-6))
-    spread = residual * (vectors * positive) @ vectors.T + _noise(coefficients, means, found.deviation)
     return Regression(
         coefficients=coefficients,
         intercept=float(means[-1] - means[:-1] @ coefficients),
         count=count,
-        covariance=inverse @ spread @ inverse,
+        residual=min(4.0, max(unexplained / count, 1e-6)),
     )
-
-
-def _noise(coefficients: Floats, means: Floats, deviation: float) -> Floats:
-    """The covariance of A·N·u, N symmetric with independent entries on and above the diagonal.
-
-    u is what a row (1, features, target) is multiplied with for its residual, and A takes a feature's mean,
-    times the constant, off each feature.
-    """
-    intercept = means[-1] - means[:-1] @ coefficients
-    u = np.concatenate([[-intercept], -coefficients, [1.0]])
-    within = (np.diag(u @ u - u**2) + np.outer(u, u))[:-1, :-1]
-    centring = np.hstack([-means[:-1, None], np.eye(len(coefficients))])
-    covariance: Floats = deviation**2 * centring @ within @ centring.T
-    return covariance

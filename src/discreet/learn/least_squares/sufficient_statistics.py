@@ -45,6 +45,8 @@ class Products:
 
     sums: Floats
     deviation: float
+    laplace: bool = False
+    """Whether the noise is Laplace noise, and not Gaussian."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,17 +90,19 @@ def release_products(exact: ProductSums, account: FitAccount, share: Fraction) -
     ends = place_ends(exact.width, exact.order)
     counts = exact.by_place[:, 0] // ONE**2
     whole = WEIGHT_ONE * exact.rows_per_person
-    noisy = account.release(_integers(counts), reach=whole, share=share * FOR_LENGTH).astype(np.float64)
+    noisy = account.release(counts.astype(object), reach=whole, share=share * FOR_LENGTH).astype(np.float64)
     length = _usual(noisy, ends)
     factors = np.array([factor(length, end, exact.order) for end in ends], dtype=object)
-    sums = _integers((exact.by_place.astype(object) * factors[:, None]).sum(axis=0))
+    sums = (exact.by_place.astype(object) * factors[:, None]).sum(axis=0)
     reach, rest = FACTOR_ONE * norm(length, exact.order), share * (1 - FOR_LENGTH)
     found = account.release(sums, reach=reach * whole, share=rest).astype(np.float64)
     unit = float(ONE**2 * FACTOR_ONE * WEIGHT_ONE)
     square = np.zeros((exact.width, exact.width))
     square[np.triu_indices(exact.width)] = found / unit
     return Products(
-        sums=square + np.triu(square, 1).T, deviation=account.deviation(rest, float(reach * whole)) / unit
+        sums=square + np.triu(square, 1).T,
+        deviation=account.deviation(rest, float(reach * whole)) / unit,
+        laplace=exact.order == 1,
     )
 
 
@@ -121,9 +125,3 @@ def _usual(counts: Floats, ends: tuple[int, ...]) -> int:
     below = np.cumsum(counts)
     enough = np.flatnonzero(below >= WITHIN * below[-1])
     return ends[int(enough[0]) if len(enough) else -1]
-
-
-def _integers(values: Integers) -> Integers:
-    """In 64 bits where they fit, as nearly always."""
-    small = all(-(2**62) < int(value) < 2**62 for value in values)
-    return values.astype(np.int64) if small else values.astype(object)

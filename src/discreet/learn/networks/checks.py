@@ -51,7 +51,7 @@ def _check_module(module: torch.nn.Module) -> None:
 
 
 def at_random() -> InvalidInput:
-    """The error for it: with a known generator, one row more changes the draws of all rows after it."""
+    """The error for random draws: with a known generator, one row more changes those of all rows after it."""
     return InvalidInput(
         "The network draws at random from a generator that is not secret, on which privacy cannot rest.",
         remedy="Leave dropout out (the noise regularises as well), or call eval() on it.",

@@ -12,7 +12,7 @@ NOWHERE = -1
 
 
 def inputs(x: object) -> RowValues:
-    """Tensors of whole numbers stay that (for an embedding); everything else becomes floats."""
+    """Tensors of whole numbers stay as they are (for an embedding); everything else becomes floats."""
     found = _numbers(x)
     if found.ndim == 0:
         raise InvalidInput("There are no rows in x.", remedy="Give one row for each person or event.")
@@ -20,7 +20,7 @@ def inputs(x: object) -> RowValues:
 
 
 def targets(y: object, classes: object, width: int) -> tuple[Labels, Labels | None]:
-    """Targets, and the classes that their places are in; no classes where targets are numbers.
+    """Targets, as positions among the classes, and the classes; or numbers, and None.
 
     `width` is how many numbers the network gives for a row. Whole numbers beside several outputs are classes,
     as they are for torch, whether or not they are declared.

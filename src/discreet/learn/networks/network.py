@@ -1,14 +1,14 @@
-"""A network of one's own, trained privately: descent on the gradients that torch gives for each row.
+"""Your own network, trained privately: descent on the gradients that torch gives for each row.
 
 Privacy
     `GradientDescent` clips each row's gradient, sums in whole numbers and adds exact noise; `row_gradients`
     says why a row's gradient depends on that row alone. What comes out are weights made of noisy sums, in
     a copy of the network as it was given. Loss, clip, steps, rate and rows are declared.
 
-What a fit by the curator is known by
+How the curator identifies a fit
     A network and its loss are code, which cannot be compared. So the user gives a `key` that stands for both.
     The same key with the same settings is the same fit: it is charged once, and its weights are stored.
-    Without a key every fit is another one, and is charged.
+    Without a key every fit is a new one, and is charged.
 """
 
 import copy
@@ -96,7 +96,7 @@ class PrivateNetwork(Learner):
         self.key = key
 
     def fit(self, X: object, y: object, groups: object = None) -> "PrivateNetwork":  # noqa: N803
-        """Spends epsilon and delta. `groups` says whose each row is; without it each is a person's own.
+        """Spends epsilon and delta. `groups` has each row's person; without it, each row is one person's.
 
         Rows whose label is not declared, whose gradient is not finite, or on which the network fails count
         for nothing.
@@ -207,7 +207,7 @@ def privatize(network: torch.nn.Module, *, loss: RowLoss, rows: int, **settings:
 
     `loss(outputs, targets)` is called with one row at a time, such as `torch.nn.functional.cross_entropy`.
     `rows` is the public number of rows to divide by. The settings are those of `PrivateNetwork`. With
-    `one_row_at_a_time` that rows do not meet is true by construction, and not tried out; it takes longer.
+    `one_row_at_a_time` rows cannot mix by construction, so this is not tried out; it takes longer.
     `key` is for `curator.fit`: a text that stands for the network and its loss. The same key and the same
     settings give the stored model, free. Without a key every fit is charged.
     """

@@ -2,22 +2,22 @@
 
 Privacy
     The network and its loss are run for one row at a time: `torch.func.vmap` computes many rows together, and
-    means the same as a loop over rows that each stand alone. What mixes rows (a mean over them) sees no other
-    row; what branches on values or draws at random is refused.
+    means the same as a loop over rows that each stand alone. An operation that mixes rows (a mean over
+    them) sees no other row. One that branches on values or draws at random is refused.
 
-    A row's gradient must also be the same, to the last bit, wherever the row stands, for else one person
+    A row's gradient must also be the same, to the last bit, wherever the row stands. Otherwise one person
     moves the gradients of all who come after. Matrix products may add in another order for another number
-    of rows. So rows are always computed in blocks of one size, the last filled up with its own, and that size
-    is one at which a row has the same gradient at every place and beside any others: this is tried on made-up
-    rows, on this machine, before the data is touched; one row at a time is left if nothing else passes, and
-    a network that is not the same then, when called again, is refused.
+    of rows. So rows are always computed in blocks of one size; the last is filled up with its own rows. At
+    this size a row has the same gradient at every place and beside any others: this is tried on made-up
+    rows, on this machine, before the data is touched. If no larger size passes, it is one row at a time. A
+    network that even then differs from call to call is refused.
     Assumed: the order in which a kernel of torch adds depends on shapes, not on values; and what the network
     computes depends on its weights, its buffers and the row, not on what it was called with before.
 
     Made-up rows cannot show everything: what an operation does with many rows together may depend on their
-    values. `one_row_at_a_time` rests on no trial. Each row is computed in a call that no other row is in,
-    by a fresh copy of the network, from the same state of torch's generator; so its gradient is a function
-    of weights and row, whatever the operations do. It takes many times as long.
+    values. `one_row_at_a_time` needs no trial. Each row is computed in a call of its own, by a fresh copy of
+    the network, from the same state of torch's generator. So its gradient is a function of weights and row,
+    whatever the operations do. It takes many times as long.
     Assumed: a kernel of torch gives the same for the same input on one machine, and the code keeps nothing
     outside of the network.
 

@@ -2,7 +2,7 @@
 
 The loss of a row with margin m and label 0 has the derivative c·l(m − s), l the logistic function, c ≤ 1 a
 number of the row's own and s about ln c; with label 1 it is −c·l(−m − s). For c = 1 that is logistic
-regression. For smaller c it is much the same where it is small beside c, but never beyond c: a smooth way to
+regression. For smaller c it is much the same where it is far below c, but never beyond c: a smooth way to
 clip. The function l is tabulated: a line between neighbouring points of a grid, flat beyond its ends. All
 losses are convex, and with u = c·l for the size of the derivative, the second derivative is at most
     STEEPER · u·(1 − u/c) + c·FLAT:
@@ -126,10 +126,10 @@ class Perturbed:
 def minimise(problem: Perturbed, tolerance: float) -> Integers:
     """A point, in units of 2^−POINT_BITS, whose gradient as computed is no longer than the tolerance.
 
-    Newton's steps. One is taken whole where it halves the shortest gradient so far; else it is shortened
-    until the function still falls at its end, so that it fell all the way, as convex functions do. The former
-    happens only so often, and by the latter the function falls by no less than some amount for as long as
-    the gradient is longer than the tolerance. So it ends, where the tolerance is above the precision.
+    By Newton's method. A step is taken whole if it halves the shortest gradient so far. Otherwise it is
+    halved until the function still falls at its end: being convex, it then fell all the way. Whole steps are
+    limited in number. Each other step lowers the function by at least some amount, as long as the gradient is
+    longer than the tolerance. So the search ends if the tolerance is above the precision.
     """
     point = np.zeros(problem.values.shape[1], dtype=object)
     point[:] = 0
@@ -145,7 +145,7 @@ def minimise(problem: Perturbed, tolerance: float) -> Integers:
 
 
 def _moved(problem: Perturbed, point: Integers, step: Floats, enough: float) -> tuple[Integers, Integers]:
-    """The end of the step, or of as much of it as is good, and the gradient there."""
+    """The end of the step, halved as often as needed, and the gradient there."""
     for halvings in range(_LOW_BITS + POINT_BITS):
         part = step * 2.0**-halvings
         end = point + np.array([round(each * 2**POINT_BITS) for each in part.tolist()], dtype=object)
@@ -167,7 +167,7 @@ def _halves(point: Integers) -> tuple[Floats, Floats]:
 
 
 def _length(values: Integers, bits: int) -> float:
-    """Rounded up."""
+    """The ℓ₂ norm of values in units of 2^−bits, rounded up."""
     square = sum(int(each) ** 2 for each in values)
     return float((isqrt(square) + 1) / 2**bits) * (1 + 2.0**-50)
 
@@ -188,7 +188,7 @@ def _about_logarithm(c: Floats) -> Floats:
 def _logistic_table() -> tuple[Floats, Floats]:
     """The logistic function on the grid in whole multiples of 2^−_TABLE_BITS, and its steps, never below 0.
 
-    It is checked here that it is as steep as is said above, whatever e^x was computed to be.
+    Its steepness is checked against the bound above, whatever e^x was computed to be.
     """
     points = np.arange(-_END * _CELLS, _END * _CELLS + 1) / _CELLS
     table = np.rint(2.0**_TABLE_BITS / (1 + np.exp(-points))) * 2.0**-_TABLE_BITS

@@ -1,7 +1,7 @@
 """Logistic regression by objective perturbation: noise is added to what is minimised, as a linear term.
 
 `accounting.objective` has the theorem, for noise that is a real number and for a minimum that is exact.
-Neither can be had, and what is computed is proved to be as good:
+Neither can be computed. This is the proof for what is computed instead.
 
 Privacy
     1. A discrete Gaussian of variance s² + r² (r = 3) on the integers is a normal number b of variance s²,
@@ -11,14 +11,14 @@ Privacy
        10⁻⁸⁶; and the moments, released before with discrete Gaussians, are normal ones that were rounded.
     2. θ̂, which `minimum` finds for b + e, has a gradient for b of at most g := 2^−gradient_bits: what is
        computed, its error for as many rows as there can be, and ‖e‖. So ‖θ̂ − θ‖₂ ≤ g/λ, θ the minimum for b.
-       How many rows there can be is a noisy count and 20 standard deviations: it is less than what there are
+       The most rows there can be is a noisy count plus 20 standard deviations: it is below the number of rows
        with probability e⁻²⁰⁰.
     3. What is released is θ̂ on a grid with discrete Laplace noise. In grid units, θ̂ and θ come to lie at most
        2p apart in ℓ₁, p coordinates: this changes no probability by more than a factor e^a, a = 2p/scale.
     Let I be the ideal mechanism, with b and θ in the place of b + e and θ̂, and τ the probability of all that
     was excluded. P ≤ e^a·I + τ and I ≤ e^a·P + τ for every event and all data, where P is what is computed;
     so if I is (ε₀, δ₀)-private, P is (ε₀ + 2a, e^a·δ₀ + (1 + e^(ε₀ + a))·τ)-private.
-    How long the search for the minimum takes depends on the data; nothing that is released does.
+    How long the search for the minimum takes depends on the data. What is released does not depend on that.
 
     To replace a person is to remove one and to add one (`sampled_account.of_one`).
 
@@ -66,15 +66,15 @@ MOST_FEATURES = 1000
 """√p · length of a row is then below 2¹², as `minimum` needs."""
 
 MIDDLE = Fraction(1, 2)
-"""m of the theorem, as a part of ε: the more, the less ridge."""
+"""m of the theorem, as a fraction of ε. A larger m needs less ridge."""
 FOR_MOMENTS = Fraction(16, 100)
 """The share of ρ for the count, means and variances; a sixteenth of it for the count."""
 LONG = 1.5
 """Rows are cut to this multiple of their typical length."""
 CLIP, AT_NOISE = 0.5, 0.025
-"""Gradients are cut to so much of that length, and to more where the noise is less than this beside them.
+"""Gradients are cut to CLIP times that length, and to more where their relative noise is below AT_NOISE.
 
-This, too, was found by trying it on made-up data and on Adult.
+These, too, were found by trying them on made-up data and on Adult.
 """
 
 _FOR_COUNT = Fraction(1, 16)
@@ -87,7 +87,7 @@ _INFLATED = 1 + Fraction(1, 512)  # σ²/(σ² − r²) for the least σ² that 
 _LARGEST_ERROR = 60  # of a coordinate of e, in units: 20·r
 _SURE = 20
 _COUNT_ONE = 2**10
-_LEAST_REACH = 2**8  # of the histogram among the moments: a fifth of them
+_LEAST_REACH = 2**8  # the reach of the histogram among the moments, which has a fifth of their share
 _INVISIBLE = 0.05
 """The last noise is this part of the effect of the noise in the objective, if precision allows."""
 
@@ -136,7 +136,7 @@ class ObjectiveBudget:
 
     @property
     def scale(self) -> Fraction:
-        """Of the last noise, in grid units for each coordinate: a = 2p/(p·scale)."""
+        """The scale of the last noise, in grid units for each coordinate: a = 2p/(p·scale)."""
         return 2 / (self.epsilon * _APART)
 
 
@@ -152,7 +152,7 @@ class ObjectivePlan:
     ridge: int
     """λ, in units of 2^−RIDGE_BITS."""
     penalty: int
-    """What features have beside it, in the same units."""
+    """A further ridge for features alone, in the same units."""
     variance: Fraction
     """σ² of the noise."""
     rows: int
@@ -220,7 +220,7 @@ def fit_by_objective(
 ) -> Linear:
     """Fit on features that are declared to lie between −1 and 1. Spends the whole budget.
 
-    Rows count fully or, where their weight is 0, not at all, and each is a person's own.
+    Each row is one person's. It counts fully, or not at all if its weight is 0.
     """
     penalty = float(within(penalty, "penalty", Fraction(0), Fraction(10**6)))
     account = FitAccount(
@@ -265,7 +265,7 @@ def release_minimum(
     intercept: bool,
     entropy: Entropy,
 ) -> Floats:
-    """Draw noise: the released coordinates. The last is that of the constant, if any, and has no penalty."""
+    """Draw noise, and return the coordinates. The last is the constant's, if any, and has no penalty."""
     bits = plan.noise_bits
     variance = plan.variance * Fraction(4) ** bits + _ROUNDING**2
     nothing = np.array([0] * plan.width, dtype=object)  # integers of 64 bits would cut the noise off
@@ -285,7 +285,7 @@ def release_minimum(
 
 
 def release_point(point: Integers, plan: ObjectivePlan, budget: ObjectiveBudget, entropy: Entropy) -> Floats:
-    """Draw Laplace noise: the point on the grid with it, which is all that is released."""
+    """Draw Laplace noise, and add it to the point on the grid. The sum is all that is released."""
     step = 2 ** (POINT_BITS - plan.grid_bits)
     rounded: Integers = (point + step // 2) // step
     noisy = DiscreteLaplace(scale=plan.width * budget.scale).release(rounded, entropy=entropy)
@@ -312,7 +312,7 @@ def approximate(epsilon: Number, delta: Number) -> ApproximateLoss:
 
 
 def _release_rows_at_most(people: RowOwners, account: FitAccount, share: Fraction) -> int:
-    """Draw noise: a count so far above that it is less than the number of rows with probability e⁻²⁰⁰."""
+    """Draw noise, and raise the count so far that it is below the number of rows with probability e⁻²⁰⁰."""
     exact = np.array([int((people.weights > 0).sum()) * _COUNT_ONE])
     noisy = int(account.release(exact, reach=_COUNT_ONE, share=share)[0])
     above = _SURE * account.deviation(share, float(_COUNT_ONE)) * 1.001
@@ -320,5 +320,5 @@ def _release_rows_at_most(people: RowOwners, account: FitAccount, share: Fractio
 
 
 def _clip(noise: float) -> float:
-    """The clip, as a part of the gradient of a typical row with a residual of 1."""
+    """The clip, as a fraction of the gradient of a typical row with a residual of 1."""
     return float(min(LONG, CLIP * max(1.0, AT_NOISE / noise) ** 0.5))

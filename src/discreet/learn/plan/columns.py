@@ -1,8 +1,8 @@
 """The columns of a SELECT as features, from declarations alone.
 
 A number between bounds, or a truth value, is one feature. A column with public values, such as declared keys,
-has a feature for each of them: 1 where a row has that value, else 0. Beside an intercept the first value has
-none: rows that have it are what the others are compared with, and their coefficients are differences from it.
+has a feature for each of them: 1 where a row has that value, else 0. With an intercept, the first value has
+none: it is the baseline, and the coefficients of the others are differences from it.
 """
 
 from collections.abc import Sequence
@@ -45,12 +45,17 @@ class NumberColumn:
 
     @property
     def shift(self) -> Fraction:
-        """What stands in the middle: 0 if it is between the bounds."""
+        """What is subtracted: 0 if that is between the bounds, else their middle."""
         return Fraction(0) if self.low <= 0 <= self.high else (self.low + self.high) / 2
 
     @property
     def size(self) -> Fraction:
         return max(abs(self.low - self.shift), abs(self.high - self.shift))
+
+    @property
+    def computed(self) -> list[Expression]:
+        """What `code` computes from a row."""
+        return [self.value]
 
     def code(self, one: int) -> Code:
         """(x − shift)/size in whole steps of 1/one."""
@@ -86,6 +91,11 @@ class ChoiceColumn:
     @property
     def bounds(self) -> list[tuple[float, float]]:
         return [(0.0, 1.0)] * len(self.marks)
+
+    @property
+    def computed(self) -> list[Expression]:
+        """What `code` computes from a row: the value, to compare it with each of those declared."""
+        return [self.value] * len(self.values)
 
     def code(self) -> Code:
         """Which of the values it is; NULL if it is none of them."""

@@ -35,7 +35,7 @@ class FitExplanation:
     noise_of_one_row: float
 
     def outlook(self, rows: int) -> Outlook:
-        """The size of the noise beside what there is to learn, for about so many rows."""
+        """The size of the noise relative to what there is to learn, for about so many rows."""
         return Outlook(noise=self.noise_of_one_row / max(1, rows))
 
     @property

@@ -7,9 +7,9 @@ from inspect import signature
 
 import numpy as np
 
-from discreet.bounds.work_limits import rows_to_learn_from
+from discreet.bounds.work_limits import check_before_joins, rows_to_learn_from
 from discreet.dialects.dialect import Dialect
-from discreet.errors import InvalidInput, QueryRefused
+from discreet.errors import InvalidInput, QueryRefused, TookTooLong
 from discreet.functions.registry import range_of
 from discreet.learn.core.declarations import truth
 from discreet.learn.core.encoding import NOBODY
@@ -96,9 +96,9 @@ class FitPlan:
         return (self.data.statement(relations, dialect),)
 
     def draw_noise(self, exact: Results, deadline: Deadline) -> bytes:
-        """Draw noise and fit: all that is released, to be stored before anybody sees it. It costs `loss`.
+        """Draw noise and fit. Costs `loss`. Returns all that is released, to be stored before it is seen.
 
-        When time is up, no further step is made.
+        No step begins after the deadline.
         """
         if isinstance(self.data, Summed):
             model = self._learn_from_products(self.data.sums(exact), deadline)
@@ -113,17 +113,18 @@ class FitPlan:
         model.loss_ = self.loss
         return model
 
-    def rehearse(self) -> None:
-        """Fit it on nobody and on made-up rows: wrong settings are refused before anything is spent.
+    def rehearse(self, deadline: Deadline | None) -> None:
+        """Fit on no rows and on made-up rows: wrong settings are refused before anything is spent.
 
+        It takes no longer than the fit may, which makes as many steps.
         Settings that fail only where there are rows would tell whether there are any. A model that could not
         be stored is refused too: its size does not depend on the rows.
         """
         if isinstance(self.data, Summed):
-            model: Learner = self._learn_from_products(self.data.nothing(), None)
+            model: Learner = self._learn_from_products(self.data.nothing(), deadline)
         else:
-            self._learn(self.data.nobody(), None)
-            model = self._learn(self.data.made_up(), None)
+            self._learn(self.data.nobody(), deadline)
+            model = self._learn(self.data.made_up(), deadline)
         check_storable(_most_bytes(model.state()), "Fit a model with fewer features, classes or weights.")
 
     def _learn(self, rows: LabelledRows, deadline: Deadline | None) -> Learner:
@@ -142,8 +143,10 @@ class FitPlan:
         return model
 
 
-def plan_fit(model: object, rows: RowQuery, loss: Spend, neighbours: Neighbours) -> FitPlan:
-    """A model of the last column by the others."""
+def plan_fit(
+    model: object, rows: RowQuery, loss: Spend, neighbours: Neighbours, deadline: Deadline | None = None
+) -> FitPlan:
+    """A model of the last column by the others. It is tried out on made-up rows, until the deadline."""
     if not isinstance(model, Learner) or not type(model).__module__.startswith("discreet.learn."):
         raise InvalidInput(
             "Only discreet's own models can be fitted here.",
@@ -172,12 +175,23 @@ def plan_fit(model: object, rows: RowQuery, loss: Spend, neighbours: Neighbours)
         neighbours=neighbours,
         estimator=estimator,
     )
-    plan.rehearse()
+    try:
+        plan.rehearse(deadline)
+    except TookTooLong as late:
+        raise _slow_rehearsal() from late
     return plan
 
 
+def _slow_rehearsal() -> QueryRefused:
+    return QueryRefused(
+        "The model was tried out on made-up rows, which took longer than the time limit of this policy."
+        " Nothing was spent.",
+        remedy="Fit it with fewer steps; or ask the owner of the data for a larger time_limit.",
+    )
+
+
 def _target(model: Learner, last: RowColumn) -> FeatureColumn:
-    """Classes or a number, as the model wants it. If it can do both: a number if that has a range."""
+    """Classes or a number, as the model needs. If it can take both: a number if the column has a range."""
     classes = model.wants_classes()
     if classes is None:
         classes = range_of(last.expression) is None
@@ -187,7 +201,11 @@ def _target(model: Learner, last: RowColumn) -> FeatureColumn:
 def _data(
     model: Learner, rows: RowQuery, columns: tuple[FeatureColumn, ...], target: FeatureColumn, loss: Spend
 ) -> Fetched | Summed:
-    """Sums, if the model is made of sums and one statement can return them all; else rows."""
+    """Sums, if the model is made of sums and one statement can return them all; else rows.
+
+    Rows on which something is NULL are left out, which a database may do before it joins.
+    """
+    check_before_joins(rows.source, [e for column in (*columns, target) for e in column.computed])
     width = sum(len(column.features) for column in columns)
     if (
         isinstance(model, LeastSquares)

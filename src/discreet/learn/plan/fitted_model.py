@@ -1,5 +1,6 @@
 """The model that an analyst gets. It predicts from tables with the columns of the SELECT."""
 
+import math
 from collections.abc import Mapping
 from typing import Protocol, cast
 
@@ -8,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 
-from discreet.answers.wording import counted, number_text, price_text
+from discreet.answers.wording import MISSING, counted, measure_text, price_text
 from discreet.arrays import ColumnValues, Floats, Labels
 from discreet.errors import InvalidInput
 from discreet.learn.estimators.base import Learner
@@ -17,6 +18,8 @@ from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
 
 _CONFIDENCE = 0.95
+_LABEL = "Each error holds at 95 % confidence: for the noise, and for who was asked if residuals are even."
+_DROWNED = f"{MISSING} is drowned by noise. More ε helps, or fewer features, or Ridge with a large alpha."
 
 
 class LinearModel(Protocol):
@@ -48,7 +51,7 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_features_in_(self) -> int:
-        """The columns of the SELECT but the last, which a table to predict from must have."""
+        """How many columns a table to predict from must have: those of the SELECT but the last."""
         return len(self.columns)
 
     @property
@@ -86,7 +89,7 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class FittedModel(Pipeline):  # type: ignore[misc]
-    """A pipeline of scikit-learn: the declared columns, then the model. What it cost, and what is left."""
+    """A pipeline of scikit-learn: the declared columns, then the model; with its cost, and what is left."""
 
     charged: Spend
     left: Spend
@@ -110,7 +113,7 @@ class FittedModel(Pipeline):  # type: ignore[misc]
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Their names, in the order of the coefficients."""
+        """The names of the features, in the order of the coefficients."""
         return tuple(self[0].get_feature_names_out())
 
     def price(self) -> str:
@@ -137,15 +140,14 @@ def _coefficients(model: LinearModel, features: tuple[str, ...]) -> list[str]:
     heads = []
     if len(values) > 1:
         heads.append(" " * width + "".join(f" {each!s:>11.11}" for each in model.classes_))
-    errors = None
-    if hasattr(model, "coef_error_"):
-        low, high = model.intervals(_CONFIDENCE).T
-        errors = (high - low) / 2
+    ends = model.intervals(_CONFIDENCE) if hasattr(model, "products_") else None
     lines = [f"{'intercept':{width}}" + "".join(f"{each:12.4g}" for each in np.atleast_1d(model.intercept_))]
     for i, name in enumerate(features):
         numbers = "".join(f"{each:12.4g}" for each in values[:, i])
-        error = "" if errors is None else f" ± {number_text(errors[i], errors[i])}"
+        error = "" if ends is None else f" {_error_text(values[0, i], *ends[i])}"
         lines.append(f"{name:{width}}{numbers}{error}")
+    if ends is not None:
+        lines.append(_LABEL if np.isfinite(ends).any() else _DROWNED)
     return [*heads, *lines]
 
 
@@ -185,3 +187,10 @@ def _marks(column: ChoiceColumn, values: ColumnValues) -> Floats:
             remedy="Leave these rows out, as the fit did.",
         )
     return marks[:, column.first :]
+
+
+def _error_text(value: float, low: float, high: float) -> str:
+    """A dash where the noise drowned the coefficient, so that it may be anything."""
+    if not (math.isfinite(low) or math.isfinite(high)):
+        return MISSING
+    return measure_text(value, low, high)[1] or MISSING

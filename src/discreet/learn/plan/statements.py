@@ -16,7 +16,7 @@ from discreet.learn.core.moments import LENGTHS, WEIGHT_ONE
 from discreet.learn.least_squares.sufficient_statistics import ProductSums, place_ends
 from discreet.learn.plan.columns import ChoiceColumn, FeatureColumn, NumberColumn
 from discreet.model.query import Relation
-from discreet.release.exact_vectors import Results, integers_of
+from discreet.release.exact_vectors import Results, integers_of, small_integers_of
 from discreet.sql.plain_rows import (
     PERSON,
     PLACE,
@@ -50,7 +50,7 @@ class Fetched:
     def rows(self, results: Results) -> LabelledRows:
         """The rows that the database returned."""
         ((_, table),) = results
-        codes = [integers_of(table[f"c{i}"]) for i in range(len(self._all))]
+        codes = [small_integers_of(table[f"c{i}"]) for i in range(len(self._all))]
         return self._decoded(codes, None if self.source.one_row_a_person else table[PERSON])
 
     def nobody(self) -> LabelledRows:
@@ -58,7 +58,7 @@ class Fetched:
         return self._decoded([np.zeros(0, dtype=np.int64)] * len(self._all), None)
 
     def made_up(self) -> LabelledRows:
-        """Two made-up rows of two people, with the ends of all codes."""
+        """Two made-up rows of two people, with the lowest and highest codes."""
         ends = [np.array([code.low, code.high]) for code in _codes(self._all, FINE)]
         return self._decoded(ends, None if self.source.one_row_a_person else np.arange(2))
 
@@ -95,7 +95,7 @@ class Summed:
         width = len(query.coordinates) + 1
         formed = np.zeros((LENGTHS, width, width), dtype=object)
         for _, table in results:
-            places = integers_of(table[PLACE])
+            places = small_integers_of(table[PLACE])
             found = [integers_of(table[name]).astype(object) for name in query.columns]
             formed[places, 0, 0] += found[0] * ONE**2
             for i in range(1, width):
@@ -114,7 +114,7 @@ class Summed:
         return self._sums(np.zeros((LENGTHS, width * (width + 1) // 2), dtype=object), width)
 
     def check_work(self) -> None:
-        """Refuse more products than can be made of the rows that joins make of one person."""
+        """Refuse if joins could make so many rows of one person that their products take too long."""
         check_steps(self.source, [], more=_STEPS_OF_A_PRODUCT * len(self._query().columns))
 
     def fits_a_statement(self) -> bool:
@@ -143,7 +143,7 @@ class Summed:
                 (i, j)
                 for j, second in enumerate(coordinates)
                 for i, first in enumerate(coordinates[: j + 1])
-                if first.code != second.code or first.mark is None  # two marks of a column are never both
+                if first.code != second.code or first.mark is None  # a row has at most one mark of a column
             ),
             order=self.order,
             ends=tuple(end - own for end in place_ends(len(coordinates) + 1, self.order)),
@@ -152,7 +152,7 @@ class Summed:
 
 
 def _weight(source: Relation) -> Weight | None:
-    """As `encoding.person_weights`, of which `WEIGHT_ONE` is 1."""
+    """The weights of `encoding.person_weights`, in units of 1/`WEIGHT_ONE`."""
     if source.one_row_a_person:
         return None
     bits = WEIGHT_ONE.bit_length() - 1

@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL that waits for an answer only so long.
+"""A connection to PostgreSQL that does not wait for an answer for ever.
 
 The server's own limits end what takes too long, if the server is there to do so. One that was stopped, or
 that the network no longer reaches, says nothing at all, and libpq would wait for it.
@@ -41,7 +41,7 @@ class LimitedConnection(psycopg.Connection[DictRow]):
             raise
 
     def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """The same steps. psycopg comes by several times a second, whatever the server says."""
+        """The same steps, with a time limit. psycopg resumes them several times a second in any case."""
         end = time.monotonic() + self.longest_silence
         try:
             wanted = next(gen)

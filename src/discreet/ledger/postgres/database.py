@@ -2,8 +2,8 @@
 
 A turn is one SERIALIZABLE transaction whose first act is to lock a table. That takes no snapshot, so that the
 turn sees all that was committed before it, and PostgreSQL gives the lock in the order in which it was asked
-for: nobody starves. All settings are made inside the transaction, where no pooler can lose them. Who only
-looks asks for no lock, and sees one snapshot.
+for: nobody starves. All settings are made inside the transaction, where no pooler can lose them. A look asks
+for no lock, and sees one snapshot.
 """
 
 import re
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 PATIENCE_MILLISECONDS = 40_000
 """How long the server lets us wait for a turn."""
 MORE_MILLISECONDS = 5_000
-"""How much longer it lets a statement take; and how much longer still we wait for it to say anything."""
+"""How much longer it lets a statement take; and how much longer still we wait for its reply."""
 IDLE_MILLISECONDS = 30_000
-"""How long a turn may do nothing until the server ends it; less, so that others outwait it."""
+"""How long a turn may do nothing until the server ends it: less than others wait for it."""
 PATIENCE_SECONDS = 60.0
 """How long to wait for others on this machine: as long as one of them may wait for the server."""
 
@@ -83,7 +83,7 @@ class PostgresTransaction:
             if is_lost(error):
                 raise commit_unknown(self._address) from None
             raise
-        if done.statusmessage != "COMMIT":  # so PostgreSQL ends a transaction in which something failed
+        if done.statusmessage != "COMMIT":  # PostgreSQL says so if something failed before
             raise not_taken(self._address)
 
 
@@ -188,7 +188,7 @@ class PostgresDatabase(Database):
     def _settings(self) -> str:
         """PostgreSQL looks for names among its own first, then in our schema, and nowhere else.
 
-        And it prints what the schema is known by as it is set to by itself.
+        And it prints definitions in its default form, which the digest of the schema is made of.
         """
         return f"""
             SET LOCAL synchronous_commit TO on;
@@ -200,7 +200,7 @@ class PostgresDatabase(Database):
         """
 
     def _roll_back(self, connection: "Connection", way: Way) -> None:
-        """Leave the connection as the next transaction needs it, or leave it."""
+        """Make the connection ready for the next transaction, or drop it."""
         import psycopg
         from psycopg.pq import TransactionStatus
 
@@ -268,7 +268,7 @@ class PostgresDatabase(Database):
         self._server = server_of(connection)
 
     def _create_if_missing(self, connection: "Connection") -> None:
-        """One process at a time; what it sees after the lock is what another has made before."""
+        """One process at a time: after the lock, it sees what another has made before."""
         schema = self._address.schema
         if found_in(connection, schema).mark == MARK:
             return

@@ -87,7 +87,7 @@ def not_taken(address: LedgerAddress) -> LedgerClosed:
 
 
 def kept_busy(address: LedgerAddress, holder: tuple[int, str | None] | None) -> LedgerClosed:
-    """Somebody keeps the tables: a session of the server, and of our processes the one that it is."""
+    """Somebody keeps the tables locked: a session of the server, and our process behind it, if known."""
     if holder is None:
         return _busy(address, *_BY_STATE["55P03"])
     session, process = holder

@@ -23,9 +23,9 @@ MARK = f"{_MARK}{SCHEMA_VERSION}"
 DIGEST = "63d55ea873f385519a8724e620cdbbcc43373db467b7e9c5db9cfc0eff4a47fd"
 """SHA-256 of what `described` finds in a fresh schema: seen on PostgreSQL 15, and meant for 14 and later.
 
-What later versions say otherwise is left out or made alike. 18 lists NOT NULL among constraints; here it is
-told of the columns. 16 prints the columns of views without their tables; there are no views. How an
-expression is broken into lines is up to each version.
+What later versions print differently is left out or made equal. 18 lists NOT NULL among constraints; here it
+is listed with the columns. 16 prints the columns of views without their tables; there are no views. Each
+version breaks expressions into lines in its own way.
 """
 
 
@@ -34,7 +34,7 @@ def _texts(*columns: str) -> str:
 
 
 def _units(*columns: str) -> str:
-    """Whole numbers from nothing to the most that a budget may be."""
+    """Whole numbers from 0 to the largest budget."""
     return ", ".join(
         f"{column} bigint NOT NULL CHECK ({column} BETWEEN 0 AND {LARGEST})" for column in columns
     )
@@ -243,7 +243,7 @@ def server_of(connection: "Connection") -> str:
 
 
 def is_usable(connection: "Connection", schema: str) -> bool:
-    """Whether the role may use the schema: else PostgreSQL goes on with the next on the path, in silence."""
+    """Whether the role may use the schema. If not, PostgreSQL silently takes the next one on the path."""
     rows = connection.execute("SELECT current_schema() AS schema").fetchall()
     return bool(rows[0]["schema"] == schema)
 
@@ -255,7 +255,7 @@ def described(connection: "Connection", schema: str) -> list[tuple[str, str, str
 
 
 def _alike(kind: str, definition: str) -> str:
-    """On one line, where PostgreSQL itself writes it. The text of a function is kept as it was given."""
+    """On one line, if PostgreSQL printed it. The text of a function is kept as it was given."""
     return " ".join(definition.split()) if kind in _PRINTED else definition
 
 

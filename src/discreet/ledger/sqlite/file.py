@@ -1,7 +1,7 @@
 """A SQLite file that is changed by one writer at a time, over threads, processes and forks.
 
-SQLite's own lock is asked for again and again, so that under load some process may never get it. A file lock
-is waited for. Who only looks needs neither: what was committed can be read beside a writer.
+SQLite asks for its own lock again and again, so that under load some process may never get it. The wait for a
+file lock is fair. A look needs neither: what was committed can be read beside a writer.
 """
 
 import errno
@@ -59,7 +59,7 @@ class SqliteTransaction:
         try:
             self._connection.execute("COMMIT")
         except sqlite3.OperationalError as error:
-            if _kind(_code(error)) == "SQLITE_IOERR":  # the log may hold it, whole, when it is next read
+            if _kind(_code(error)) == "SQLITE_IOERR":  # the log may hold the whole entry all the same
                 raise LedgerClosed(
                     "The disk failed while an entry was written, so that it may have been made or not.",
                     remedy="Look at the disk, then at discreet budget: it shows what is spent.",

@@ -11,7 +11,7 @@ from discreet.ledger.sqlite.file import SqliteFile
 
 
 class SqliteLedger(DatabaseLedger):
-    """The anchor is beside the file, unless it is to be elsewhere."""
+    """The anchor is beside the file, unless another path is given."""
 
     def __init__(self, path: str | os.PathLike[str], *, anchor: str | os.PathLike[str] | None = None) -> None:
         file = SqliteFile(path)

@@ -17,7 +17,7 @@ SCHEMA_VERSION = 2
 
 
 def _units(*columns: str) -> str:
-    """Whole numbers from nothing to the most that a budget may be."""
+    """Whole numbers from 0 to the largest budget."""
     return ", ".join(
         f"{column} INTEGER NOT NULL CHECK (typeof({column}) = 'integer' AND {column} BETWEEN 0 AND {LARGEST})"
         for column in columns

@@ -85,5 +85,5 @@ class Judge:
 
 
 def last_day_on_earth() -> date:
-    """The date where it is earliest: a device there may still answer."""
+    """The earliest date anywhere on earth (UTC − 12): a device there may still answer."""
     return (datetime.now(UTC) - timedelta(hours=12)).date()

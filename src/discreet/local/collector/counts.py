@@ -35,7 +35,7 @@ class SurveyCounts:
 
 
 def merge(first: SurveyCounts, second: SurveyCounts) -> SurveyCounts:
-    """Of both. The same collector twice would count people twice."""
+    """The sum of both. The same collector twice is refused: it would count people twice."""
     if first.digest != second.digest:
         raise InvalidInput(
             "These counts are of two surveys, or of two epochs of one.",

@@ -145,7 +145,7 @@ class CollectorFile:
                 self._connection.execute("ROLLBACK")
 
     def earlier(self, nonce: bytes) -> tuple[bytes, int, int] | None:
-        """The content's digest, and how many reports counted and did not, of a batch with this number."""
+        """Of an earlier batch with this number: its digest, and how many reports counted and did not."""
         with closing(
             self._connection.execute(
                 "SELECT content, accepted, dropped FROM batches WHERE nonce = ?", (nonce,)

@@ -12,7 +12,7 @@ from discreet.model.exact import Number
 
 DEFAULT_MINIMUM = 100
 MOST_SHOWN, LARGEST_SHOWN = 50, 20
-"""Of a question with more options than the first, as many as the second are shown: the largest."""
+"""If a question has more than `MOST_SHOWN` options, only the `LARGEST_SHOWN` largest are shown."""
 
 
 def estimates_as_json(
@@ -50,12 +50,15 @@ def _question_as_json(
 def _found_as_json(found: SurveyEstimate, *, every_option: bool) -> Mapping[str, Any]:
     if isinstance(found, Mean):
         return {"mean": found.mean, "error": found.error}
+    errors = found.errors
     shown = list(range(len(found.shares))) if every_option else largest_options(found)
     shares = [
         {
             "option": option_name(found.question, option),
             "share": float(found.shares[option]),
-            "error": float(found.errors[option]),
+            "error": float(errors[option]),
+            "low": float(found.low[option]),
+            "high": float(found.high[option]),
             "distribution": float(found.distribution[option]),
         }
         for option in shown

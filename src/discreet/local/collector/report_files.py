@@ -40,7 +40,7 @@ class AtRest:
 
 
 def tally_file(survey: Survey, location: str) -> AtRest:
-    """Of a Parquet or CSV file, a pattern of such files, or FILE.duckdb#TABLE, by DuckDB."""
+    """The tallies of a Parquet or CSV file, a pattern of such files, or FILE.duckdb#TABLE, by DuckDB."""
     try:
         located = locate(location, Path())
     except DiscreetError as error:
@@ -60,14 +60,14 @@ def tally_file(survey: Survey, location: str) -> AtRest:
 
 
 def tally_duckdb(survey: Survey, connection: duckdb.DuckDBPyConnection, relation: str) -> AtRest:
-    """Of what stands after FROM: a table or a subquery with the columns question and report."""
+    """The tallies of what stands after FROM: a table or subquery with the columns question and report."""
     cursor = connection.cursor()
     cursor.execute(f"SELECT {QUESTION}, {REPORT}, count(*) FROM {relation} GROUP BY ALL")  # noqa: S608
     return _tallied(survey, _fetched(cursor))
 
 
 def tally_spark(survey: Survey, frame: "DataFrame") -> AtRest:
-    """Of a Spark DataFrame with the columns question and report."""
+    """The tallies of a Spark DataFrame with the columns question and report."""
     grouped = frame.groupBy(QUESTION, REPORT).count()
     return _tallied(survey, ((row[0], row[1], row[2]) for row in grouped.toLocalIterator()))
 
@@ -125,7 +125,7 @@ def _as_bytes(value: object, size: int) -> bytes | None:
 def _weighted(
     mechanism: LocalMechanism, reports: Iterable[tuple[bytes, int]], dropped: Counter[Reason]
 ) -> Tally:
-    """The tally of reports that occur several times: once for each binary digit of how often."""
+    """The tally of reports that occur several times: one pass for each binary digit of their counts."""
     contents, times = zip(*reports, strict=True)
     rows = np.frombuffer(b"".join(contents), dtype=np.uint8).reshape(-1, mechanism.size)
     counts = np.array(times, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Runs the service until it is told to stop. Connections that keep silent, or dawdle, are closed."""
+"""Runs the service until it is told to stop. Connections that are silent or slow are closed."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from discreet.local.collector.service import Guarded, load_server
 from discreet.model.exact import whole
 
 SILENT_SECONDS = 10.0
-"""How long a connection may be without a request that is whole up to its body."""
+"""How long a connection may take to send the whole head of a request."""
 _MOST_CONNECTIONS = 2000
 _MOST_WAITING = 1024
 _FILES_OF_OUR_OWN = 64
@@ -26,16 +26,16 @@ _FEWEST_FILES = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """How many connections there may be, and how many more may wait: all of them at once are open files."""
+    """How many connections there may be, and how many more may wait. Each of them is an open file."""
 
     connections: int
     waiting: int
 
 
 def room_for_connections(limit: int | None = None) -> Room:
-    """What a limit of open files leaves; that of this process, if none is given.
+    """The room that a limit of open files leaves; by default the limit of this process.
 
-    Without it a flood of connections would take the files that reports are written to.
+    Without it, a flood of connections would take the files that reports are written to.
     """
     files = _limit_of_files() if limit is None else limit
     if files < _FEWEST_FILES:
@@ -80,7 +80,7 @@ def serve(
     import uvicorn
 
     room = room or room_for_connections()
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what it says is what others sent
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # its messages quote what others sent
     config = uvicorn.Config(
         app,
         http=_impatient(silent_seconds, room.connections),
@@ -101,9 +101,9 @@ def serve(
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
-    """Ends when the process is interrupted or asked to end, wherever it is: what follows is still done.
+    """A context that ends when the process is interrupted or asked to end. What follows it is still done.
 
-    uvicorn stops in order when it is told to, and then lets the signal do what it would have done.
+    uvicorn shuts down in order on a signal, and then raises the signal again.
     """
 
     def interrupt(_: int, __: FrameType | None) -> None:
@@ -118,9 +118,9 @@ def until_interrupted() -> Iterator[None]:
 
 
 def _impatient(seconds: float, most: int) -> type[asyncio.Protocol]:
-    """uvicorn waits for the head of a request for ever: here a connection is closed instead.
+    """uvicorn waits for the head of a request for ever: here such a connection is closed.
 
-    So is one too many, at once: uvicorn would keep it until it asks for something.
+    A connection beyond the limit is closed at once: uvicorn would keep it until it sends a request.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -160,7 +160,7 @@ def _impatient(seconds: float, most: int) -> type[asyncio.Protocol]:
             return self.cycle is None or self.cycle.response_complete
 
         def _wait(self) -> None:
-            """For the head of the request after this one, from now on."""
+            """Start the time limit for the head of the next request."""
             if self._patience is not None:
                 self._patience.cancel()
             self._after = self.cycle

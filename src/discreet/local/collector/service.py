@@ -67,7 +67,7 @@ class Settings:
     """How a collector is shown to the world."""
 
     minimum: int = DEFAULT_MINIMUM
-    """Fewer reports are not estimated."""
+    """A question with fewer reports has no estimate."""
     show_estimates: bool = False
     demo: bool = False
     body_seconds: float = BODY_SECONDS
@@ -206,7 +206,7 @@ class _Service:
 
 
 def _has_two_lengths(scope: AsgiScope) -> bool:
-    """Servers before this one may go by the other length, and take one request for two (RFC 9112, 6.1)."""
+    """A proxy may go by the other length, and take one request for two (RFC 9112, 6.1)."""
     names = {name.lower() for name, _ in scope["headers"]}
     other = b"content-length" in names or scope["http_version"] == "1.0"
     return b"transfer-encoding" in names and other

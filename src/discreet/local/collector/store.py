@@ -50,7 +50,7 @@ class _Waiting:
 
 
 class Collector:
-    """Of one survey, in one folder. Safe to use from several threads."""
+    """The collector of one survey, in one folder. Safe to use from several threads."""
 
     def __init__(
         self, folder: str | Path, survey: Survey, *, cap: int = DEFAULT_CAP, today: date | None = None
@@ -81,7 +81,7 @@ class Collector:
         self.close()
 
     def close(self) -> None:
-        """When all that waits is committed."""
+        """Close, once all that waits is committed."""
         with self._lock:
             was_open, self._open = self._open, False
         if was_open:
@@ -94,11 +94,11 @@ class Collector:
         return self._submitted(data).result()
 
     async def add_soon(self, data: bytes) -> BatchReceipt:
-        """The same, without a thread that waits."""
+        """The same, without blocking a thread."""
         return await asyncio.wrap_future(self._submitted(data))
 
     def note_rejected(self, reason: Reason) -> None:
-        """Something that was not even a batch."""
+        """Count something that was not even a batch."""
         _log_rejected({reason: 1})
         with self._lock:
             self._rejected[reason] += 1
@@ -150,7 +150,7 @@ class Collector:
                 self._keep_tallies()
 
     def _next_group(self) -> tuple[list[_Waiting], bool]:
-        """All that wait, one at least unless nothing comes for a while; and whether more may come."""
+        """The batches that wait, none if nothing comes for a while; and whether more may come."""
         group: list[_Waiting] = []
         while len(group) < _LARGEST_GROUP:
             try:
@@ -199,7 +199,7 @@ class Collector:
                 )
             return BatchReceipt(accepted=earlier[1], rejected=earlier[2], repeated=True)
         reasons.update(judged.dropped)
-        if judged.accepted:  # a batch without any leaves nothing, so that floods do not fill the disk
+        if judged.accepted:  # a batch without any is not stored, so that floods do not fill the disk
             self._file.add(judged, content)
             taken.update({place: len(reports) for place, reports in judged.accepted.items()})
             fresh.append(judged)

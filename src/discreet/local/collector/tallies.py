@@ -1,4 +1,4 @@
-"""The tallies of what is committed, in memory: of each question, those of most reports and the latest ones.
+"""The tallies of what is committed, in memory: for each question, a tally and the reports since.
 
 A tally can be far larger than a batch, so reports wait until there are enough of them to be tallied at once.
 """

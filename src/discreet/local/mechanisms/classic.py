@@ -100,7 +100,7 @@ class UnaryEncoding(Categorical):
 
     @classmethod
     def for_loss(cls, epsilon: Fraction, options: int) -> "UnaryEncoding":
-        """The own bit by an even coin: what that loses is less than what rarer other bits gain."""
+        """The own bit is a fair coin: that loses less than the rarer ones in other bits gain."""
         return cls(answers=options, own=RANGE // 2, other=ceil(RANGE / (weight_of(epsilon) + 1)))
 
     @property
@@ -114,7 +114,7 @@ class UnaryEncoding(Categorical):
 
     @property
     def odds(self) -> Fraction:
-        """One answer's bit on, another's off: both bits tell."""
+        """Two answers differ in two bits, and both leak."""
         odds = odds_of(self.own, 1, 1) / odds_of(self.other, 1, 1)
         return max(odds, 1 / odds)
 
@@ -188,7 +188,7 @@ class LocalHashing(Numbered):
 
     @classmethod
     def for_loss(cls, epsilon: Fraction, options: int) -> "LocalHashing":
-        """With the number of values of a hash, a prime near e^ε + 1, that has the least error."""
+        """The number of hash values is the prime near e^ε + 1 that has the least error."""
         most = min(2 * float(weight_of(epsilon)) + 5, LARGEST_TABLE**0.5)
         primes = [prime for prime in range(2, int(most) + 1) if is_prime(prime)]
         sized = [(prime, _digits_for(options, prime)) for prime in primes]
@@ -217,7 +217,7 @@ class LocalHashing(Numbered):
 
     @property
     def outside(self) -> Fraction:
-        """Whatever the own hash becomes, another option's is as likely to be any of them."""
+        """Whatever hash is reported, any other option has it with probability 1/prime."""
         return Fraction(1, self.prime)
 
     def randomise(self, answer: int, draws: Draws) -> bytes:

@@ -62,7 +62,7 @@ class HadamardResponse(Numbered):
         return Fraction(1, 2)
 
     def randomise(self, answer: int, draws: Draws) -> bytes:
-        """A mask at random; if it does not agree as it should, its bit at the lowest 1 of x + 1 is turned."""
+        """A random mask. If it does not agree as it should, its bit at the lowest 1 of x + 1 is flipped."""
         disagree = draws.integer() >= self.keep
         mask = draws.below(self.cells)
         point = answer + 1

@@ -66,7 +66,7 @@ class LocalMechanism(ABC):
 
     @abstractmethod
     def tally(self, reports: Reports) -> Tally:
-        """What valid reports come to."""
+        """The tally of valid reports."""
 
     @abstractmethod
     def reports_in(self, tally: Tally) -> int:
@@ -91,7 +91,7 @@ class Categorical(LocalMechanism):
         """How many reports support each option."""
 
     def variance(self, share: float = 0.0) -> float:
-        """Of the estimated share of an option, times the number of reports."""
+        """The variance of the estimated share of an option, times the number of reports."""
         inside, outside = float(self.inside), float(self.outside)
         spread = share * inside * (1 - inside) + (1 - share) * outside * (1 - outside)
         return spread / float(self.inside - self.outside) ** 2

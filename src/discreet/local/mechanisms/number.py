@@ -1,10 +1,10 @@
 """A number in [a, b]: one bit about it, or a place near it.
 
 Privacy
-    Duchi's mechanism reports one of two ends, the upper one the likelier the larger the number is (Duchi,
-    Jordan, Wainwright, arXiv 1604.02390v1). The piecewise mechanism reports a place on a line, each place in
-    a window around the number e^ε times as likely as each outside (Wang et al., arXiv 1907.00782v1). The
-    hybrid tosses a coin that does not look at the number to choose between the two, and says which it took.
+    Duchi's mechanism reports one of two ends; the larger the number, the likelier the upper one (Duchi,
+    Jordan, Wainwright, arXiv 1604.02390v1). The piecewise mechanism reports a place on a line; each place in
+    a window around the number is e^ε times as likely as each outside (Wang et al., arXiv 1907.00782v1). The
+    hybrid chooses between the two by a coin that does not depend on the number, and says which it took.
     Each is ε-locally private, hence so is the hybrid.
 
 Accuracy
@@ -188,7 +188,7 @@ class NumberResponse(LocalMechanism):
         return lift * self.window * self.stride, shift
 
     def variance(self, answer: Fraction) -> Fraction:
-        """Of the estimate that one report gives of i, for i anywhere on the scale."""
+        """The variance of the estimate of i from one report, for i anywhere on the scale."""
         upper = (self.low + answer * self.rise) / RANGE
         ends: Fraction = upper * (1 - upper) * Fraction(RANGE, self.rise) ** 2
         if not self.mix:
@@ -204,10 +204,10 @@ class NumberResponse(LocalMechanism):
         return variance
 
     def mean_variance(self, mean: Fraction) -> Fraction:
-        """At most this is the variance on average over people whose numbers have this mean.
+        """An upper bound on the average variance over people whose numbers have this mean.
 
-        The variance is a quadratic in the number: where it is concave, it is on average at most that of the
-        mean; where it is convex, at most what its ends make of it.
+        The variance is a quadratic in the number. If it is concave, its average is at most its value at the
+        mean. If it is convex, its average is at most the line between its two ends, at the mean.
         """
         inner = min(max(mean, Fraction(0)), Fraction(self.steps))
         first, last = self.variance(Fraction(0)), self.variance(Fraction(self.steps))

@@ -25,7 +25,7 @@ class Draws:
         return int.from_bytes(self._bytes(_BYTES), "little")
 
     def below(self, bound: int) -> int:
-        """From 0 to bound − 1, each equally likely: what would favour small integers is drawn again."""
+        """From 0 to bound − 1, each equally likely: a draw that would favour small integers is repeated."""
         limit = RANGE - RANGE % bound
         while (drawn := self.integer()) >= limit:
             pass

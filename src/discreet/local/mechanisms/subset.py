@@ -51,7 +51,7 @@ class SubsetSelection(Favouring):
 
     @classmethod
     def _sized(cls, epsilon: Fraction, options: int, size: int) -> "SubsetSelection":
-        # A set of d holds an option with odds d : k − d if all are alike, so the weights are those.
+        # A set of d, drawn uniformly, holds an option with odds d : k − d. So these are the weights.
         return cls(answers=options, chosen=size, keep=keep_threshold(epsilon, size, options - size))
 
     @property
@@ -75,7 +75,7 @@ class SubsetSelection(Favouring):
         return (self.chosen - self.inside) / (self.answers - 1)
 
     def randomise(self, answer: int, draws: Draws) -> bytes:
-        """Draws as many integers whatever the answer is, and whether or not it is kept."""
+        """Draws the same number of integers whatever the answer is, and whether or not it is kept."""
         kept = draws.integer() < self.keep
         others = [option for option in range(self.answers) if option != answer]
         for place in range(self.chosen):

@@ -1,17 +1,17 @@
 """The readings of a cached table, as the ledger keeps them: over analysts, processes and restarts.
 
-A reading is charged under a key that says what is measured, with which noise, and after which readings. So
-two processes that know the same and want the same share one charge and one reading; and what was stored is a
-fact for everybody, in the order of the ledger.
+A reading is charged under a key that says what is measured, with which noise, and after which readings. So if
+two processes have the same readings and need the same next one, they share one charge and one reading. Stored
+readings hold for everybody, in the order of the ledger.
 
-Older versions also charged for tests of guesses, under keys of their own (`_TESTS`). Those are no readings,
-and are passed over.
+Older versions also charged for tests of guesses, under keys of their own (`_TESTS`). Those are not readings,
+and are skipped.
 """
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from threading import Lock
 
@@ -21,7 +21,7 @@ from discreet.answers.released import Released
 from discreet.bounds.calibrate import charge_for
 from discreet.bounds.identity import mechanism_facts
 from discreet.errors import LedgerClosed
-from discreet.ledger.interface import Balance, EntryKind, Ledger
+from discreet.ledger.interface import EntryKind, Ledger
 from discreet.model.privacy import Spend, amount_of, spend_of
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
@@ -35,12 +35,19 @@ from discreet.synth.cached.table import CachedTable
 from discreet.synth.core.domain import Domain
 
 NOTE = "Follows from noisy counts of the whole table, which other answers share."
+CHOSEN_NOTE = (
+    "If earlier answers made you ask this, its interval may miss more often than it says; asked with an"
+    " epsilon instead, it has noise of its own, and the interval holds."
+)
+"""Whoever looks for the cells with much noise, and then asks about them, gets that noise again: adaptive
+questions (Dwork et al. 2015, arXiv 1411.2664). An interval for all questions at once would be as wide as the
+noise of all cells together, and within no error that anybody asks for."""
 WEIGHT_NOTE = "People with more than {rows} rows count for less, also if few of their rows are asked about."
 MOST_OVER_DIRECT = Fraction(5, 4)
-"""A payment may be dearer than the direct answer, as it also serves later ones. Where the error is hardly
-more than a person it would be much dearer: an estimate makes no use of counts being whole."""
+"""How many times the price of the direct answer a payment may cost, as it also serves later questions. For an
+error of hardly more than one person it would cost far more: estimates make no use of counts being whole."""
 _TESTS = ("run:", "passed:")
-"""How the key of a test goes on after the prefix, where that of a reading has a digest."""
+"""What follows the prefix in the key of a test; in that of a reading it is a digest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +58,7 @@ class Asked:
     question: CountingQuestion
     step: Step
     key: str
-    """Of the reading that it takes, if it takes one."""
+    """The key of the reading that it takes, if it takes one."""
     confidence: Fraction
 
 
@@ -64,13 +71,13 @@ class Cache:
         self._prefix = f"{table.identity()}:"
         prefixes = (self._prefix, *older)
         self._readings = prefixes
-        """With which the keys of readings begin; those of older versions too."""
+        """The prefixes of the keys of readings, also in older versions."""
         self._tests = tuple(prefix + test for prefix in prefixes for test in _TESTS)
         self._lock = Lock()
         self._known = _ReadingsSoFar(table, version=0)
 
     def ask(self, count: Count, request: Request, *, analyst: str, direct: Spend) -> Asked | None:
-        """What a question takes of this analyst; None if it is not for the cache, or dearer than directly."""
+        """What the question takes; None if the cache cannot answer it, or only at too high a price."""
         question = self.table.question(count)
         if question is None or not isinstance(request.price, Within):
             return None
@@ -88,7 +95,7 @@ class Cache:
         return Asked(count=count, question=question, step=step, key=key, confidence=confidence)
 
     def answer(self, asked: Asked) -> tuple[Receipt, Released]:
-        """From all readings there are now, and the receipt of the last one."""
+        """The receipt of the last reading, and the answer from all readings so far."""
         with self._lock:
             self._catch_up()
             found = self._known.online.answer(asked.question)
@@ -109,16 +116,17 @@ class Cache:
             notes=self._notes(),
         )
 
-    def explained(self, found: Explanation, step: Step, balance: Balance) -> Explanation:
-        """What the cache makes of a question that was explained without it: its price, and its way."""
+    def explained(self, found: Explanation, step: Step, analyst: str) -> Explanation:
+        """The explanation of a question with the price, and the way to answer it, that the cache gives it."""
         dataset = self.table.dataset
+        balance = self._ledger.balance(dataset.name, analyst=analyst)
         nothing = spend_of(Fraction(0), concentrated=dataset.delta > 0)
         return priced(
-            found,
+            replace(found, notes=(*found.notes, CHOSEN_NOTE)),
             step.loss if isinstance(step, Pay | Buy) else nothing,
             dataset,
             budget=balance.account.budget,
-            left=balance.left,
+            left=balance.left_for(analyst),
             way=self._way(step),
             reach=step.reach,
         )
@@ -136,17 +144,14 @@ class Cache:
     def _most_for(self, analyst: str) -> Fraction:
         """What an analyst may pay for one question: by the policy, and by what is left."""
         dataset = self.table.dataset
-        balance = self._ledger.balance(dataset.name)
-        spent = balance.analysts.get(analyst)
-        own = amount_of(balance.account.analyst_cap) - (amount_of(spent) if spent else 0)
-        cap = charge_for(dataset, dataset.question_epsilon)
-        return min(amount_of(cap), amount_of(balance.left), own)
+        left = self._ledger.balance(dataset.name, analyst=analyst).left_for(analyst)
+        return min(amount_of(charge_for(dataset, dataset.question_epsilon)), amount_of(left))
 
     def _notes(self) -> tuple[str, ...]:
         source = self.table.bounded.query.source
         if source.one_row_a_person:
-            return (NOTE,)
-        return NOTE, WEIGHT_NOTE.format(rows=source.max_rows)
+            return NOTE, CHOSEN_NOTE
+        return NOTE, CHOSEN_NOTE, WEIGHT_NOTE.format(rows=source.max_rows)
 
     def _key(self, step: Step) -> str:
         if not isinstance(step, Pay | Buy):

@@ -58,7 +58,7 @@ class CountingQuestion:
 
     @property
     def empty(self) -> bool:
-        """Nobody is in no cell."""
+        """Whether it counts no cell, and so nobody."""
         return not self.attributes and not self.mask
 
     def count(self, table: NDArray[np.int64]) -> int:

@@ -22,7 +22,7 @@ _TINY = 1e-22  # of all squares: what rounding leaves where there is nothing
 
 
 class Tables:
-    """All that was read of tables."""
+    """All tables that were read."""
 
     def __init__(self, sizes: tuple[int, ...]) -> None:
         self._sizes = sizes
@@ -46,7 +46,7 @@ class Tables:
         return tuple(self._sizes[each] for each in attributes)
 
     def coefficients(self, question: CountingQuestion) -> Floats:
-        """Of the question in the basis of its attributes."""
+        """The coefficients of the question in the basis of its attributes."""
         digits = tuple(radices(size) for size in question.mask.shape)
         return transform(whole_cells(question.mask), digits)
 
@@ -63,14 +63,14 @@ class Tables:
         return self._precisions[attributes]
 
     def estimate(self, question: CountingQuestion, coefficients: Floats) -> float:
-        """Of the count. Only where its variance is finite."""
+        """The estimated count. Only where its variance is finite."""
         attributes = question.attributes
         if attributes not in self._estimates:
             self._estimates[attributes] = self._average(attributes)
         return float((coefficients * self._estimates[attributes]).sum())
 
     def _average(self, attributes: Attributes) -> Floats:
-        """Each coefficient over the tables that have it."""
+        """The average of each coefficient over the tables that have it."""
         shape = [prod(radices(size)) for size in self.shape(attributes)]
         weighted, total = np.zeros(shape), np.zeros(shape)
         for (theirs, levels), known in self._known.items():
@@ -94,7 +94,7 @@ class Tables:
 
 
 def variance(energy: Floats, precisions: Floats) -> float | None:
-    """Of an estimate, from its energy in each band; None if it has some where nothing is known."""
+    """The variance of an estimate, from its energy in each band; None if some is in a band never measured."""
     needed = energy > _TINY * energy.sum()
     if (precisions[needed] == 0).any():
         return None

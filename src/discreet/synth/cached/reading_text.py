@@ -23,7 +23,7 @@ _FIELDS = 4096
 
 
 def most_bytes(step: Pay | Buy) -> int:
-    """Of the readings of a step as text, one after the other."""
+    """The most bytes that the readings of a step take as text."""
     if isinstance(step, Pay):
         return _FIELDS + step.mask.size // 6 + _LONGEST_INTEGER  # a mask has 6 bits in a letter
     return _FIELDS * len(step.tables) + _LONGEST_INTEGER * step.counts

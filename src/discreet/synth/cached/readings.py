@@ -26,7 +26,7 @@ from discreet.noise.sum_tails import laplace_deviations
 from discreet.synth.cached.counting_question import Attributes, Mask
 from discreet.synth.cached.resolutions import Levels
 
-_SMOOTH = 1 + 1e-6  # a Gaussian's σ² on the grid, from where on its lattice hardly shows
+_SMOOTH = 1 + 1e-6  # a Gaussian's σ² on the grid, from which on its lattice hardly shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +35,13 @@ class Pricing:
 
     concentrated: bool
     table: Sensitivity
-    """Of all cells of a table of counts, whatever its attributes and however coarse."""
+    """The sensitivity of all cells of a table of counts, whatever its attributes and however coarse."""
     single: Sensitivity
-    """Of the count in any set of cells."""
+    """The sensitivity of the count in any set of cells."""
     unit: int = 1
     """Counts are in 1/unit of a person."""
     least: Fraction = Fraction(0)
-    """The least ε or ρ that is paid at once; what costs less is bought with less noise."""
+    """The least ε or ρ of one payment. What would cost less gets less noise instead."""
 
     def __post_init__(self) -> None:
         positive_count(self.unit, "unit")
@@ -53,7 +53,7 @@ class Pricing:
         return DiscreteLaplace(scale=round_down(sqrt(variance / 2) * self.unit))
 
     def single_noise_at_least(self, variance: float) -> AdditiveNoise:
-        """The same, or less noise if that would cost less than the least price."""
+        """The same, or so little noise that it costs the least price."""
         noise = self.single_noise(variance)
         paid = amount_of(self.loss(noise, table=False))
         if paid >= self.least:
@@ -61,11 +61,11 @@ class Pricing:
         return additive(self._spend(self.least), self.single)
 
     def table_noise(self, amount: float) -> AdditiveNoise:
-        """The least noise of a table that costs at most so much ε or ρ."""
+        """The least noise of a table that costs at most this ε or ρ."""
         return additive(self._spend(round_down(amount)), self.table)
 
     def precision(self, amounts: Floats) -> Floats:
-        """1/variance of each count, in people, in tables that cost so much each."""
+        """1/variance of each count, in people, for tables that cost these amounts."""
         if self.concentrated:
             return amounts * (2 * self.unit**2 / self.table.l2_squared)
         per_epsilon = self.unit / self.table.l1
@@ -81,7 +81,7 @@ class Pricing:
         return spend_of(amount, concentrated=self.concentrated)
 
     def spread(self, noise: AdditiveNoise) -> "Spread":
-        """Of one draw."""
+        """The spread of one draw."""
         if isinstance(noise, DiscreteGaussian) != self.concentrated:
             raise InvalidInput(
                 "A reading was paid in another currency.", remedy="Keep ε and ρ in caches of their own."
@@ -91,7 +91,7 @@ class Pricing:
         return self.spread_at(2 * (float(noise.scale) / self.unit) ** 2)
 
     def spread_at(self, variance: float) -> "Spread":
-        """Of one draw with this variance. That of a discrete law is at most that of the continuous one."""
+        """The spread of one draw. The variance is the continuous law's; the discrete one's is no larger."""
         smooth = not self.concentrated or variance * self.unit**2 >= _SMOOTH
         return Spread(variance=variance, laplace=not self.concentrated, smooth=smooth, step=1 / self.unit)
 
@@ -103,9 +103,9 @@ class Spread:
     variance: float
     laplace: bool
     smooth: bool
-    """False if Gaussian noise is in it that is so small that the lattice shows."""
+    """False if it has Gaussian noise so small that the lattice shows."""
     step: float
-    """Of the grid, in people."""
+    """The step of the grid, in people."""
 
     def reach(self, miss: float) -> float:
         """t with P(|estimate − truth| > t) ≤ miss."""
@@ -120,7 +120,7 @@ class Spread:
         return deviations * sqrt(self.variance) + self.step / 2
 
     def joined(self, other: "Spread") -> "Spread":
-        """Of the average of two independent estimates, weighted by 1/variance."""
+        """The spread of the average of two independent estimates, weighted by 1/variance."""
         return Spread(
             variance=self.share(other) * self.variance,
             laplace=self.laplace,
@@ -142,9 +142,9 @@ class Reading:
 
     attributes: Attributes
     levels: Levels | None
-    """Of a table, for each attribute; None for a question."""
+    """The level of each attribute of a table; None for a question."""
     mask: Mask | None
-    """Of a question; None for a table."""
+    """The cells of a question; None for a table."""
     noise: AdditiveNoise
     counts: NDArray[np.int64]
     """In 1/unit of a person, in the order of the cells; one number for a question."""

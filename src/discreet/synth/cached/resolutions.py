@@ -40,7 +40,7 @@ def radices(size: int) -> Radices:
 
 
 def bins(size: int, level: int) -> int:
-    """Of an attribute, at a level."""
+    """How many bins an attribute of this size has at a level."""
     return prod(radices(size)[:level])
 
 

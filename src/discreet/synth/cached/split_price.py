@@ -1,11 +1,11 @@
-"""How a sum is best divided between tables of different resolution.
+"""How a price is best divided between tables of different resolution.
 
-Questions have energy eᵦ in each band, and variance Σ eᵦ/precisionᵦ. The sum is divided so that this is
+Questions have energy eᵦ in each band, and variance Σ eᵦ/precisionᵦ. The price is divided so that this is
 least, for the mean energy of the questions at hand: coarse tables serve wide ranges, fine ones their ends.
 That is an optimal design (A-optimality), found by multiplicative steps (Torsney 1983; that each lowers the
 variance where precision is linear in the price, as for ρ: Yu, Annals of Statistics 2010). For ε precision
-is quadratic: the same steps find a division that no small change betters, and the finest table alone is taken
-if it is better still. All of it is public.
+is quadratic: the same steps find a division that no small change improves, and the finest table alone is
+taken if it is better still. All of it is public.
 """
 
 from collections.abc import Callable

@@ -4,7 +4,7 @@ A question is answered *from the cache* if what was paid for so far determines i
 unbiased estimate from all tables (`least_squares`), joined with earlier answers to the very question. If not,
 it is *paid* by itself, only for the precision that is missing; or tables of its attributes, coarse and fine
 (`split_price`), are *bought*, once the questions on these attributes have cost as much since the last time as
-the tables do now: to rent until the rent is the price (Karlin, Manasse, Rudolph, Sleator 1988).
+the tables do now: the ski-rental problem (Karlin, Manasse, Rudolph, Sleator 1988).
 
 Privacy
     What is done depends on the domain, the questions and the noise of earlier readings alone: not on the
@@ -49,7 +49,7 @@ from discreet.synth.cached.split_price import divided
 from discreet.synth.core.domain import Domain
 
 MOST_COUNTS = 2**22
-"""Of tables that are bought at once: more could be too large to be stored, and the question is paid alone."""
+"""The most counts in tables that are bought at once. More might be too large to store: none is bought."""
 HEADROOM = 1.5
 """Tables are bought with a variance this much lower than the question at hand needs, for those to come."""
 
@@ -105,16 +105,16 @@ class Buy:
 
     attributes: Attributes
     shape: tuple[int, ...]
-    """Of the exact table: all values of each attribute."""
+    """The shape of the exact table: all values of each attribute."""
     tables: tuple[tuple[Levels, AdditiveNoise], ...]
     loss: Spend
-    """Of all of them, to be charged before the exact table is read."""
+    """The loss of all tables, to be charged before the exact table is read."""
     reach: float
     """After that, the answer will be within ± this."""
 
     @property
     def counts(self) -> int:
-        """How many there are in all tables."""
+        """How many counts there are in all tables."""
         return sum(prod(map(bins, self.shape, levels)) for levels, _ in self.tables)
 
     def measure(self, exact: NDArray[np.int64], *, entropy: Entropy = SYSTEM) -> tuple[Reading, ...]:
@@ -141,11 +141,11 @@ Step: TypeAlias = FromCache | Pay | Buy
 
 @dataclass(slots=True)
 class _Rent:
-    """What questions on the same attributes were paid since their tables were bought."""
+    """What was paid for questions on the same attributes since their tables were bought."""
 
     paid: Fraction
     energy: Floats
-    """Summed over them."""
+    """Summed over these questions."""
 
 
 class Online:
@@ -161,7 +161,7 @@ class Online:
             self.learn(reading)
 
     def learn(self, *readings: Reading) -> None:
-        """Take in more of them."""
+        """Take in more readings."""
         for reading in readings:
             counts, spread = reading.counts / self.pricing.unit, self.pricing.spread(reading.noise)
             if reading.levels is not None:
@@ -245,7 +245,7 @@ class Online:
         )
 
     def _spread(self, question: CountingQuestion, energy: Floats) -> Spread | None:
-        """Of the answer as it would be now."""
+        """The spread of the answer as it would be now; None if nothing determines it."""
         if question.empty:
             return EXACT
         return _joined(self._from_tables(question, energy), self._singles.get(question.key))
@@ -268,7 +268,7 @@ class Online:
     def _buy(
         self, question: CountingQuestion, energy: Floats, most: float, miss: float, pay: Fraction
     ) -> Buy | None:
-        """The cheapest tables that are enough, if they cost no more than the rent with this payment."""
+        """The cheapest tables that are enough, if they cost no more than the rent and this payment."""
         if not question.attributes:
             return None  # the table of no attributes is the question itself
         shape, known = question.mask.shape, self._tables.precisions(question.attributes)
@@ -312,7 +312,7 @@ class Online:
 
 
 def _least(parts: Floats, enough: Callable[[Floats], bool]) -> Floats:
-    """All of them lowered alike, as far as is enough."""
+    """All parts lowered by one factor, as far as they are still enough."""
     lowered: Floats = parts / largest(lambda x: enough(parts / x), 1.0, _WIDE)
     return lowered
 

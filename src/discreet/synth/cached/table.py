@@ -1,8 +1,8 @@
 """Counting questions about the cached columns of a table: how they meet `strategy`, how readings are kept.
 
 Everything here follows from the policy, the questions and what was released. The exact counts of a reading
-are of rows in which each person has the one weight that they have in the whole table (`count_tables`), so
-that all readings are of the same table, and whatever is joined by least squares belongs together.
+are of rows in which each person has the one weight that they have in the whole table (`count_tables`). So
+all readings are of the same table, and least squares may combine them.
 """
 
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ class CachedTable:
         return cls(name=table.name, dataset=dataset, attributes=attributes, bounded=bounded)
 
     def identity(self) -> str:
-        """What the readings of the table are known by."""
+        """What identifies the readings of the table."""
         return identity_of("cached", bounded_facts(self.bounded))
 
     @property

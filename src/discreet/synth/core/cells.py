@@ -19,7 +19,7 @@ from discreet.synth.core.records import Placed, Term
 from discreet.synth.core.weight_array import Halves, scale, table
 
 FEW = 2**15
-"""So many records are listed faster than they are arranged along axes."""
+"""Up to so many records, a list is faster than an array with axes."""
 
 
 class Cells(Placed):
@@ -63,7 +63,7 @@ class Cells(Placed):
         return table(self.weights, self.domain, following)
 
     def expect(self, updates: int) -> None:
-        """Compiles, where that is soon made up for."""
+        """Compiles the update, if so many updates make up for it."""
         self._passes = self._passes or passes_for(self.domain, updates)
 
     def renew(self, terms: Sequence[Term]) -> bool:  # noqa: ARG002 - one signature for all

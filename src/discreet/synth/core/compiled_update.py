@@ -35,7 +35,7 @@ Places = NDArray[np.int32]
 
 
 def passes_for(domain: Domain, updates: int) -> "Passes | None":
-    """If so many updates are worth it, and numba is there."""
+    """The passes, if so many updates are worth compiling and numba is installed; else None."""
     if domain.cells * updates < WORTH:
         return None
     kernel = _compiled()
@@ -53,7 +53,7 @@ class Passes:
         self._room = _REMEMBERED
 
     def move(self, weights: Floats, marginal: Marginal, factors: Floats, following: Marginal) -> Floats:
-        """Multiplies every record by the factor of its cell, in place; the weight in each following cell."""
+        """Multiplies every record by the factor of its cell, in place. Returns the following table."""
         along, onto = self._layout(marginal), self._layout(following)
         if len(weights) != self._domain.cells or len(factors) != marginal.cells:
             raise _foreign()
@@ -73,7 +73,7 @@ class Passes:
         return known
 
     def _remember(self, marginal: Marginal, layout: "_TableLayout") -> None:
-        """All are forgotten when they take too much memory: to find one takes less than a pass."""
+        """All are forgotten when they take too much memory: finding one again takes less than a pass."""
         self._room -= layout.size
         if self._room < 0:
             self._known.clear()
@@ -104,7 +104,7 @@ class _TableLayout:
         return len(self.starts) + (0 if self.rows is None else len(self.rows))
 
     def fits(self, runs: int, run: int) -> bool:
-        """Whether all places exist. Compiled code writes to them without a look."""
+        """Whether all places exist. Compiled code writes to them without checking."""
         last = self.entries - (run if self.wide else 1)
         starts = len(self.starts) == runs and self.starts.min() >= 0 and self.starts.max() <= last
         return bool(starts) and (self.rows is None or 0 <= self.rows.min() <= self.rows.max() < self.cells)
@@ -139,7 +139,7 @@ def _layout(marginal: Marginal, domain: Domain, first: int) -> _TableLayout:
 
 
 def _sums(domain: Domain, attributes: "range | list[int]", steps: dict[int, Places]) -> Places:
-    """For each combination of values of the attributes, the sum of their steps; those without any have 0."""
+    """For each combination of values of the attributes, the sum of their steps. Without steps it is 0."""
     found = np.zeros(1, dtype=np.int32)
     for attribute in attributes:
         size = domain.sizes[attribute]
@@ -164,14 +164,14 @@ def _foreign() -> InvalidInput:
 
 @cache
 def _compiled() -> Any:
-    """None without numba, or if it fails: what was paid for must not be lost for want of a faster way."""
+    """The compiled pass. None without numba, or if it fails: what was paid for must not be lost by that."""
     try:
         import numba
 
         if numba.config.DISABLE_JIT:
             return None
         return numba.njit(_SIGNATURE, fastmath={"reassoc"}, error_model="numpy", nogil=True)(_pass)
-    except Exception:  # it is not there, not for this numpy, not for this processor
+    except Exception:  # it is missing, or not made for this numpy or this processor
         return None
 
 

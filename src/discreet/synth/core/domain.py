@@ -13,9 +13,9 @@ from discreet.errors import InvalidInput
 from discreet.model.exact import whole
 
 MOST_VALUES = 10_000
+"""The most values of one attribute. More are declared as bins."""
 MOST_COUNTED_CELLS = 2**20
-"""Of the table that one counting question is about."""
-"""Of one attribute. More are declared as bins."""
+"""The most cells of the table that one counting question is about."""
 
 Codes: TypeAlias = NDArray[np.int32]
 """For each value of an attribute, which bin it is in."""
@@ -48,7 +48,7 @@ class Domain:
         return prod(self.sizes)
 
     def without(self, dropped: Sequence[bool]) -> "Domain":
-        """The domain that lacks the last value of the attributes told, as far as they have two."""
+        """The domain without the last value of the dropped attributes that have more than one."""
         sizes = (size - (drop and size > 1) for size, drop in zip(self.sizes, dropped, strict=True))
         return Domain(sizes=tuple(sizes))
 
@@ -65,8 +65,8 @@ class Marginal:
 
     attributes: tuple[int, ...]
     codes: tuple[Codes, ...]
-    """Bins are 0, 1, 2, …, in the order of the values and without a gap. Those with a value past the end of
-    the codes, one that was dropped, are in no cell."""
+    """Bins are 0, 1, 2, …, in the order of the values and without a gap. Records with a value past the end
+    of the codes, which was dropped, are in no cell."""
 
     @classmethod
     def full(cls, domain: Domain, attributes: Sequence[int]) -> "Marginal":

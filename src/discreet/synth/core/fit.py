@@ -38,9 +38,9 @@ SWEEPS = 3
 """Through all marginals, at each λ."""
 MOST_HALVINGS = 20
 _USUAL_HALVINGS = 8
-_WORSE = 2  # so many λ in a row that bring nothing: smaller ones will not either
+_WORSE = 2  # it ends after so many λ in a row without an improvement
 _MOVED = 0.3  # how far the twin's counts are moved, in σ
-_DOUBT = 0.1  # of the estimate's own standard error: by less, a smaller λ is no better
+_DOUBT = 0.1  # standard errors of the estimate: a smaller improvement does not count
 _NEWTON_STEPS = 4
 _TINY = 1e-300
 
@@ -87,7 +87,7 @@ def fit(
 ) -> Fitted:
     """Moves the weights of the records. `earlier` are the terms that their base holds already.
 
-    After every sweep `advance` is told how many there were, and the misfit.
+    After every sweep `advance` is called with how many there were, and the misfit.
     """
     variances = [each.variance for each in measurements]
     counts = [_centred(each.counts, people) for each in measurements]
@@ -150,9 +150,9 @@ def _centred(counts: Floats, people: float) -> Floats:
 def _sweep(
     state: _State, variances: Sequence[float], loose: float, people: float, earlier: Sequence[Term]
 ) -> float:
-    """One step for each marginal; how well each was met just before.
+    """One step for each marginal. Returns the misfit, each marginal's just before its step.
 
-    A step ends with what the records then have in each cell of the next marginal; the last, of the first.
+    A step ends with the shares of the next marginal; the last step, with those of the first.
     """
     if state.records.renew([*earlier, *state.terms]) and state.terms:
         state.first[:] = state.records.shares(state.terms[0].marginal)
@@ -172,9 +172,9 @@ def _sweep(
 def step(
     term: Term, held: Floats, measured: Floats, people: float, variance: float, farthest: float = np.inf
 ) -> Floats:
-    """Moves one marginal to its best exponents, all others as they are; by which factors weights follow.
+    """Moves one marginal to its best exponents, all others fixed. Returns the factors of the weights.
 
-    What the weights would then add up to is known from what is held, and they are divided by it on the way.
+    What the weights would then add up to is known from `held`, and the factors are divided by it.
     """
     counts = held * people
     change = best_change(counts, term.exponents, measured, variance)

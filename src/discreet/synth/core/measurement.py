@@ -82,7 +82,7 @@ class MarginalReader:
     def measure(
         self, marginals: Sequence[Marginal], share: Fraction, shares: Sequence[Fraction] = ()
     ) -> list[Measurement]:
-        """All of them for a share of the loss, of which each has its own share, or as much as the others."""
+        """Measure all of them for a share of the loss. Each gets its own of `shares`, or all get the same."""
         shares = shares or [Fraction(1, len(marginals))] * len(marginals)
         return [
             measure(
@@ -108,11 +108,11 @@ class MarginalReader:
         )
 
     def sigma(self, share: Fraction, tables: int = 1) -> float:
-        """The noise of a count, if so many tables have a share of the loss."""
+        """The standard deviation of a count, if so many tables have a share of the loss."""
         return float(noise(share_of(self.loss, share / tables), self.sensitivity, self.unit) ** 0.5)
 
     def sigma_of_distance(self, share: Fraction, tables: int) -> float:
-        """The noise of a distance, if those of so many tables have a share of the loss."""
+        """The standard deviation of a distance, if those of so many tables have a share of the loss."""
         each = share_of(self.loss, share / tables)
         return float(noise(each, _of_distance(self.sensitivity), self.unit) ** 0.5)
 

@@ -30,15 +30,15 @@ from discreet.synth.core.records import added
 from discreet.synth.core.what_to_measure import SCORES, weight
 
 FOLLOWED = 0.3
-"""Of the noise c·σ of a table with c cells, about so much is left in the fitted one."""
+"""About what part of the noise c·σ of a table with c cells is left in the fitted table."""
 FOLLOWED_ONES = 0.2
-"""Of that of a table of one attribute: tables of two correct it."""
+"""The same for a table of one attribute, which tables of two correct."""
 TOLD = 2.0
-"""A score below so many of its standard deviations is taken for 0."""
+"""A score below so many standard deviations of its noise is taken for 0."""
 MOST_PAIR_CELLS = 2**24
-"""Of all tables that are measured at once, so that they can be stored whatever the number of people is."""
+"""The most cells of all tables that are measured, so that they can be stored for any number of people."""
 LEAST_BINS = 6
-"""An attribute has fewer, or as many as are asked for by `coarse`."""
+"""The most bins of an attribute if as few as possible are asked for (see `coarse`)."""
 _MOST_AGAIN = Fraction(9, 10)
 _MOST = 2.0**60  # people, in parts of a person: scores stay in 64 bits
 
@@ -51,12 +51,12 @@ class BinnedAttributes:
         self._known: dict[tuple[int, bytes], Codes] = {}
 
     def tables(self, cells: float) -> list[Marginal]:
-        """All pairs, such that a table has about as many cells, if people were spread evenly."""
+        """The tables of all pairs, with about so many cells each if people were spread evenly."""
         cells = coarse(cells, tables=comb(len(self._laws), 2))
         return self._domain.marginals(2, [self._codes(i, cells) for i in range(len(self._laws))])
 
     def table(self, attributes: tuple[int, ...], cells: float) -> Marginal:
-        """One pair."""
+        """The table of one pair."""
         return Marginal(attributes=attributes, codes=tuple(self._codes(i, cells) for i in attributes))
 
     def expected(self, table: Marginal, people: float) -> Floats:
@@ -72,7 +72,7 @@ class BinnedAttributes:
 
 
 def coarse(cells: float, *, tables: int) -> float:
-    """As many cells as asked for, or as each of so many tables can have for all of them to be stored.
+    """The cells asked for, or the most that each of so many tables can have if all are to be stored.
 
     Where √c bins are asked for, `bins` gives no more than 2√c + 2: in a table, 9 · c cells at most for c of 4
     and more, and `LEAST_BINS` on each side for fewer.
@@ -81,7 +81,7 @@ def coarse(cells: float, *, tables: int) -> float:
 
 
 def whole_numbers(expected: Floats, unit: int) -> NDArray[np.int64]:
-    """In 1/unit of a person. Rounded before they are compared: later, a move of 1 could become one of 2."""
+    """Counts in 1/unit of a person. Rounded after the comparison, a move of 1 could become one of 2."""
     return np.rint(np.minimum(expected * unit, _MOST / len(expected))).astype(np.int64)
 
 
@@ -99,7 +99,7 @@ class Scored:
 
     table: Marginal
     score: float
-    """In people, without what chance makes of it; 0 if noise alone could make as much."""
+    """In people, less what is due to chance; 0 if noise alone could give as much."""
 
 
 def scores(
@@ -120,11 +120,11 @@ def scores(
 def chosen(scored: Sequence[Scored], domain: Domain, *, noise: float, pure: bool) -> list[Marginal]:
     """The tables that are worth their price. It reads no data.
 
-    One that is left out is off by its score; one that is measured by its noise, about c·σ for c cells.
-    `noise` is σ if one table gets all that there is. If each gets the part that makes the noise of all least
-    (`worth.divided`), that is noise·(Σ w)^(1/e), w = c^e, with e = 2/3, or 1/2 for a pure loss. So tables are
-    taken in the order of score/w, and as many as make the sum over both kinds least; those of one attribute
-    are measured in any case.
+    A table that is left out is off by its score, one that is measured by its noise, about c·σ for c cells.
+    `noise` is σ if one table gets the whole loss. If each gets the part that makes the noise of all least
+    (`what_to_measure.divided`), that is noise·(Σ w)^(1/e), w = c^e, with e = 2/3, or 1/2 for a pure loss. So
+    tables are taken in the order of score/w, as many as make the sum over both kinds least. Tables of one
+    attribute are measured in any case.
     """
     found = np.array([each.score for each in scored])
     weights = np.array([_weight(each.table, pure=pure) for each in scored])
@@ -138,7 +138,7 @@ def chosen(scored: Sequence[Scored], domain: Domain, *, noise: float, pure: bool
 def for_ones(
     tables: Sequence[Marginal], domain: Domain, *, spent: Fraction, left: Fraction, pure: bool
 ) -> Fraction:
-    """What tables of one attribute get of the share that is left, by their weight beside these."""
+    """What tables of one attribute get of the share that is left, by their weight against these tables."""
     ones = _weight_of_ones(domain, pure=pure)
     part = ones / (ones + sum(_weight(each, pure=pure) for each in tables))
     wanted = Fraction(round(100 * part), 100) * (spent + left) - spent
@@ -150,6 +150,6 @@ def _weight(table: Marginal, *, pure: bool) -> float:
 
 
 def _weight_of_ones(domain: Domain, *, pure: bool) -> float:
-    """What is wrong in one attribute is so in all of its pairs."""
+    """The weight of all tables of one attribute. An error in one is an error in all of its pairs."""
     others = len(domain.sizes) - 1
     return sum(weight(FOLLOWED_ONES * others * size, pure=pure) for size in domain.sizes)

@@ -16,7 +16,7 @@ from discreet.arrays import Floats
 from discreet.synth.core.domain import Codes, Marginal
 
 EVEN = 0.8
-"""A sample whose weights are as uneven as those of one this much smaller is drawn anew."""
+"""A sample is drawn anew if its effective size is no more than this part of its size."""
 
 
 class Term:
@@ -53,17 +53,17 @@ class Records(Protocol):
         ...
 
     def move(self, marginal: Marginal, factors: Floats, following: Marginal) -> Floats:
-        """Multiplies every record by the factor of its cell; the weight in each cell of the following one."""
+        """Multiplies every record by the factor of its cell. Returns the shares of the following marginal."""
         ...
 
     def expect(self, updates: int) -> None:
-        """Called before the weights are moved about so many times, should that be worth a preparation."""
+        """Called before about so many moves of the weights, to prepare for them if that pays."""
         ...
 
     def renew(self, terms: Sequence[Term]) -> bool:
-        """Called when the weights have moved far: draw other records, with even weights, if that helps.
+        """Called before each sweep: draw other records, with equal weights, if weights have become uneven.
 
-        Whether it did.
+        Returns whether it did.
         """
         ...
 
@@ -72,7 +72,7 @@ class Records(Protocol):
         ...
 
     def take(self, other: Self) -> None:
-        """Become what the other is."""
+        """Take over the state of the other."""
         ...
 
 
@@ -107,7 +107,7 @@ class Placed(ABC):
 
 
 class DrawnRecords(Placed):
-    """Records as they were drawn once, which stay what they are."""
+    """Records that were drawn once, and are never drawn anew."""
 
     farthest = 1.0
 
@@ -176,7 +176,7 @@ class Sample(Placed):
         self._walk.set(child, np.arange(len(rows)), values)
 
     def renew(self, terms: Sequence[Term]) -> bool:
-        """As many records, in proportion to the weights, each then moved along every attribute twice.
+        """Draws as many records in proportion to the weights, and moves each along every attribute twice.
 
         Nothing changes while the effective size (Σw)²/Σw² is large (Kong, Liu, Wong, JASA 1994).
         """

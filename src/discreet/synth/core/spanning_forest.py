@@ -3,7 +3,7 @@
 Of all laws in which every attribute depends on one other at most, the one nearest to the data joins the pairs
 of greatest mutual information to a spanning tree (Chow, Liu, IEEE Transactions on Information Theory 1968).
 Records are drawn from it exactly, from the roots on. A sample that began with independent attributes would
-have to be moved, one attribute at a time, until the ends of a chain know of each other.
+have to be moved, one attribute at a time, until the ends of a chain depend on each other.
 
 Everything here is made from measurements, and is free.
 """
@@ -30,7 +30,7 @@ def planted(
     people: float,
     random: np.random.Generator,
 ) -> list[Term]:
-    """Draws the records anew from a forest; its exponents."""
+    """Draws the records anew from a forest. Returns its exponents."""
     known = [_information(each, laws, people) for each in pairs]
     strongest = sorted((i for i in range(len(pairs)) if known[i] > 0), key=lambda i: -known[i])
     edges = [
@@ -42,7 +42,7 @@ def planted(
 
 
 def _spanning(pairs: Sequence[Measurement], attributes: int) -> Iterator[Measurement]:
-    """The first of those that join what was not joined (Kruskal 1956)."""
+    """In their order, the pairs that join two parts that were not joined before (Kruskal 1956)."""
     trees = list(range(attributes))
     for each in pairs:
         first, second = (trees[i] for i in each.marginal.attributes)
@@ -77,7 +77,7 @@ def _alone(marginal: Marginal, laws: Sequence[Floats]) -> tuple[Floats, Floats]:
 def _information(pair: Measurement, laws: Sequence[Floats], people: float) -> float:
     """About the mutual information of two attributes, 0 if noise hides it.
 
-    The table is drawn towards the independent one by as much as the noise makes likely (James, Stein 1961).
+    The table is shrunk towards the independent one by as much as the noise suggests (James, Stein 1961).
     """
     even = np.outer(*_alone(pair.marginal, laws)).ravel()
     off = pair.counts + (people - pair.counts.sum()) / len(even) - even * people

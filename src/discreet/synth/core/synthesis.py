@@ -51,7 +51,7 @@ from discreet.synth.core.what_to_measure import (
 )
 
 Progress: TypeAlias = Callable[[int, int, float], object]
-"""Told how many attributes the tables have that are fitted, the sweep, and the misfit."""
+"""Called with the number of attributes of the tables that are fitted, the sweep, and the misfit."""
 
 __all__ = [
     "Progress",
@@ -67,13 +67,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Tables of so many attributes, if there are people enough for them to be measured."""
+    """Tables of so many attributes, if there are enough people for them to be measured."""
 
     order: int
     tables: int
-    """How many are measured: all, or of the pairs of a wide table about as many."""
+    """How many are measured: all, or about how many pairs of a wide table."""
     cells: int
-    """Of all of them, before any is put into bins."""
+    """The cells of all of them, before any is put into bins."""
     sigma: float
     """The standard deviation of a count's noise, in people; of the noisiest table, or a usual pair."""
 
@@ -87,7 +87,6 @@ def stages_of(domain: Domain, *, loss: Spend, sensitivity: Sensitivity, unit: in
     tables = [len(marginals) for marginals in possible]
     if wide:
         tables[1] = usual_pairs(len(domain.sizes))
-    if wide:
         first = USUAL_FIRST
     left = 1 - first - (SCORES if wide else 0)
     stages = []
@@ -141,7 +140,7 @@ def measure_tables(
 def _all_tables(
     reader: MarginalReader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
 ) -> tuple[list[Measurement], Fraction]:
-    """Of two attributes and of three, and what is left of the share: all of it if they would drown."""
+    """Tables of two and three attributes, and what is left of the share: all, if noise would drown them."""
     further = orders(kept, laws, people, partial(reader.sigma, share))
     marginals = [each for order in further for each in kept.marginals(order)]
     return (reader.measure(marginals, share), Fraction(0)) if marginals else ([], share)
@@ -150,7 +149,7 @@ def _all_tables(
 def _chosen_pairs(
     reader: MarginalReader, kept: Domain, laws: Sequence[Floats], people: float, share: Fraction
 ) -> tuple[list[Measurement], Fraction]:
-    """Those of two attributes that say most, and what is left of the share for tables of one."""
+    """The tables of two attributes that say most, and what is left of the share for tables of one."""
     if people < WORTH * reader.sigma_of_distance(SCORES, comb(len(laws), 2)):
         return [], share
     pure, binned, left = isinstance(reader.loss, PureLoss), BinnedAttributes(kept, laws), share - SCORES
@@ -199,9 +198,9 @@ def left_out(domain: Domain, measurements: Sequence[Measurement], sigma: float) 
 
 
 def _kept(domain: Domain, measurements: Sequence[Measurement]) -> Domain:
-    """What the tables of several attributes were measured on; as empty values say for those in none.
+    """The domain that tables of several attributes were measured on. Without such tables, `empty` decides.
 
-    Tables of one attribute may have been measured again since it was decided.
+    Tables of one attribute may have been measured again since the values to keep were chosen.
     """
     dropped = empty(domain, measurements[: len(domain.sizes)])
     for each in measurements[len(domain.sizes) :]:
@@ -217,7 +216,7 @@ def _laws(ones: Sequence[Measurement], kept: Domain) -> tuple[float, list[Floats
 
 
 def _people(ones: Sequence[Measurement]) -> float:
-    """Every table of one attribute counts all people; each with the weight that gives the least variance."""
+    """The number of people: the average over the tables of one attribute that has the least variance."""
     totals = [float(each.counts.sum()) for each in ones]
     weights = [1 / (len(each.counts) * each.variance) for each in ones]
     return max(1.0, float(np.average(totals, weights=weights)))

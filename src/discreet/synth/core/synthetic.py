@@ -33,7 +33,7 @@ class Synthetic:
     def rows(self, count: int, random: np.random.Generator | None = None) -> list[NDArray[np.integer]]:
         """As many rows as asked for, one array an attribute. Costs nothing, however often."""
         chance = random or np.random.default_rng()
-        order = np.lexsort(self.records.columns[::-1])  # like records lie together, and share a rounding
+        order = np.lexsort(self.records.columns[::-1])  # similar records are adjacent, and rounded together
         kept = order[proportional(self.records.weights[order], count, chance)]
         chance.shuffle(kept)
         return [column[kept] for column in self.records.columns]

@@ -34,11 +34,11 @@ class Halves(Marginal):
         return self.mask.astype(np.int32)[self.table.places(columns)]
 
     def joined(self, counts: Floats) -> Floats:
-        """What both halves hold, from what each cell of the table does."""
+        """What both halves hold, from what each cell of the table holds."""
         return np.array([counts[~self.mask].sum(), counts[self.mask].sum()])
 
     def spread(self, factors: Floats) -> Floats:
-        """For each cell of the table, what is told for its half."""
+        """For each cell of the table, the factor of its half."""
         return factors[self.mask.astype(np.int8)]
 
 
@@ -78,15 +78,15 @@ def scale(weights: Floats, domain: Domain, marginal: Marginal, factors: Floats) 
 
 
 def _codes(domain: Domain, marginal: Marginal) -> list[Codes]:
-    """Of the values that the domain has."""
+    """The codes of the values that the domain has."""
     chosen = zip(marginal.attributes, marginal.codes, strict=True)
     return [codes[: domain.sizes[attribute]] for attribute, codes in chosen]
 
 
 def _split(domain: Domain) -> tuple[range, range]:
-    """The attributes before, and those of, a block of records that lie next to each other.
+    """The attributes that number blocks of adjacent records, and those within a block.
 
-    Work on whole blocks is as fast as memory; work on each of a few records is not.
+    Work on whole blocks is as fast as memory; work on few records at a time is not.
     """
     first = len(domain.sizes)
     while first and prod(domain.sizes[first:]) < _BLOCK:
@@ -95,7 +95,7 @@ def _split(domain: Domain) -> tuple[range, range]:
 
 
 def _sum(numbers: Floats, domain: Domain, axes: Sequence[int], kept: Sequence[int], *, block: bool) -> Floats:
-    """Over the axes that are not kept; each entry is a block of numbers, or one."""
+    """Sums over the axes that are not kept. Each entry is a block of numbers, or one."""
     shape, keeps = _runs(domain, axes, kept)
     letters = [chr(ord("a") + axis) for axis in range(len(shape))]
     left = "".join(letter for letter, keep in zip(letters, keeps, strict=True) if keep)
@@ -107,7 +107,7 @@ def _sum(numbers: Floats, domain: Domain, axes: Sequence[int], kept: Sequence[in
 
 
 def _runs(domain: Domain, axes: Sequence[int], kept: Sequence[int]) -> tuple[list[int], list[bool]]:
-    """The sizes of the axes, those next to each other made one where both are kept, or neither."""
+    """The sizes of the axes. Adjacent axes become one where both are kept, or neither."""
     shape: list[int] = []
     keeps: list[bool] = []
     for axis in axes:

@@ -1,4 +1,4 @@
-"""What is measured, and how finely: decided by declarations and earlier measurements, which is free."""
+"""What is measured, and how finely. Declarations and earlier measurements decide, so this is free."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -12,15 +12,15 @@ from discreet.synth.core.domain import Domain
 from discreet.synth.core.measurement import Measurement
 
 MOST_CELLS = 2**21
-"""Of a domain that is fitted on all of its records. A wider one is fitted on a sample."""
+"""The most cells of a domain that is fitted on all of its records. A wider one is fitted on a sample."""
 MOST_RECORDS, LEAST_RECORDS = 200_000, 50_000
-"""Of a sample."""
+"""The most and the least records of a sample."""
 FIRST_ON_SAMPLE = Fraction(1, 5)
 """What tables of one attribute get of the loss at first, where records are a sample; more may follow."""
 USUAL_FIRST = Fraction(3, 10)
-"""About what those tables get in the end. `explain` states errors by it, before anything is measured."""
+"""About what those tables get in total. `explain` uses it before anything is measured."""
 SCORES = Fraction(1, 10)
-"""What it costs there to find the pairs that say most."""
+"""The share of the loss that finds the pairs which say most, where records are a sample."""
 WORTH = 4.0
 """How many people a typical cell must hold, in σ, for tables to be worth their price."""
 EMPTY = 3.0
@@ -30,7 +30,7 @@ HIGHEST = 3
 
 
 def first_share(domain: Domain) -> Fraction:
-    """Of the loss, for tables of one attribute. By declarations alone: nothing is measured yet.
+    """The share of the loss for tables of one attribute, by declarations alone: nothing is measured yet.
 
     Where all is measured at full resolution, every table gets the same noise.
     """
@@ -43,16 +43,16 @@ def first_share(domain: Domain) -> Fraction:
 def divided(sizes: Sequence[int], *, pure: bool) -> list[Fraction]:
     """Shares of a loss for tables with so many cells, such that the noise of all cells together is least.
 
-    The noise of a count is as 1/√ρ or 1/ε, and Σ size·noise at a given sum of shares is least where they are
-    as the sizes to the power 2/3 (Zhang et al., PrivSyn, USENIX Security 2021) or 1/2, by Lagrange. They are
-    rounded here, so that they add up to 1 exactly.
+    The noise of a count is proportional to 1/√ρ or 1/ε. At a given sum of shares, Σ size·noise is least if
+    they are proportional to the sizes to the power 2/3 (Zhang et al., PrivSyn, USENIX Security 2021) or 1/2,
+    by Lagrange. They are rounded here, so that they add up to 1 exactly.
     """
     parts = [max(1, round(10 * weight(size, pure=pure))) for size in sizes]
     return [Fraction(each, sum(parts)) for each in parts]
 
 
 def weight(size: float, *, pure: bool) -> float:
-    """What the share of a table with so many cells is in proportion to."""
+    """The share of a table with so many cells is proportional to this."""
     return float(size ** (1 / 2 if pure else 2 / 3))
 
 
@@ -70,7 +70,7 @@ def empty(domain: Domain, ones: Sequence[Measurement]) -> list[bool]:
 
 
 def orders(domain: Domain, laws: Sequence[Floats], people: float, sigma: Callable[[int], float]) -> range:
-    """How many attributes the further tables have where records are listed: 2 and 3, or 2, or there are none.
+    """How many attributes further tables have, where records are listed: 2 and 3, 2, or there are none.
 
     `sigma` is the noise of a count if the rest of the loss is shared by so many tables. A law has as many
     values as a uniform one that is as likely to give two people the same value (Simpson, Nature 1949); the
@@ -92,5 +92,5 @@ def orders(domain: Domain, laws: Sequence[Floats], people: float, sigma: Callabl
 
 
 def usual_pairs(attributes: int) -> int:
-    """About how many pairs of a wide table are chosen, for what has to be said before they are."""
+    """About how many pairs of a wide table are chosen, for estimates that are needed before the choice."""
     return min(comb(attributes, 2), 4 * attributes)

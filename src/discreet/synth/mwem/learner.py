@@ -1,7 +1,7 @@
 """How weights on all records of a domain learn from measurements, one at a time. It costs no privacy.
 
-An update reads each weight once and writes it once: what they will add up to is known from the table that was
-measured, and they are divided by it on the way; what the next update needs to know is added up on the way.
+An update reads each weight once and writes it once. What the weights will add up to is known from the table
+that was measured, so they are divided by it in the same pass. It also adds up what the next update needs.
 """
 
 from abc import ABC, abstractmethod
@@ -19,10 +19,10 @@ from discreet.synth.core.weight_array import Halves
 PASSES = 2
 """How often each round goes through all measurements so far."""
 MOST_FITTED = 2**21
-"""Records that are fitted once more from the start. More are passed over a few more times instead."""
+"""The most records that are fitted once more from the start. With more, a few passes are added instead."""
 _LAST_PASSES = 10
 _USUAL_UPDATES = 1000
-_CLOSER = 16  # measurements are met closer than noise alone would: weights that are alike are a poor guess
+_CLOSER = 16  # measurements are met closer than their noise suggests, as equal weights are a poor prior
 
 
 class WeightLearner(ABC):
@@ -34,7 +34,7 @@ class WeightLearner(ABC):
         self.measured: dict[int, Measurement] = {}
 
     def learn(self, candidate: int, news: Measurement) -> float:
-        """How far the counts that were measured have moved, all added up."""
+        """Learn a measurement. Returns how far its counts have moved, in all."""
         known = self.measured.pop(candidate, None)
         self.measured[candidate] = news if known is None else combined(known, news)
         before = self.shares(news.marginal)
@@ -47,13 +47,13 @@ class WeightLearner(ABC):
 
     @abstractmethod
     def _update(self, news: Measurement, shares: Floats) -> Floats:
-        """The shares of what was measured, from those before."""
+        """Update the weights. Returns the shares of what was measured, from those before."""
 
     def shares(self, marginal: Marginal) -> Floats:
         return self.cells.shares(marginal)
 
     def _multiply(self, marginal: Marginal, shares: Floats, exponents: Floats, following: Marginal) -> Floats:
-        """The shares of the following table."""
+        """Multiply the weights by e^exponents. Returns the shares of the following table."""
         factors = np.exp(np.minimum(exponents - exponents[shares > 0].max(), 0))
         return self.cells.move(marginal, factors / float(shares @ factors), following)
 
@@ -74,7 +74,7 @@ class Fitting(WeightLearner):
         return self._pass(PASSES, shares)
 
     def _pass(self, times: int, shares: Floats) -> Floats:
-        """Through all measurements, the newest first; its shares before, and after."""
+        """Go through all measurements, the newest first. Returns its shares, from those before."""
         rounds = list(reversed(self.measured.items())) * times
         for (candidate, measurement), (_, then) in zip(rounds, rounds[1:] + rounds[:1], strict=True):
             term = self._terms.setdefault(candidate, Term(measurement.marginal))
@@ -82,7 +82,7 @@ class Fitting(WeightLearner):
         return shares
 
     def _refit(self, term: Term, measurement: Measurement, shares: Floats, following: Marginal) -> Floats:
-        """The shares of the following table, from those of this one."""
+        """Fit one measurement. Returns the shares of the following table, from those of this one."""
         loose = min(measurement.variance, self.people) / _CLOSER
         likely = np.clip(measurement.counts, -self.people, 2 * self.people)  # what is beyond is noise
         factors = step(term, shares, likely, self.people, loose)
@@ -103,7 +103,7 @@ class Fitting(WeightLearner):
 class Averaging(WeightLearner):
     """The update of the paper, for the newest measurement alone; in the end, the mean over all rounds.
 
-    A whole table is as many questions, whose sets of records do not meet, at once.
+    A whole table is one question for each cell, at once: their sets of records are disjoint.
     """
 
     def __init__(self, domain: Domain, people: float) -> None:

@@ -1,6 +1,6 @@
 """Multiplicative weights with private selection: a histogram that answers a workload of counting questions.
 
-Weights on all records start alike. Each round picks, privately, a question that they answer badly, measures
+All weights on records start equal. Each round picks, privately, a question that they answer badly, measures
 it with noise, and moves the weights towards what was measured (Hardt, Ligett, McSherry, arXiv 1012.4763v2).
 
 Privacy
@@ -87,8 +87,8 @@ def mwem(
     """Costs the loss, exactly. Exact counts are in 1/unit of a person.
 
     `people` is their number where that is public; otherwise it is measured. Without `rounds` their number
-    depends on how much each teaches. After each, `progress` is told how many there were, and the share of
-    the loss that is spent.
+    depends on how much each teaches. After each, `progress` is called with how many there were, and the
+    share of the loss that is spent.
     """
     _check(workload.domain, rounds, average)
     currency = price(loss)
@@ -141,7 +141,7 @@ def error_bound(
 
 
 class _ExactAnswers:
-    """The exact answers, behind mechanisms: all that touches the data.
+    """The exact answers, behind mechanisms. Nothing else touches the data.
 
     The counts of a table are whole numbers that add up to less than 2^60, so that scores stay in 64 bits.
     """
@@ -193,14 +193,14 @@ class _ExactAnswers:
         )
 
     def _scores(self, exact: NDArray[np.int64], family: Family, learner: WeightLearner) -> NDArray[np.int64]:
-        """How far the answers of the weights are off; of a whole table, all together."""
+        """How far the answers of the weights are off; for a whole table, their sum."""
         people = min(learner.people * self._unit, _MOST)
         fitted = np.rint(family.answers(learner.shares(family.marginal)) * people)
         off: NDArray[np.int64] = np.abs(exact - fitted.astype(np.int64))
         return off.sum(keepdims=True) if family.whole else off
 
     def _penalty(self, selecting: Fraction, family: Family) -> int:
-        """What noise would add to the score if it were of the measurement: it should be worth that (AIM)."""
+        """The score that measurement noise alone would give: only a higher one is worth measuring (AIM)."""
         measuring = selecting * (1 / self._currency.selecting - 1)
         size = self._currency.expected_size(variance(self._noise(measuring, family)))
         return round(min(size * (family.marginal.cells if family.whole else 1), _MOST))
@@ -210,7 +210,7 @@ class _ExactAnswers:
 
 
 def _of_one(sensitivity: Sensitivity) -> Sensitivity:
-    """Of one count: the larger cell of a division in two."""
+    """The sensitivity of one count: the larger cell of a division in two."""
     return Sensitivity.scalar(sensitivity.linf, sensitivity.neighbours)
 
 

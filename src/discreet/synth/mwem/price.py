@@ -20,7 +20,7 @@ from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip, Selection
 
 FIRST_ROUNDS = 16
-"""Without a number of rounds, the first are as if there were to be so many for each attribute (AIM)."""
+"""If `rounds` is not given, the first rounds cost as if there were so many for each attribute (AIM)."""
 _LEAST_VARIANCE = 1e-6
 
 
@@ -37,7 +37,7 @@ class RoundPricing(Protocol):
 
     @property
     def growth(self) -> int:
-        """How many times the amount is spent by half the noise."""
+        """By what factor half the noise raises the amount."""
         ...
 
     def expected_size(self, variance: float) -> float:
@@ -94,7 +94,7 @@ def price(loss: Spend) -> RoundPricing:
 
 
 def variance(noise: AdditiveNoise) -> float:
-    """Of one number; never 0, so that it can be divided by."""
+    """The variance of one number; never 0, so that it can be divided by."""
     if isinstance(noise, DiscreteGaussian):
         return max(float(noise.sigma_squared), _LEAST_VARIANCE)
     step = 1 / float(noise.scale)
@@ -104,9 +104,9 @@ def variance(noise: AdditiveNoise) -> float:
 class Pace:
     """Amounts of rounds, one after the other, that add up to the total exactly.
 
-    With a number of rounds they are all the same. Without, they start small; a round that taught little says
-    that its noise was too much, and the next ones have half of it. What is left for no more than two rounds
-    is spent on one.
+    With a number of rounds they are all the same. Without, they start small. If a round taught little, its
+    noise was too large, and the next rounds have half of it. What is left for at most two rounds is spent on
+    one.
     """
 
     def __init__(self, price: RoundPricing, total: Fraction, attributes: int, rounds: int | None) -> None:

@@ -87,7 +87,7 @@ class EachCell(CellQuestions):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prefixes(Family):
-    """One question for each cell: how many are at most there, on every attribute?"""
+    """One question for each cell: how many people are at or below it, on every attribute?"""
 
     @property
     def questions(self) -> int:

@@ -26,10 +26,10 @@ from discreet.question.plain_rows import RowColumn
 from discreet.synth.core.domain import MOST_VALUES, Domain
 
 MOST_LISTED = 5_000
-"""Values of a column that are declared one by one."""
+"""The most values of a column that are declared one by one."""
 BINS = 64
 MOST_WHOLE_NUMBERS = 128
-"""Of a column whose bins are not told: more whole numbers than this, and other numbers, are put into bins."""
+"""If bins are not given, a column with more whole numbers than this, or other numbers, is put into bins."""
 _DIGITS = 3  # a drawn number has so many digits more than its bin is wide
 
 _DTYPES: dict[type, str] = {
@@ -41,7 +41,7 @@ _DTYPES: dict[type, str] = {
 
 Values: TypeAlias = NDArray[Any]
 Bins: TypeAlias = int | Mapping[str, int] | None
-"""How many bins columns of numbers have, all or by name; whole numbers that are no more have none."""
+"""Bins of columns of numbers, for all or by name. Columns with no more whole numbers than that have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class BinnedValues:
         return math.floor(bins) + 1 if self.whole else max(1, math.ceil(bins))
 
     def drawn(self, codes: NDArray[np.integer], random: np.random.Generator) -> Values:
-        """A value from the bin of each code, all of its values as likely."""
+        """A value from the bin of each code, with all values of the bin equally likely."""
         low, width, high = float(self.low), float(self.width), float(self.high)
         starts = low + codes * width
         ends = np.minimum(starts + width, high + (1 if self.whole else 0))
@@ -103,7 +103,7 @@ class Attribute:
 
     name: str
     column: Expression
-    """As it was asked for."""
+    """The column as it was asked for."""
     values: ListedValues | BinnedValues
 
     @property
@@ -111,7 +111,7 @@ class Attribute:
         return self.values.count + 1
 
     def key(self) -> GroupKey:
-        """To group rows by: a value that was not declared is as good as none."""
+        """What rows are grouped by. A value that was not declared counts as NULL."""
         if isinstance(self.values, BinnedValues):
             codes = range(self.values.count)
             place = _bin(self.column, self.values)
@@ -148,7 +148,7 @@ def attributes_of(columns: Sequence[RowColumn], bins: Bins = None) -> tuple[Attr
 
 
 def domain_of(attributes: Sequence[Attribute]) -> Domain:
-    """What NULL counts is optional: it is dropped where nobody seems to be there."""
+    """The last value of each attribute, for NULL, is optional: it is dropped if nobody seems to have it."""
     sizes = tuple(attribute.size for attribute in attributes)
     return Domain(sizes=sizes, optional=(True,) * len(sizes))
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from discreet.aggregates.vectors import WeightedSum
 from discreet.aggregates.weights import Norm, Weight
 from discreet.bounds.bound import Bounded
-from discreet.bounds.work_limits import check_statements
+from discreet.bounds.work_limits import check_statements, check_written
 from discreet.model.policy import Dataset
 from discreet.model.query import GroupingSets, Query
 from discreet.model.sensitivity import Sensitivity
 from discreet.question.plain_rows import RowQuery
-from discreet.release.exact_vectors import Results, integers_of, places_of
+from discreet.release.exact_vectors import Results, places_of, small_integers_of
 from discreet.synth.core.domain import Domain, Marginal
 from discreet.synth.plan.attributes import Attribute
 
@@ -57,6 +57,7 @@ def counting(
     )
     keys = tuple(attribute.key() for attribute in attributes)
     check_statements(source, [key.expression for key in keys], len(sets))
+    check_written([column.expression for column in rows.columns], len(sets))
     query = Query(
         source=source,
         keys=keys,
@@ -77,7 +78,7 @@ def unit_of(bounded: Bounded) -> int:
 
 
 def table_sensitivity(bounded: Bounded) -> Sensitivity:
-    """Of one table, whichever and however coarse."""
+    """The sensitivity of one table, whichever and however coarse."""
     return _part(bounded).weighing.sensitivity(bounded.neighbours, largest=1, signed=False, one_group=False)
 
 
@@ -96,7 +97,7 @@ class CellCounts:
     integers: NDArray[Any]
 
     def table(self, marginal: Marginal) -> NDArray[np.int64]:
-        """Added up to one table."""
+        """The counts, added up to one table."""
         place = np.zeros(len(self.integers), dtype=np.int64)
         known = np.ones(len(place), dtype=np.bool_)
         for attribute, code, size in zip(marginal.attributes, marginal.codes, marginal.shape, strict=True):
@@ -109,7 +110,7 @@ class CellCounts:
 
 
 class Counted:
-    """All exact counts of one plan: secret, and asked only for tables that meet noise at once."""
+    """All exact counts of one plan. They are secret, and only leave in tables that get noise at once."""
 
     def __init__(self, domain: Domain, bounded: Bounded, results: Results) -> None:
         pieces: dict[tuple[int, ...], list[CellCounts]] = {}
@@ -120,7 +121,7 @@ class Counted:
             codes = np.unravel_index(places[known], sizes) if sizes else ()
             counts = CellCounts(
                 codes=dict(zip(statement.keys, codes, strict=True)),
-                integers=integers_of(table[f"s{_PART}"])[known],
+                integers=small_integers_of(table[f"s{_PART}"])[known],
             )
             pieces.setdefault(statement.keys, []).append(counts)
         self._pieces = pieces

@@ -1,8 +1,8 @@
 """What a synthetic table would cost and how good it could be: from the policy alone.
 
-The noise of a count is known beforehand. On a table of c cells it moves about ½·c·E|noise| rows, and as a
-share that over the number of rows, which is private: so it is shown for several sizes. The fit is usually
-better, as tables correct each other; it cannot be much better where a table drowns in noise.
+The noise of a count is known beforehand. On a table of c cells it moves about ½·c·E|noise| rows. What share
+of all rows that is depends on their number, which is private: so it is shown for several sizes. The fit is
+usually better, as tables correct each other; it cannot be much better where a table drowns in noise.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class ExplainedStage:
     order: int
     tables: int
     error: float
-    """Of one count, at 95 % confidence, in rows."""
+    """The error of one count, at 95 % confidence, in rows."""
     shares: tuple[float, ...]
     """For each of `SIZES` rows: how much of a table the noise moves, from 0 to 1 or beyond."""
 
@@ -50,16 +50,16 @@ class SynthesisExplanation:
     epsilon: float
     """The loss as ε: pure, or at the dataset's δ."""
     share: float
-    """Of the whole budget."""
+    """The price as a share of the whole budget."""
     cells: int
     """How many different records there can be."""
     form: str
     """What will stand for the data, in words."""
     stages: tuple[ExplainedStage, ...]
     questions: int = 0
-    """Of a workload; then there are no stages."""
+    """How many questions a workload has; then there are no stages."""
     question_error: float = 0.0
-    """Of one that is measured in the first round, at 95 % confidence, in rows; later ones have less."""
+    """The error of one measured in the first round, at 95 % confidence, in rows; later ones have less."""
     sizes: tuple[int, ...] = SIZES
 
     @property
@@ -134,7 +134,7 @@ def _explained(stage: Stage, reach: float) -> ExplainedStage:
 
 
 def _round_deviation(plan: SynthesisPlan, workload: Workload) -> float:
-    """Of the noise of a question in the first round; in a whole table, if some are measured so."""
+    """The standard deviation of the noise in the first round: of whole tables if there are any."""
     currency = price(plan.loss)
     pace = Pace(currency, currency.total * (1 - ON_PEOPLE), len(plan.attributes), None)
     each = pace.take() * (1 - currency.selecting)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def readable(condition: Expression, attributes: Sequence[Attribute]) -> tuple[int, ...] | None:
-    """The attributes that a condition reads, in order; None if it reads anything else, or within bins."""
+    """The attributes that a condition reads, in order; None if it reads anything else, or bins."""
     listed = {
         attribute.column.name: i
         for i, attribute in enumerate(attributes)
@@ -35,8 +35,8 @@ def same_for_rows(condition: Expression, attributes: Sequence[Attribute]) -> boo
     """Whether it holds on a row exactly if it holds in the row's cell, also where a value is not declared.
 
     The cell of such a row is that of NULL. So a column with undeclared values may only be compared with
-    declared ones, by = or IN, under nothing but AND and OR: false on the row, unknown in the cell, and these
-    never make something true of the one that they do not make of the other.
+    declared ones, by = or IN, under nothing but AND and OR. Then it is false on the row and unknown in the
+    cell, and AND and OR make nothing true of one that they do not make true of the other.
     """
     open_ended = {
         attribute.column.name: attribute.values.values
@@ -89,7 +89,7 @@ def _for_duckdb(values: Values) -> Values:
 
 @cache
 def _database() -> "duckdb.DuckDBPyConnection":
-    """An empty one, kept because opening it takes longer than anything that it is asked."""
+    """An empty database, kept because opening it takes longer than any query here."""
     import duckdb
 
     return duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "1GB"})

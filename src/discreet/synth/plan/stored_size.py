@@ -1,7 +1,7 @@
 """How many bytes noisy tables take at most when they are stored: known before anything is paid.
 
-Their cells follow from the domain, the workload and the noise, which are public. What JSON says of a table
-and of each of its arrays (`synthetic`) is taken for more than it is, and nothing is taken to be compressed.
+Their cells follow from the domain, the workload and the noise, which are public. The size of the JSON
+for a table and for each of its arrays (`synthetic`) is overestimated, and compression is not counted on.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,12 +16,12 @@ from discreet.synth.mwem.price import FIRST_ROUNDS
 from discreet.synth.mwem.workload import Workload
 
 _TABLE, _ARRAY = 128, 48
-"""What JSON says of a table, and of an array or an attribute."""
+"""Bytes of JSON for a table, and for an array or an attribute."""
 _CODE, _COUNT, _WEIGHT = 2, 8, 4
 
 
 def of_measurements(marginals: Iterable[Marginal]) -> int:
-    """Of tables that are known one by one."""
+    """The most bytes of tables that are known one by one."""
     found = (
         _of_question([len(each) for each in marginal.codes], len(marginal.mask))
         if isinstance(marginal, Halves)
@@ -32,14 +32,14 @@ def of_measurements(marginals: Iterable[Marginal]) -> int:
 
 
 def of_synthesis(domain: Domain) -> int:
-    """Of all that can be measured for a synthetic table, whichever tables that turns out to be."""
+    """The most bytes of all that can be measured for a synthetic table, whichever tables it is."""
     ones = sum(_of_table([size], size) for size in domain.sizes)
     listed = domain.without(domain.optional).cells <= MOST_CELLS
     return _packed(ones + max(_of_all_tables(domain) if listed else 0, _of_pairs(domain)))
 
 
 def of_workload(workload: Workload) -> int:
-    """Of the weights, and of as many of the largest candidates as there can be rounds."""
+    """The most bytes of the weights, and of as many of the largest candidates as there can be rounds."""
     left = FIRST_ROUNDS * len(workload.domain.sizes)
     most = _WEIGHT * workload.domain.cells + _ARRAY * len(workload.domain.sizes)
     candidates = [
@@ -63,7 +63,7 @@ def _of_all_tables(domain: Domain) -> int:
 
 
 def _of_pairs(domain: Domain) -> int:
-    """Their cells are no more than `MOST_PAIR_CELLS` in all, however many people there are."""
+    """The most bytes of pairs: they have at most `MOST_PAIR_CELLS` cells, however many people there are."""
     others, pairs = len(domain.sizes) - 1, comb(len(domain.sizes), 2)
     codes = _CODE * others * sum(domain.sizes)
     return codes + pairs * _of_table([0, 0], LEAST_BINS**2) + _COUNT * MOST_PAIR_CELLS
@@ -78,5 +78,5 @@ def _of_question(values: Sequence[int], cells: int) -> int:
 
 
 def _packed(most: int) -> int:
-    """Bytes that cannot be compressed become more: by one in 3,000, and a few."""
+    """Compression adds to bytes that it cannot shorten: one in 3,000, and a few."""
     return most + most // 1000 + 1024

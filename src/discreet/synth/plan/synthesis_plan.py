@@ -34,12 +34,12 @@ from discreet.synth.plan.workload_text import Wanted, wanted_facts, workload_of
 from discreet.synth.report.quality import Quality, counts_of, quality
 
 Advance: TypeAlias = Callable[[str, float], object]
-"""Told what is being done, and about how much of everything is done."""
+"""Called with what is being done, and about what share of everything is done."""
 
 _MOST_LISTED_COLUMNS = 32
-"""Of a domain whose records are listed: they are an axis each, and no more than 21 have several values."""
+"""The most columns if records are listed: each is an axis, and no more than 21 have several values."""
 _ROUNDS = 25
-"""About as many as the tables of one order take to be fitted."""
+"""About how many sweeps it takes to fit the tables of one order, to show progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +50,12 @@ class SynthesisPlan:
     bounded: Bounded
     loss: Spend
     dataset: Dataset = field(repr=False)
-    """Whose people the bounds are right for."""
+    """The dataset whose people the bounds are for."""
     wanted: tuple[Wanted, ...] = ()
     """Questions that it has to answer well; all tables of few columns if there are none."""
 
     def identity(self) -> str:
-        """What the release is known by. Names of columns are not told: counts know columns by their place."""
+        """What identifies the release. Names of columns are left out: counts know columns by position."""
         return identity_of(
             "synthetic",
             {
@@ -76,9 +76,9 @@ class SynthesisPlan:
         return emit_sql(self, relations, dialect)
 
     def draw_noise(self, exact: Results, deadline: Deadline) -> bytes:  # noqa: ARG002
-        """All that is released, to be stored before anybody sees any of it; it costs `loss`.
+        """Draw noise. Costs `loss`. Returns all that is released, to be stored before it is seen.
 
-        Nothing is told while it is made: who could watch and stop would get another draw for one price.
+        It shows no progress: who could watch and stop it would get another draw for one price.
         """
         counted = Counted(self.domain, self.bounded, exact)
         if self.wanted:
@@ -88,13 +88,13 @@ class SynthesisPlan:
         )
 
     def synthetic_from(self, stored: bytes, advance: Advance = lambda *_: None) -> Synthetic:
-        """What was released as a table. Free."""
+        """The synthetic table, from what was released. Free."""
         if self.wanted:
             return Synthetic.decode(stored)
         return fitted(self.domain, decode_measurements(stored), progress=partial(_fitting, advance))
 
     def quality(self, learnt: Synthetic, against: Sequence[Measurement] | None = None) -> Quality:
-        """Compared with its own measurements, or with others; rehearsed to tell how far the truth is."""
+        """Compared with its own measurements, or with others. A rehearsal estimates how far the truth is."""
         reference = None if against is None else {m.marginal: (m.counts, m.variance) for m in against}
         return quality(
             learnt,
@@ -115,7 +115,7 @@ class SynthesisPlan:
             check_storable(of_synthesis(self.domain), "Take fewer columns, or wider bins.")
 
     def _rehearse(self, exact: ExactMarginals) -> Synthetic:
-        """Made from a synthetic table as that was made from the data. No data is involved."""
+        """A table that is made from a synthetic table as that was made from the data. Reads no data."""
         if self.wanted:
             return self._fit_questions(exact)
         return synthesise(self.domain, exact, loss=self.loss, sensitivity=self.sensitivity, unit=self.unit)

@@ -75,9 +75,9 @@ def plan_check(table: SyntheticTable, loss: Spend) -> SyntheticCheck:
 
 
 def _marginals(table: SyntheticTable, loss: Spend) -> list[Marginal]:
-    """Those that are whole tables, and pairs of a wide one that were not chosen to be measured.
+    """The whole tables that were measured, and the pairs of a wide table that were not.
 
-    Of a workload of questions, all of one and two attributes.
+    If a workload measured only single questions: all tables of one and two attributes.
     """
     plan, found = table.plan, table.learnt.measurements
     whole = [each.marginal for each in found if not isinstance(each.marginal, Halves)]

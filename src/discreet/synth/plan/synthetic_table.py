@@ -23,7 +23,7 @@ _ENDINGS = (".parquet", ".csv")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SyntheticRows(Tabular):
-    """Rows of nobody."""
+    """Rows that belong to nobody."""
 
     released: Released
 
@@ -56,7 +56,7 @@ class SyntheticTable:
     """Whether the same table had been made before: then this is the same one, and was free."""
 
     advance: Advance = lambda *_: None
-    """Told how far the fit is, which is free and begins when it is first needed."""
+    """Called with how far the fit is. The fit is free, and begins when it is first needed."""
 
     @cached_property
     def learnt(self) -> Synthetic:
@@ -72,11 +72,11 @@ class SyntheticTable:
         return tuple(attribute.name for attribute in self.attributes)
 
     def __len__(self) -> int:
-        """About as many rows as the real table has, where people with very many count less."""
+        """About as many rows as the real table has, where rows of people with very many are weighed down."""
         return max(1, round(self.learnt.people))
 
     def rows(self, count: int | None = None) -> SyntheticRows:
-        """Rows drawn anew; as many as the real table has, about, if not told."""
+        """Rows drawn anew: `count` of them, or about as many as the real table has."""
         wanted = len(self) if count is None else positive_count(count, "rows")
         random = np.random.default_rng()
         codes = self.learnt.rows(wanted, random)
@@ -91,7 +91,7 @@ class SyntheticTable:
         )
 
     def quality(self) -> Quality:
-        """How good it is, from what was measured alone: free. It takes about as long as to make the table."""
+        """How good it is, from what was measured alone: free. It takes about as long as making the table."""
         return self.plan.quality(self.learnt)
 
     def price(self) -> str:

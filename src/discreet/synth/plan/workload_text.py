@@ -2,7 +2,7 @@
 
 SELECT count(*) FROM visits WHERE age > 60 AND ward = 'north'
 marginals 2       every count by two columns, a table at a time
-prefixes 1        how many are at most so and so, on every column
+prefixes 1        how many are at or below each value, on every column
 ranges 1          how many are between any two values, on every column
 """
 
@@ -76,7 +76,7 @@ def workload_of(wanted: Sequence[Wanted], domain: Domain) -> Workload:
 
 
 def wanted_facts(wanted: Wanted) -> Facts:
-    """What a question of a workload is known by."""
+    """What identifies a question of a workload."""
     if isinstance(wanted, QuestionKind):
         return [wanted.name, wanted.order]
     return [list(wanted.attributes), wanted.bits.hex()]

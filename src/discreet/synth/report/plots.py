@@ -15,7 +15,7 @@ _LONGEST = 17  # letters of a value
 
 
 def percent(share: float) -> str:
-    """With two digits that count."""
+    """With two significant digits."""
     if share > 1:
         return "over 100 %"
     if share <= 0:
@@ -25,7 +25,7 @@ def percent(share: float) -> str:
 
 
 def scatter(tables: Sequence[TableQuality]) -> str:
-    """Distance over noise floor, both in logarithms; on the line, the distance is what noise alone makes."""
+    """Distance over noise floor, both as logarithms; on the line, it is what noise alone makes."""
     width, height, left, bottom, top = 520, 400, 64, 46, 12
     ends = [each.floor for each in tables] + [max(each.distance, each.floor / 30) for each in tables]
     low, high = log10(min(ends)) - 0.15, log10(max(ends)) + 0.15
@@ -91,7 +91,7 @@ def column(told: ColumnQuality) -> str:
 
 
 def _few(told: ColumnQuality) -> str:
-    """Bars that lie, each with its name."""
+    """Horizontal bars, each with its name."""
     width, row = 330, 22
     left = 14 + 7 * max(len(_short(value)) for value in told.values)
     longest = max([*told.synthetic, *(each + 2 * told.error for each in told.measured)])
@@ -112,7 +112,7 @@ def _few(told: ColumnQuality) -> str:
 
 
 def _many(told: ColumnQuality) -> str:
-    """Bars that stand, with a name at each end and in the middle."""
+    """Vertical bars, with a name at each end and in the middle."""
     width, height, bottom, top = 330, 170, 22, 8
     tallest = max([*told.synthetic, *(each + 2 * told.error for each in told.measured)])
     step = width / len(told.values)

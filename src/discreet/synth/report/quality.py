@@ -10,8 +10,8 @@ It was fitted to the measurements, so it can be below; far above, it could not f
 
 How far the truth is can be rehearsed: a second synthetic table, made from the first in the way in which that
 was made from the data, with as much noise, is about as far from the first as the first is from the data. It
-reads no data either (the parametric bootstrap; Efron, Tibshirani 1993). What the first has not in it at all,
-such as relations that were not measured, the second cannot miss, so that the estimate may be low.
+reads no data either (the parametric bootstrap; Efron, Tibshirani 1993). The second cannot miss what the
+first does not have at all, such as relations that were not measured, so the estimate may be low.
 """
 
 from collections.abc import Mapping, Sequence
@@ -98,7 +98,7 @@ class Quality:
 
     @property
     def worst(self) -> list[TableQuality]:
-        """Those first that are not followed, then by how far they are off beyond their noise."""
+        """Tables that are not followed first, then by how far they are off beyond their noise."""
         return sorted(self.tables, key=lambda each: (each.followed, -each.beyond, -each.distance))
 
     def of_order(self, order: int) -> list[TableQuality]:

@@ -1,8 +1,8 @@
-"""How much two columns of a synthetic table have to do with each other, beside what was measured of it.
+"""How strongly two columns of a synthetic table are associated, beside what was measured of it.
 
-Cramér's V, from 0 to 1: V² = Σ (p − e)²/e / (k − 1), where e is what columns that have nothing to do with
-each other would have, and k the fewer of their values. Noise adds to it: from each measured (p − e)² its
-variance is taken off, and cells in which e is below the noise are left out, on both sides.
+Cramér's V, from 0 to 1: V² = Σ (p − e)²/e / (k − 1), where e is what independent columns would have, and k
+the smaller number of values. Noise adds to it: so from each measured (p − e)² its variance is taken off, and
+cells in which e is below the noise are left out, on both sides.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ HIDDEN = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRelation:
-    """How much two columns have to do with each other; measured is None where noise hides it."""
+    """How strongly two columns are associated; measured is None where noise hides it."""
 
     columns: tuple[str, str]
     synthetic: float
@@ -67,7 +67,7 @@ def _sum(above: Floats, below: Floats, clear: NDArray[np.bool_]) -> float:
 
 
 def _root_error(value: float, error: float) -> float:
-    """The error of √value, where value is off by `error`: as far as the root goes up."""
+    """The error of √value, where value is off by `error`: how far the root may rise."""
     positive = max(value, 0.0)
     return sqrt(positive + error) - sqrt(positive)
 

@@ -1,17 +1,23 @@
 """What bounding may have done to the truth, in words that go with every answer."""
 
+from collections.abc import Mapping
+
+from discreet.aggregates.left_out import Lost
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import DistinctCount, Histogram, WeightedSum, known
 from discreet.aggregates.weights import Unit
+from discreet.answers.wording import number_text
 from discreet.bounds.calibrate import Plan
-from discreet.bounds.work_limits import columns_of, looked_up, sides_cut, tables_of
-from discreet.model.query import FewRows, group_count
+from discreet.bounds.relation_tree import columns_of, looked_up, sides_cut, tables_of
+from discreet.model.query import Aggregate, FewRows, group_count
 from discreet.noise.selection import Selection
+from discreet.release.notes.condition_notes import condition_notes
+from discreet.release.notes.key_notes import key_notes
 
 
 def notes_of(plan: Plan) -> tuple[str, ...]:
     """One sentence for each thing that may differ from a plain query."""
-    return tuple(dict.fromkeys([*_people(plan), *_values(plan), *_keys(plan), *_picks(plan)]))
+    return tuple(dict.fromkeys([*_people(plan), *_values(plan), *_rows(plan), *_keys(plan), *_picks(plan)]))
 
 
 def _people(plan: Plan) -> list[str]:
@@ -41,6 +47,32 @@ def _people(plan: Plan) -> list[str]:
     return notes
 
 
+def left_out_notes(plan: Plan, lost: Mapping[str, Lost]) -> list[str]:
+    """How much limits leave out, in words: one sentence for each way of being too many."""
+    by_measure = {measure.measure.name: measure.measure.aggregate for measure in plan.bounded.measures}
+    notes = [_left_out(plan, by_measure[name], found) for name, found in lost.items()]
+    return list(dict.fromkeys(notes))
+
+
+def _left_out(plan: Plan, aggregate: Aggregate, lost: Lost) -> str:
+    definition = AGGREGATES[aggregate]
+    what, limit = definition.loses, definition.limit_text(plan.bounded.query.source)
+    if not lost.guess:
+        return (
+            f"Nobody stands out from the noise as having more than {limit}. Some {_rough(lost.hidden)} people"
+            " could have far more, unseen: errors do not hold what they would leave out."
+        )
+    return (
+        f"About {_rough(lost.guess)} {what} do not count, of people with more than {limit}: from"
+        f" {_rough(lost.low)} to {_rough(lost.high)}. Errors hold that."
+    )
+
+
+def _rough(number: float) -> str:
+    """With two digits."""
+    return number_text(float(f"{number:.2g}"), 0.0)
+
+
 def _named(few: FewRows) -> str:
     return " and ".join(f"“{name}”" for name in tables_of(few.source))
 
@@ -48,6 +80,12 @@ def _named(few: FewRows) -> str:
 def _values(plan: Plan) -> list[str]:
     measures = [each.measure for each in plan.bounded.measures]
     return [note for measure in measures for note in AGGREGATES[measure.aggregate].notes(measure)]
+
+
+def _rows(plan: Plan) -> list[str]:
+    """In which groups rows are, and for which conditions they are taken for others."""
+    query = plan.bounded.query
+    return [*condition_notes(query), *key_notes(query)]
 
 
 def _picks(plan: Plan) -> list[str]:
