@@ -4,6 +4,7 @@ engine.prepare         the engine accepts the SQL; no row is read
 ledger.charge          durable, or refused; it pays for one draw, and the time limit begins (`Deadline`)
 engine.run             exact integers, never shown
 release.draw_noise     the noise
+AnswerTimes            held back until the next answer time, if the policy has any
 ledger.store_answer    stored before it is used: the answer is computed from what is stored
 """
 
@@ -11,9 +12,10 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
+from discreet.curator.answer_times import AnswerTimes
 from discreet.dialects import DIALECTS
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch, failed
@@ -39,8 +41,10 @@ class ChargedData:
     engine: Engine
     ledger: Ledger
     analyst: str
+    answer_times: AnswerTimes = field(default_factory=AnswerTimes)
     watch: Watch | None = None
-    """Told how much of a question is done, and 1 at its end. For the owner only: timing may leak data."""
+    """Told how much of a question is done, and 1 at its end. For the owner only: timing may leak data. With
+    answer times it is not called."""
 
     def charge_and_draw(self, question: str, release: Release) -> tuple[Receipt, bytes, bool]:
         """The receipt of a release, what is stored for it, and whether it was drawn before.
@@ -66,8 +70,8 @@ class ChargedData:
             return charged, self._store(charged, drawn), False
 
     def deadline(self) -> Deadline:
-        """The engine's time limit, counted from now."""
-        return Deadline.after(self.engine.time_limit)
+        """The time limit of a question, counted from now."""
+        return Deadline.after(self.answer_times.limit(self.engine.time_limit))
 
     def left(self) -> Spend:
         """What this analyst may still spend."""
@@ -98,7 +102,7 @@ class ChargedData:
             return drawn
 
         try:
-            return apart(read_and_draw)
+            return self.answer_times.hold_back(lambda: apart(read_and_draw))
         except EngineFailed as failure:
             if began or isinstance(failure, TookTooLong):  # or its timing could be seen again for free
                 raise
@@ -137,7 +141,7 @@ class ChargedData:
 
         All statements share one deadline.
         """
-        watched = None if self.watch is None else Watched(self.watch)
+        watched = None if self.watch is None or self.answer_times.seconds else Watched(self.watch)
         try:
             return [
                 (each, rows.reveal())

@@ -8,6 +8,7 @@ Synthetic tables (`synthetic_tables`) and models (`models`) take the same path. 
 answered by a cache (`cached_answers`). These three are imported when they are first needed.
 """
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
@@ -17,6 +18,7 @@ from sqlglot import exp
 from discreet.answers.answer import Answer
 from discreet.bounds.bound import bound
 from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate
+from discreet.curator.answer_times import AnswerTimes
 from discreet.curator.charging import ChargedData
 from discreet.curator.people import fingerprint_of, people_of
 from discreet.curator.profiles import Profiles
@@ -53,13 +55,27 @@ if TYPE_CHECKING:
 class Curator:
     """Answers questions about one dataset, for one analyst, within its budget."""
 
-    def __init__(self, dataset: Dataset, engine: Engine, ledger: Ledger, *, analyst: str) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        engine: Engine,
+        ledger: Ledger,
+        *,
+        analyst: str,
+        answer_times: Sequence[float] = (),
+    ) -> None:
         self.dataset = dataset
         self.analyst = analyst
         self._engine = engine
         self._ledger = ledger
         self._shared = False
-        self._data = ChargedData(dataset=dataset, engine=engine, ledger=ledger, analyst=analyst)
+        self._data = ChargedData(
+            dataset=dataset,
+            engine=engine,
+            ledger=ledger,
+            analyst=analyst,
+            answer_times=AnswerTimes(seconds=tuple(answer_times)),
+        )
         self._public = PublicTables(dataset, engine)
         self._cached = _cached_answers(self._data, self._public)
         self._profiles = Profiles(data=self._data)

@@ -52,7 +52,13 @@ def open_curator(
         dataset = complete_with_schema(declared, {name: engine.schema(name) for name in declared.sources})
         ledger = open_ledger(place_of(path, declared.ledger))
         opened.callback(ledger.close)
-        curator = Curator(dataset, engine, ledger, analyst=analyst or system_user())
+        curator = Curator(
+            dataset,
+            engine,
+            ledger,
+            analyst=analyst or system_user(),
+            answer_times=declared.answer_times,
+        )
         curator.watch = Bar() if progress else None
         opened.pop_all()
     if curator.changed_since is not None:

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 from discreet.errors import PolicyError
@@ -43,6 +45,7 @@ SETTINGS = {
         "least_price",
         "left_out_share",
         "time_limit",
+        "answer_times",
         "ledger",
     ),
     "budget": ("epsilon", "delta"),
@@ -98,6 +101,7 @@ def read_policy(path: str | Path) -> Policy:
         places={name: section.place() for name, section in sections.items()},
         ledger=_ledger(root.section("dataset")),
         time_limit=_time_limit(root.section("dataset")),
+        answer_times=_answer_times(root.section("dataset")),
     )
 
 
@@ -158,6 +162,24 @@ def _time_limit(section: Section) -> int:
     if seconds > _LONGEST_TIME_LIMIT:
         section.refuse("time_limit", "this is more than a day.", f"Write {_LONGEST_TIME_LIMIT} or less.")
     return seconds
+
+
+def _answer_times(section: Section) -> tuple[float, ...]:
+    """When answers leave, in seconds after the charge; the last one within the time limit."""
+    if "answer_times" not in section.values:
+        return ()
+    example = "answer_times = [2, 10, 60]"
+    given = section.values["answer_times"]
+    times = given if isinstance(given, list) else []
+    if not all(type(each) in (int, Decimal) and 0 < float(each) < _LONGEST_TIME_LIMIT for each in times):
+        times = []
+    if not times or any(later <= earlier for earlier, later in pairwise(times)):
+        section.refuse("answer_times", "these must be seconds, in ascending order.", f"Write {example}.")
+    if times[-1] > _time_limit(section):
+        section.refuse(
+            "answer_times", "the last one is after the time limit.", "Raise time_limit, or drop it."
+        )
+    return tuple(float(each) for each in times)
 
 
 def _least_price(section: Section) -> Fraction:
