@@ -38,7 +38,7 @@ def ask(ledger: SqliteLedger, key: str) -> None:
     with ledger.asking("bench", key):
         receipt = ledger.charge("bench", analyst="ana", question="SELECT 1", key=key, loss=PRICE)
         ledger.store_answer(receipt, b"\0" * 300)
-    ledger.balance("bench", analyst="ana")
+    ledger.balance("bench", analysts=["ana"])
 
 
 def _ask_many(path: Path, process: int) -> None:

@@ -128,8 +128,8 @@ def account(dataset="staff", *, budget=ONE, cap=None, fingerprint=None):
     )
 
 
-def charge(ledger, key, *, dataset="staff", analyst="ana", loss=TENTH):
-    return ledger.charge(dataset, analyst=analyst, question=f"SELECT {key}", key=key, loss=loss)
+def charge(ledger, key, *, dataset="staff", analyst="ana", loss=TENTH, caps=()):
+    return ledger.charge(dataset, analyst=analyst, question=f"SELECT {key}", key=key, loss=loss, caps=caps)
 
 
 def closed_at_every_call(place, match):

@@ -459,7 +459,7 @@ def test_handles_on_one_ledger_see_each_other(place, ledger):
 def test_the_sums_refuse_even_if_the_code_does_not(place, monkeypatch, cap, more):
     """The conditional update is a wall of its own: take the filter away."""
     monkeypatch.setattr(
-        "discreet.ledger.charges.admitted", lambda balance, _, cost: balance.spent_units.plus(cost)
+        "discreet.ledger.charges.admitted", lambda balance, _, cost, __: balance.spent_units.plus(cost)
     )
     with place.open() as ledger:
         ledger.open_account(account(cap=PureLoss(epsilon=cap)))

@@ -33,7 +33,7 @@ class CachedAnswers:
         if cached is None:
             return found
         cache, asked = cached
-        return cache.explained(found, asked.step, self.data.analyst)
+        return cache.explained(found, asked.step, self.data.left())
 
     def answer(self, sql: str, plan: Plan) -> Answer | None:
         """The answer from a cache; None if no cache answers this question."""
@@ -64,7 +64,7 @@ class CachedAnswers:
             cached = CachedTable.of(table, self.data.dataset, self.public.reading().keys)
             self.caches[table.name] = Cache(cached, self.data.ledger, older=older_prefixes(cached))
         cache = self.caches[table.name]
-        asked = cache.ask(count, plan.request, analyst=self.data.analyst, direct=plan.loss)
+        asked = cache.ask(count, plan.request, left=self.data.left(), direct=plan.loss)
         if asked is None:
             return None
         if isinstance(asked.step, Pay | Buy):

@@ -20,7 +20,8 @@ from discreet.dialects import DIALECTS
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch, failed
 from discreet.errors import DiscreetError, EngineFailed, LedgerClosed, TookTooLong
-from discreet.ledger.interface import Answered, Ledger
+from discreet.ledger.charges import those_who_count
+from discreet.ledger.interface import Answered, Cap, Ledger
 from discreet.ledger.patient_storing import patiently, store_patiently
 from discreet.model.deadline import Deadline
 from discreet.model.policy import Dataset
@@ -41,6 +42,8 @@ class ChargedData:
     engine: Engine
     ledger: Ledger
     analyst: str
+    caps: Sequence[Cap] = ()
+    """What the analyst, or their project, may spend at most, besides the caps of the policy."""
     answer_times: AnswerTimes = field(default_factory=AnswerTimes)
     watch: Watch | None = None
     """Told how much of a question is done, and 1 at its end. For the owner only: timing may leak data. With
@@ -53,7 +56,12 @@ class ChargedData:
         """
         key, loss = release.identity(), release.loss
         stored = self.ledger.stored_or_payable(
-            self.dataset.name, analyst=self.analyst, key=key, loss=loss, older=release.older_keys
+            self.dataset.name,
+            analyst=self.analyst,
+            key=key,
+            loss=loss,
+            older=release.older_keys,
+            caps=self.caps,
         )
         if stored is not None:
             return *stored, True
@@ -62,7 +70,7 @@ class ChargedData:
         process = os.getpid()  # before the charge: a child that is forked after it must not draw
         with self.ledger.asking(self.dataset.name, key):
             charged = self.ledger.charge(
-                self.dataset.name, analyst=self.analyst, question=question, key=key, loss=loss
+                self.dataset.name, analyst=self.analyst, question=question, key=key, loss=loss, caps=self.caps
             )
             if isinstance(charged, Answered):  # somebody asked the same, and was faster
                 return *charged, True
@@ -75,7 +83,8 @@ class ChargedData:
 
     def left(self) -> Spend:
         """What this analyst may still spend."""
-        return self.ledger.balance(self.dataset.name, analyst=self.analyst).left_for(self.analyst)
+        balance = self.ledger.balance(self.dataset.name, analysts=those_who_count(self.analyst, self.caps))
+        return balance.left_for(self.analyst, self.caps)
 
     def _draw_once(
         self,

@@ -27,7 +27,7 @@ from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, spel
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch
 from discreet.errors import MissingExtra
-from discreet.ledger.interface import Account, Balance, Ledger
+from discreet.ledger.interface import Account, Balance, Cap, Ledger
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.request import Request, request_of
 from discreet.question.frame import Frame
@@ -142,9 +142,7 @@ class Curator:
         """Price and error, from the policy and the text alone. Reads no data and costs nothing."""
         plan = self.plan(sql, **terms)
         self._data.emit(QuestionRelease(plan=plan, dataset=self.dataset))  # refuses what it cannot do
-        balance = self.budget()
-        left = balance.left_for(self.analyst)
-        found = explain(plan, self.dataset, budget=balance.account.budget, left=left)
+        found = explain(plan, self.dataset, budget=budget_of(self.dataset), left=self._data.left())
         found = self._profiles.explained(found, plan)
         return self._cached.explained(found, plan) if self._cached else found
 
@@ -157,15 +155,15 @@ class Curator:
         """What is spent and left, in all and by each analyst."""
         return self._ledger.balance(self.dataset.name)
 
-    def for_analyst(self, name: str) -> "Curator":
+    def for_analyst(self, name: str, *, caps: Sequence[Cap] = ()) -> "Curator":
         """The curator of another analyst, on the same open data and ledger. It has no `watch` yet.
 
-        Closing it closes nothing. Close this one last: it closes the data and the ledger of both.
+        The caps hold besides those of the policy. Closing it closes nothing. Close this one last: it closes the data and the ledger of both.
         """
         other = copy(self)
         other.analyst = name
         other._shared = True
-        other._data = replace(self._data, analyst=name, watch=None)
+        other._data = replace(self._data, analyst=name, caps=tuple(caps), watch=None)
         other._profiles = replace(self._profiles, data=other._data)
         other._cached = replace(self._cached, data=other._data) if self._cached else None
         return other

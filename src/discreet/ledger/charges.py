@@ -4,9 +4,10 @@ See `discreet.ledger.interface` for why.
 """
 
 import hashlib
+from collections.abc import Sequence
 
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed
-from discreet.ledger.interface import Answered, Balance, Entry, EntryKind
+from discreet.ledger.interface import Answered, Balance, Cap, Entry, EntryKind
 from discreet.ledger.tables import Books
 from discreet.ledger.units import Units, charge_units, filter_of
 from discreet.model.privacy import Loss
@@ -14,10 +15,17 @@ from discreet.model.receipt import Receipt
 
 
 def charge_or_find(
-    books: Books, dataset: str, *, analyst: str, question: str, key: str, loss: Loss
+    books: Books,
+    dataset: str,
+    *,
+    analyst: str,
+    question: str,
+    key: str,
+    loss: Loss,
+    caps: Sequence[Cap] = (),
 ) -> Receipt | Answered:
     """A receipt for one draw, or what was drawn before."""
-    balance = books.balance(dataset, analysts=[analyst])
+    balance = books.balance(dataset, analysts=those_who_count(analyst, caps))
     cost = charge_units(loss, balance.account.budget_units.currency)
     last = books.last_of(dataset, balance.version, key)
     earlier = None if last is None else books.charge_behind(last)
@@ -28,7 +36,7 @@ def charge_or_find(
     if earlier is not None and last is not None and last.kind is EntryKind.UNUSED:
         _follow_up(books, EntryKind.RESUMED, earlier, balance.spent_units)
         return earlier.receipt()
-    spent = admitted(balance, analyst, cost)
+    spent = admitted(balance, analyst, cost, caps)
     books.spend_as(analyst, dataset, cost)
     return books.append(
         EntryKind.CHARGED,
@@ -73,17 +81,31 @@ def store(books: Books, receipt: Receipt, answer: bytes) -> bytes:
     return answer
 
 
-def admitted(balance: Balance, analyst: str, cost: Units) -> Units:
-    """What is spent after this charge; BudgetExceeded if it does not fit the budget or the analyst's cap."""
+def those_who_count(analyst: str, caps: Sequence[Cap]) -> list[str]:
+    """The analysts whose spending decides about a charge."""
+    return sorted({analyst}.union(*(cap.analysts for cap in caps)))
+
+
+def admitted(balance: Balance, analyst: str, cost: Units, caps: Sequence[Cap] = ()) -> Units:
+    """What is spent after this charge; BudgetExceeded if it does not fit the budget or a cap."""
     filter_of(balance.account.budget, balance.spent).spend(cost.loss)
-    cap = balance.account.analyst_cap
+    for cap in (balance.cap_of(analyst), *caps):
+        _check_cap(balance, cap, cost)
+    return balance.spent_units.plus(cost)
+
+
+def _check_cap(balance: Balance, cap: Cap, cost: Units) -> None:
+    spent = balance.spent_by(cap.analysts)
+    if not spent.within(cap.units):
+        raise BudgetExceeded(
+            f"More is spent already than {cap.name} may spend.", remedy="Ask the owner of the data for more."
+        )
     try:
-        filter_of(cap, balance.analysts.get(analyst, cost.none.loss)).spend(cost.loss)
+        filter_of(cap.units.loss, spent.loss).spend(cost.loss)
     except BudgetExceeded as refused:
         raise BudgetExceeded(
-            f"{refused.problem} That is of what one analyst may spend.", remedy=refused.remedy
+            f"{refused.problem} That is of what {cap.name} may spend.", remedy=refused.remedy
         ) from None
-    return balance.spent_units.plus(cost)
 
 
 def _charge_of(books: Books, receipt: Receipt) -> tuple[Entry, Entry]:

@@ -19,7 +19,7 @@ from discreet.errors import InvalidInput, LedgerClosed
 from discreet.ledger.accounts import is_open, open_or_find
 from discreet.ledger.anchor import Anchor, AnchorFile
 from discreet.ledger.chain import BEFORE_THE_FIRST, declaration, exported
-from discreet.ledger.charges import admitted, charge_or_find, mark_unused, store
+from discreet.ledger.charges import admitted, charge_or_find, mark_unused, store, those_who_count
 from discreet.ledger.database import Database
 from discreet.ledger.interface import (
     LONGEST_NAME,
@@ -27,6 +27,7 @@ from discreet.ledger.interface import (
     Account,
     Answered,
     Balance,
+    Cap,
     Entry,
     EntryKind,
     checked_text,
@@ -87,13 +88,15 @@ class DatabaseLedger:
             yield
 
     def charge(
-        self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss
+        self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss, caps: Sequence[Cap] = ()
     ) -> Receipt | Answered:
         for value, name in ((dataset, "dataset"), (analyst, "analyst"), (key, "key")):
             checked_text(value, name, LONGEST_NAME)
         checked_text(question, "question", LONGEST_TEXT)
         with self._turn() as books:
-            return charge_or_find(books, dataset, analyst=analyst, question=question, key=key, loss=loss)
+            return charge_or_find(
+                books, dataset, analyst=analyst, question=question, key=key, loss=loss, caps=caps
+            )
 
     def mark_unused(self, receipt: Receipt) -> bool:
         with self._turn() as books:
@@ -113,11 +116,12 @@ class DatabaseLedger:
         key: str,
         loss: Loss,
         older: Callable[[], Sequence[str]] = tuple,
+        caps: Sequence[Cap] = (),
     ) -> Answered | None:
         for value, name in ((analyst, "analyst"), (key, "key")):
             checked_text(value, name, LONGEST_NAME)
         with self._look() as books:
-            balance = books.balance(dataset, analysts=[analyst])
+            balance = books.balance(dataset, analysts=those_who_count(analyst, caps))
             last = books.last_of(dataset, balance.version, key)
             if last is not None and last.kind is EntryKind.ANSWERED:
                 return books.answered(last)
@@ -127,7 +131,8 @@ class DatabaseLedger:
                     if found is not None and found.kind is EntryKind.ANSWERED:
                         return books.answered(found)
             if last is None or last.kind is not EntryKind.UNUSED:
-                admitted(balance, analyst, charge_units(loss, balance.account.budget_units.currency))
+                cost = charge_units(loss, balance.account.budget_units.currency)
+                admitted(balance, analyst, cost, caps)
             return None
 
     def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:
@@ -138,9 +143,9 @@ class DatabaseLedger:
         with self._turn() as books:
             return store(books, receipt, answer)
 
-    def balance(self, dataset: str, *, analyst: str | None = None) -> Balance:
+    def balance(self, dataset: str, *, analysts: Sequence[str] | None = None) -> Balance:
         with self._look() as books:
-            return books.balance(dataset, analysts=None if analyst is None else [analyst])
+            return books.balance(dataset, analysts=analysts)
 
     def entries(self, dataset: str, *, after: int = 0) -> Iterator[Entry]:
         number = after

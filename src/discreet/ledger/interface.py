@@ -26,7 +26,7 @@ more. Whoever asks holds the question (`question_lock`), so that others on this 
 for the answer instead of paying again.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -87,6 +87,20 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cap:
+    """The most that some analysts may spend together: one of them, or all of a project."""
+
+    name: str
+    """What it is of, for errors: “analyst ana”, “project sepsis”."""
+    analysts: frozenset[str]
+    most: Spend
+
+    @property
+    def units(self) -> Units:
+        return budget_units(self.most, "most")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
     """Where an account stands."""
 
@@ -101,12 +115,30 @@ class Balance:
     def left(self) -> Spend:
         return filter_of(self.account.budget, self.spent).left
 
-    def left_for(self, analyst: str) -> Spend:
-        """What one analyst may still spend: never more than is left of their cap."""
-        cap = self.account.cap_units
-        spent = self.analysts.get(analyst, cap.none.loss)
-        own = budget_units(filter_of(cap.loss, spent).left, "left")
-        return own.smaller(budget_units(self.left, "left")).loss
+    def left_for(self, analyst: str, caps: "Sequence[Cap]" = ()) -> Spend:
+        """What one analyst may still spend: never more than is left of any cap on them."""
+        left = budget_units(self.left, "left")
+        for cap in (self.cap_of(analyst), *caps):
+            left = left.smaller(budget_units(self.left_of(cap), "left"))
+        return left.loss
+
+    def cap_of(self, analyst: str) -> Cap:
+        """The cap that every analyst has."""
+        return Cap(name="one analyst", analysts=frozenset({analyst}), most=self.account.analyst_cap)
+
+    def left_of(self, cap: Cap) -> Spend:
+        """What is left of a cap; nothing if it was lowered below what is spent."""
+        spent = self.spent_by(cap.analysts)
+        if not spent.within(cap.units):
+            return spent.none.loss
+        return filter_of(cap.units.loss, spent.loss).left
+
+    def spent_by(self, analysts: Collection[str]) -> Units:
+        """What some analysts have spent together."""
+        spent = self.account.budget_units.none
+        for analyst in analysts:
+            spent = spent.plus(budget_units(self.analysts.get(analyst, spent.none.loss), "spent"))
+        return spent
 
     @property
     def spent_units(self) -> Units:
@@ -186,11 +218,11 @@ class Ledger(Protocol):
         """Hold a question: others on this machine who ask the same wait until it is released."""
 
     def charge(
-        self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss
+        self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss, caps: Sequence[Cap] = ()
     ) -> Receipt | Answered:
         """Add an entry, durably, or raise BudgetExceeded and change nothing.
 
-        The receipt pays for one draw. A key that was answered on this version of the data is not charged
+        All caps hold besides the budget and the cap of every analyst. The receipt pays for one draw. A key that was answered on this version of the data is not charged
         again: its answer is returned. A key that was charged and not answered is charged anew, unless that
         charge was marked as unused.
         """
@@ -211,6 +243,7 @@ class Ledger(Protocol):
         key: str,
         loss: Loss,
         older: Callable[[], Sequence[str]] = tuple,
+        caps: Sequence[Cap] = (),
     ) -> Answered | None:
         """As `stored_answer`; BudgetExceeded if nothing is stored, and a charge would be refused now.
 
@@ -221,8 +254,8 @@ class Ledger(Protocol):
     def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:
         """Store what was drawn for a charge, durably. The first one of a key stays: use what is returned."""
 
-    def balance(self, dataset: str, *, analyst: str | None = None) -> Balance:
-        """What is spent and left, in all and by each analyst, or by one of them only."""
+    def balance(self, dataset: str, *, analysts: Sequence[str] | None = None) -> Balance:
+        """What is spent and left, in all and by each analyst, or by some of them only."""
 
     def entries(self, dataset: str, *, after: int = 0) -> Iterator[Entry]:
         """Everything that happened to a dataset, oldest first: all entries with a number above `after`."""

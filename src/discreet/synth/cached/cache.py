@@ -76,12 +76,12 @@ class Cache:
         self._lock = Lock()
         self._known = _ReadingsSoFar(table, version=0)
 
-    def ask(self, count: Count, request: Request, *, analyst: str, direct: Spend) -> Asked | None:
+    def ask(self, count: Count, request: Request, *, left: Spend, direct: Spend) -> Asked | None:
         """What the question takes; None if the cache cannot answer it, or only at too high a price."""
         question = self.table.question(count)
         if question is None or not isinstance(request.price, Within):
             return None
-        within, confidence, most = request.price.error, request.confidence, self._most_for(analyst)
+        within, confidence, most = request.price.error, request.confidence, self._most_of(left)
         with self._lock:
             self._catch_up()
             step = self._known.online.decide(
@@ -116,17 +116,17 @@ class Cache:
             notes=self._notes(),
         )
 
-    def explained(self, found: Explanation, step: Step, analyst: str) -> Explanation:
+    def explained(self, found: Explanation, step: Step, left: Spend) -> Explanation:
         """The explanation of a question with the price, and the way to answer it, that the cache gives it."""
         dataset = self.table.dataset
-        balance = self._ledger.balance(dataset.name, analyst=analyst)
+        balance = self._ledger.balance(dataset.name, analysts=())
         nothing = spend_of(Fraction(0), concentrated=dataset.delta > 0)
         return priced(
             replace(found, notes=(*found.notes, CHOSEN_NOTE)),
             step.loss if isinstance(step, Pay | Buy) else nothing,
             dataset,
             budget=balance.account.budget,
-            left=balance.left_for(analyst),
+            left=left,
             way=self._way(step),
             reach=step.reach,
         )
@@ -141,10 +141,9 @@ class Cache:
                 return f"All counts by {names} are bought: then many questions about them are free."
         return "It is paid by itself, and helps to answer it again."
 
-    def _most_for(self, analyst: str) -> Fraction:
-        """What an analyst may pay for one question: by the policy, and by what is left."""
+    def _most_of(self, left: Spend) -> Fraction:
+        """What an analyst may pay for one question: by the policy, and by what they have left."""
         dataset = self.table.dataset
-        left = self._ledger.balance(dataset.name, analyst=analyst).left_for(analyst)
         return min(amount_of(charge_for(dataset, dataset.question_epsilon)), amount_of(left))
 
     def _notes(self) -> tuple[str, ...]:
@@ -165,7 +164,7 @@ class Cache:
     def _catch_up(self) -> None:
         """Learn what was stored since the last look. A new version of the data begins with nothing."""
         dataset = self.table.dataset.name
-        version = self._ledger.balance(dataset).version
+        version = self._ledger.balance(dataset, analysts=()).version
         if version != self._known.version:
             self._known = _ReadingsSoFar(self.table, version=version)
         for entry in self._ledger.entries(dataset, after=self._known.seen):
