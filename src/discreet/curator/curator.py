@@ -158,7 +158,8 @@ class Curator:
     def for_analyst(self, name: str, *, caps: Sequence[Cap] = ()) -> "Curator":
         """The curator of another analyst, on the same open data and ledger. It has no `watch` yet.
 
-        The caps hold besides those of the policy. Closing it closes nothing. Close this one last: it closes the data and the ledger of both.
+        The caps hold besides those of the policy. Closing it closes nothing. Close this one last: it closes
+        the data and the ledger of both.
         """
         other = copy(self)
         other.analyst = name

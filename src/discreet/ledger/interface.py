@@ -222,9 +222,9 @@ class Ledger(Protocol):
     ) -> Receipt | Answered:
         """Add an entry, durably, or raise BudgetExceeded and change nothing.
 
-        All caps hold besides the budget and the cap of every analyst. The receipt pays for one draw. A key that was answered on this version of the data is not charged
-        again: its answer is returned. A key that was charged and not answered is charged anew, unless that
-        charge was marked as unused.
+        All caps hold besides the budget and the cap of every analyst. The receipt pays for one draw. A key
+        that was answered on this version of the data is not charged again: its answer is returned. A key that
+        was charged and not answered is charged anew, unless that charge was marked as unused.
         """
 
     def mark_unused(self, receipt: Receipt) -> bool:
