@@ -128,7 +128,7 @@ def test_without_answer_times_an_answer_leaves_at_once():
 
 
 @pytest.mark.parametrize(
-    "written", ["[]", "[0]", "[5, 5]", "[5, 2]", "[-1]", "5", '["5"]', "[true]", "[601]", "[nan]"]
+    "written", ["[0]", "[5, 5]", "[5, 2]", "[-1]", "5", '["5"]', "[true]", "[601]", "[nan]"]
 )
 def test_answer_times_that_are_none_are_refused(tmp_path, written):
     clinic = Clinic(tmp_path / "clinic", dataset=f"answer_times = {written}")
@@ -139,3 +139,9 @@ def test_answer_times_that_are_none_are_refused(tmp_path, written):
 def test_answer_times_may_be_parts_of_seconds(tmp_path):
     clinic = Clinic(tmp_path / "clinic", dataset="answer_times = [0.25, 1]")
     assert read_policy(clinic.policy).answer_times == (0.25, 1.0)
+
+
+def test_answer_times_may_be_none_on_purpose(tmp_path):
+    """A service has answer times unless the policy says that it has none."""
+    assert read_policy(Clinic(tmp_path / "a", dataset="answer_times = []").policy).answer_times == ()
+    assert read_policy(Clinic(tmp_path / "b").policy).answer_times is None

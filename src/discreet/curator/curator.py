@@ -8,7 +8,7 @@ Synthetic tables (`synthetic_tables`) and models (`models`) take the same path. 
 answered by a cache (`cached_answers`). These three are imported when they are first needed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
@@ -27,8 +27,9 @@ from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, spel
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch
 from discreet.errors import MissingExtra
-from discreet.ledger.interface import Account, Balance, Cap, Ledger
+from discreet.ledger.interface import Account, Balance, Cap, Entry, Ledger
 from discreet.model.policy import Dataset, PrivateTable
+from discreet.model.privacy import Spend
 from discreet.model.request import Request, request_of
 from discreet.question.frame import Frame
 from discreet.question.parse import parse_sql
@@ -138,6 +139,24 @@ class Curator:
         )
 
     @spelled_out(QuestionTerms)
+    def recall(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer | None:
+        """The answer that this question got before, on this version of the data; None if it got none.
+
+        Reads no private data and never charges.
+        """
+        release = QuestionRelease(plan=self.plan(sql, **terms), dataset=self.dataset)
+        found = self._ledger.stored_answer(self.dataset.name, release.identity())
+        if found is None:
+            return None
+        return Answer(
+            released=release.answer_from(found.receipt.key, found.answer, self._data.deadline()),
+            charged=found.receipt.charged,
+            left=self._data.left(),
+            receipt=found.receipt,
+            repeated=True,
+        )
+
+    @spelled_out(QuestionTerms)
     def explain(self, sql: str, **terms: Unpack[QuestionTerms]) -> Explanation:
         """Price and error, from the policy and the text alone. Reads no data and costs nothing."""
         plan = self.plan(sql, **terms)
@@ -154,6 +173,14 @@ class Curator:
     def budget(self) -> Balance:
         """What is spent and left, in all and by each analyst."""
         return self._ledger.balance(self.dataset.name)
+
+    def left(self) -> Spend:
+        """What this analyst may still spend."""
+        return self._data.left()
+
+    def entries(self, *, after: int = 0) -> Iterator[Entry]:
+        """What the ledger says of this dataset, oldest first: all entries with a number above `after`."""
+        return self._ledger.entries(self.dataset.name, after=after)
 
     def for_analyst(self, name: str, *, caps: Sequence[Cap] = ()) -> "Curator":
         """The curator of another analyst, on the same open data and ledger. It has no `watch` yet.

@@ -3,7 +3,7 @@
 import getpass
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,11 +38,13 @@ def open_curator(
     spark: "SparkSession | None" = None,
     progress: bool = False,
     warn: Callable[[str], None] = _warn,
+    answer_times: Sequence[float] = (),
 ) -> Curator:
     """The curator of a policy, for an analyst (by default the user of this system).
 
     `spark` is the session that sources at spark://session are in. `progress` shows how much is done. `warn`
-    is called if the files have changed and no new version was announced.
+    is called if the files have changed and no new version was announced. `answer_times` are for policies that
+    say nothing of them.
     """
     path = Path(policy)
     declared = read_policy(path)
@@ -57,7 +59,7 @@ def open_curator(
             engine,
             ledger,
             analyst=analyst or system_user(),
-            answer_times=declared.answer_times,
+            answer_times=answer_times if declared.answer_times is None else declared.answer_times,
         )
         curator.watch = Bar() if progress else None
         opened.pop_all()

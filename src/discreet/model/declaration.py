@@ -101,8 +101,9 @@ class Policy:
     """Where the ledger is, if not beside the policy: a file, or an address in PostgreSQL."""
     time_limit: int = USUAL_TIME_LIMIT
     """A question is stopped after so many seconds."""
-    answer_times: tuple[float, ...] = ()
-    """The seconds after a charge at which answers leave; as soon as they are there, if there are none."""
+    answer_times: tuple[float, ...] | None = None
+    """The seconds after a charge at which answers leave; at once, if there are none. None if the policy
+    does not say."""
 
     @property
     def sources(self) -> dict[str, TableSource]:

@@ -164,12 +164,14 @@ def _time_limit(section: Section) -> int:
     return seconds
 
 
-def _answer_times(section: Section) -> tuple[float, ...]:
-    """When answers leave, in seconds after the charge; the last one within the time limit."""
+def _answer_times(section: Section) -> tuple[float, ...] | None:
+    """When answers leave, in seconds after the charge; the last one within the time limit. [] for at once."""
     if "answer_times" not in section.values:
-        return ()
-    example = "answer_times = [2, 10, 60]"
+        return None
+    example = "answer_times = [2, 10, 60], or [] to let answers out at once"
     given = section.values["answer_times"]
+    if given == []:
+        return ()
     times = given if isinstance(given, list) else []
     if not all(type(each) in (int, Decimal) and 0 < float(each) < _LONGEST_TIME_LIMIT for each in times):
         times = []

@@ -7,7 +7,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from discreet.answers.json_text import charge_json
 from discreet.answers.wording import (
     charge_text,
     confidence_text,
@@ -19,6 +18,7 @@ from discreet.answers.wording import (
 from discreet.apps.views.escape import write_json
 from discreet.model.exact import exact_fraction
 from discreet.release.explain import ErrorStatement, Explanation, PrivateGroups
+from discreet.release.explanation_json import explanation_json
 
 _SUFFIX = {"value": "", "total": " / rows", "rank": " rows in rank"}
 
@@ -100,27 +100,3 @@ def _split(found: Explanation) -> str:
         + ", ".join(f"{escape(key_text(name))} {share:.0%}" for name, share in found.shares.items())
         + "."
     )
-
-
-def explanation_json(found: Explanation) -> dict[str, object]:
-    """One object with all that can be said before anything is spent."""
-    private = found.private_groups
-    return {
-        "cost": charge_json(found.loss),
-        "epsilon": found.epsilon,
-        "share_of_budget": found.share,
-        "questions_left": found.questions_left,
-        "groups": found.groups,
-        "noise": found.noise,
-        "weights": found.weights,
-        "shares": found.shares,
-        "confidence": found.confidence,
-        "errors": [{"measure": e.measure, "each": e.each, "all": e.all, "of": e.of} for e in found.errors],
-        "private_groups": None
-        if private is None
-        else {"people_for_even_chance": private.people, "chances": private.chances},
-        "posterior_of_even_odds": found.posterior,
-        "posterior_but_for_a_chance_of": found.posterior_chance,
-        "alternatives": list(found.alternatives),
-        "notes": list(found.notes),
-    }

@@ -1,0 +1,28 @@
+"""An explanation as JSON: for `explain --format json`, and for a service."""
+
+from discreet.answers.json_text import charge_json
+from discreet.release.explain import Explanation
+
+
+def explanation_json(found: Explanation) -> dict[str, object]:
+    """One object with all that can be said before anything is spent."""
+    private = found.private_groups
+    return {
+        "cost": charge_json(found.loss),
+        "epsilon": found.epsilon,
+        "share_of_budget": found.share,
+        "questions_left": found.questions_left,
+        "groups": found.groups,
+        "noise": found.noise,
+        "weights": found.weights,
+        "shares": found.shares,
+        "confidence": found.confidence,
+        "errors": [{"measure": e.measure, "each": e.each, "all": e.all, "of": e.of} for e in found.errors],
+        "private_groups": None
+        if private is None
+        else {"people_for_even_chance": private.people, "chances": private.chances},
+        "posterior_of_even_odds": found.posterior,
+        "posterior_but_for_a_chance_of": found.posterior_chance,
+        "alternatives": list(found.alternatives),
+        "notes": list(found.notes),
+    }

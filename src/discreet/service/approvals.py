@@ -1,0 +1,171 @@
+"""Questions that cost more than an account may spend unasked. They wait for the owner.
+
+An approval is for one question of one account, at one price. Who has it asks the same again, and is answered.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from discreet.errors import DiscreetError, InvalidInput
+from discreet.service.database import ServiceDatabase
+from discreet.service.event_log import Action, now_text, record
+from discreet.service.question_terms import AskedTerms
+from discreet.service.user_account import UserAccount
+
+_LONGEST_PURPOSE = 2_000
+
+
+class Status(StrEnum):
+    WAITING = "waiting"
+    APPROVED = "approved"
+    DENIED = "denied"
+
+
+class NeedsApproval(DiscreetError):
+    """The question waits for the owner. Nothing was spent."""
+
+    def __init__(self, problem: str, *, remedy: str, approval: str = "") -> None:
+        super().__init__(problem, remedy=remedy)
+        self.approval = approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """A question that somebody wants to ask."""
+
+    id: str
+    account: str
+    dataset: str
+    question: str
+    terms: AskedTerms
+    purpose: str
+    epsilon: Fraction
+    status: Status
+    asked: datetime
+    decided: datetime | None
+    decided_by: str | None
+
+
+class Approvals:
+    """What waits, and what was decided."""
+
+    def __init__(self, database: ServiceDatabase) -> None:
+        self._database = database
+
+    def find(self, account: UserAccount, dataset: str, question: str, terms: AskedTerms) -> Approval | None:
+        """The newest request for just this question."""
+        with self._database.transaction() as changes:
+            rows = changes.rows(
+                "SELECT * FROM approvals WHERE account = :account AND dataset = :dataset"
+                " AND question = :question AND terms = :terms ORDER BY asked DESC LIMIT 1",
+                account=account.name,
+                dataset=dataset,
+                question=question,
+                terms=terms.text(),
+            )
+        return _approval(rows[0]) if rows else None
+
+    def request(
+        self,
+        account: UserAccount,
+        dataset: str,
+        question: str,
+        terms: AskedTerms,
+        *,
+        epsilon: Fraction,
+        purpose: str,
+    ) -> Approval:
+        """Ask the owner. The same question that waits already is not asked for twice."""
+        if not purpose.strip() or len(purpose) > _LONGEST_PURPOSE:
+            raise InvalidInput(
+                "This question needs the owner's approval, who wants to know what it is for.",
+                remedy=f"Give a purpose, of 1 to {_LONGEST_PURPOSE:,} characters.",
+            )
+        before = self.find(account, dataset, question, terms)
+        if before is not None and before.status is Status.WAITING:
+            return before
+        number = secrets.token_urlsafe(9)
+        with self._database.transaction() as changes:
+            changes.change(
+                "INSERT INTO approvals VALUES (:id, :account, :dataset, :question, :terms, :purpose,"
+                " :epsilon, 'waiting', :asked, NULL, NULL)",
+                id=number,
+                account=account.name,
+                dataset=dataset,
+                question=question,
+                terms=terms.text(),
+                purpose=purpose,
+                epsilon=str(epsilon),
+                asked=now_text(),
+            )
+            record(
+                changes,
+                Action.APPROVAL_ASKED,
+                who=account.name,
+                dataset=dataset,
+                details={
+                    "approval": number,
+                    "question": question,
+                    "purpose": purpose,
+                    "epsilon": str(epsilon),
+                },
+            )
+        return self.get(number)
+
+    def get(self, number: str) -> Approval:
+        with self._database.transaction() as changes:
+            rows = changes.rows("SELECT * FROM approvals WHERE id = :id", id=number)
+        if not rows:
+            raise InvalidInput("There is no such request.", remedy="See the list of approvals.")
+        return _approval(rows[0])
+
+    def decide(self, number: str, *, approve: bool, by: UserAccount) -> Approval:
+        """Approve or deny what waits. What was decided stays."""
+        found = self.get(number)
+        by.check_dataset(found.dataset)
+        with self._database.transaction() as changes:
+            changed = changes.change(
+                "UPDATE approvals SET status = :status, decided = :now, decided_by = :by"
+                " WHERE id = :id AND status = 'waiting'",
+                status=(Status.APPROVED if approve else Status.DENIED).value,
+                now=now_text(),
+                by=by.name,
+                id=number,
+            )
+            if not changed:
+                raise InvalidInput("This was decided already.", remedy="See the list of approvals.")
+            action = Action.APPROVED if approve else Action.DENIED
+            details = {"approval": number, "account": found.account}
+            record(changes, action, who=by.name, dataset=found.dataset, details=details)
+        return self.get(number)
+
+    def all(self, *, account: str | None = None) -> list[Approval]:
+        """Newest first: of everybody, or of one account."""
+        chosen = "" if account is None else " WHERE account = :account"
+        with self._database.transaction() as changes:
+            rows = changes.rows(
+                f"SELECT * FROM approvals{chosen} ORDER BY asked DESC LIMIT 500",  # noqa: S608
+                **({} if account is None else {"account": account}),
+            )
+        return [_approval(row) for row in rows]
+
+
+def _approval(row: Mapping[str, Any]) -> Approval:
+    return Approval(
+        id=row["id"],
+        account=row["account"],
+        dataset=row["dataset"],
+        question=row["question"],
+        terms=AskedTerms.from_text(row["terms"]),
+        purpose=row["purpose"],
+        epsilon=Fraction(row["epsilon"]),
+        status=Status(row["status"]),
+        asked=datetime.fromisoformat(row["asked"]),
+        decided=None if row["decided"] is None else datetime.fromisoformat(row["decided"]),
+        decided_by=row["decided_by"],
+    )

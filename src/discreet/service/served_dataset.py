@@ -1,0 +1,213 @@
+"""One dataset of a service: what an account may ask of it, within its role, its caps and approvals.
+
+Everything that an account does here is in the log, refusals too. The charge itself is the ledger's.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from discreet.answers.answer import Answer
+from discreet.answers.json_text import charge_json, to_json
+from discreet.bounds.calibrate import charge_for
+from discreet.curator import Curator
+from discreet.errors import DiscreetError, EngineFailed, InvalidInput, LedgerClosed
+from discreet.ledger.interface import Balance, Cap
+from discreet.release.explain import Explanation
+from discreet.service.accounts import Accounts
+from discreet.service.approvals import Approvals, NeedsApproval, Status
+from discreet.service.dataset_facts import dataset_facts, flat_facts
+from discreet.service.event_log import Action, EventLog
+from discreet.service.history import AskedQuestion, History
+from discreet.service.question_terms import AskedTerms
+from discreet.service.user_account import Project, Role, UserAccount
+
+T = TypeVar("T")
+LONGEST_QUESTION = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An answer, and the JSON of it that is sent and kept."""
+
+    answer: Answer | None
+    """None for an answer that is kept as JSON only."""
+    text: str
+
+
+class ServedDataset:
+    """A curator that asks who is asking."""
+
+    def __init__(
+        self, curator: Curator, accounts: Accounts, approvals: Approvals, history: History, log: EventLog
+    ) -> None:
+        self._curator = curator
+        self._accounts = accounts
+        self._approvals = approvals
+        self._history = history
+        self._log = log
+
+    @property
+    def name(self) -> str:
+        return self._curator.dataset.name
+
+    def facts(self, account: UserAccount) -> dict[str, Any]:
+        """The policy, and what this account has left."""
+        account.check_dataset(self.name)
+        curator = self.curator_of(account)
+        return {**dataset_facts(curator.dataset), "left": charge_json(curator.left())}
+
+    def curator_of(self, account: UserAccount) -> Curator:
+        """The curator that charges this account, within its caps."""
+        account.check_dataset(self.name)
+        return self._curator.for_analyst(account.name, caps=self._caps(account))
+
+    def explain(self, account: UserAccount, sql: str, terms: Mapping[str, Any]) -> Explanation:
+        """Price and error. Costs nothing, and is not logged: it is asked at every key that is pressed."""
+        given = AskedTerms.read(terms, account.default_epsilon).given()
+        return self.curator_of(account).explain(_checked(sql), **given)
+
+    def ask(self, account: UserAccount, sql: str, terms: Mapping[str, Any], *, purpose: str = "") -> Told:
+        """The answer, charged to this account; written down before, and kept."""
+        return self._logged(account, sql, lambda: self._ask(account, sql, terms, purpose))
+
+    def fetch(self, account: UserAccount, receipt: int) -> Told:
+        """An answer that this account got, by its receipt; free. Owners and auditors may fetch all."""
+        account.check_dataset(self.name)
+        sees_all = account.role in (Role.OWNER, Role.AUDITOR)
+        for kept in self._history.with_receipt(self.name, receipt):
+            if (sees_all or kept.account == account.name) and kept.answer is not None:
+                return Told(answer=None, text=kept.answer)
+        found = None if account.role is Role.AUDITOR else self._from_ledger(account, receipt)
+        if found is None:
+            raise InvalidInput(
+                f"There is no answer with receipt {receipt} for this account.", remedy="See the history."
+            )
+        return found
+
+    def balance(self, account: UserAccount) -> Balance:
+        """What is spent: in all, and by this account; by everybody, for owners and auditors."""
+        account.check_dataset(self.name)
+        found = self._curator.budget()
+        if account.role is Role.ANALYST:
+            own = {name: spent for name, spent in found.analysts.items() if name == account.name}
+            return Balance(account=found.account, version=found.version, spent=found.spent, analysts=own)
+        return found
+
+    def note_policy(self) -> None:
+        """Record how the policy differs from what it was when the service last read it."""
+        facts = flat_facts(dataset_facts(self._curator.dataset))
+        before: dict[str, Any] | None = None
+        for event in self._log.events():
+            if event.action is Action.POLICY_READ and event.dataset == self.name and event.details:
+                before = dict(event.details["policy"])
+        if before == facts:
+            return
+        old = before or {}
+        changed = {name: [old.get(name), facts.get(name)] for name in sorted({*old, *facts})}
+        changed = {name: pair for name, pair in changed.items() if pair[0] != pair[1]}
+        details = {"policy": facts, "changed": {} if before is None else changed}
+        self._log.record(Action.POLICY_READ, who="the service", dataset=self.name, details=details)
+
+    def close(self) -> None:
+        self._curator.close()
+
+    def _ask(self, account: UserAccount, sql: str, terms: Mapping[str, Any], purpose: str) -> Told:
+        account.check_role(Role.ANALYST, Role.OWNER)
+        curator = self.curator_of(account)
+        asked = AskedTerms.read(terms, account.default_epsilon)
+        self._check_approval(account, curator, _checked(sql), asked, purpose)
+        number = self._history.begin(account, self.name, sql, asked)
+        answer = curator.ask(sql, **asked.given())
+        text = "".join(to_json(answer))
+        facts = {
+            "receipt": answer.receipt.number,
+            "charged": charge_json(answer.charged, free=answer.repeated or answer.cached),
+            "repeated": answer.repeated or answer.cached,
+        }
+        self._history.answered(number, account, self.name, facts, text)
+        return Told(answer=answer, text=text)
+
+    def _check_approval(
+        self, account: UserAccount, curator: Curator, sql: str, terms: AskedTerms, purpose: str
+    ) -> None:
+        if account.approval_above is None:
+            return
+        epsilon = Fraction(curator.explain(sql, **terms.given()).epsilon)
+        if epsilon <= account.approval_above or curator.recall(sql, **terms.given()) is not None:
+            return
+        found = self._approvals.find(account, self.name, sql, terms)
+        if found is not None and found.status is Status.APPROVED:
+            return
+        if found is not None and found.status is Status.DENIED and not purpose:
+            raise NeedsApproval(
+                "The owner of the data has denied this question.",
+                remedy="Ask with another purpose, or at a lower price.",
+                approval=found.id,
+            )
+        waiting = self._approvals.request(account, self.name, sql, terms, epsilon=epsilon, purpose=purpose)
+        raise NeedsApproval(
+            f"This costs ε = {float(epsilon):.4g}. Above {float(account.approval_above):.4g} the owner of the"
+            " data decides. Nothing was spent.",
+            remedy="The request is sent. Ask the same again when it is approved.",
+            approval=waiting.id,
+        )
+
+    def _caps(self, account: UserAccount) -> Sequence[Cap]:
+        caps = []
+        if account.most_epsilon is not None:
+            caps.append(self._cap(f"analyst {account.name}", [account.name], account.most_epsilon))
+        project = self._project(account)
+        if project is not None:
+            members = self._accounts.members(project.name)
+            caps.append(self._cap(f"project {project.name}", members, project.most_epsilon))
+        return caps
+
+    def _project(self, account: UserAccount) -> Project | None:
+        if not account.project:
+            return None
+        return next(each for each in self._accounts.projects() if each.name == account.project)
+
+    def _cap(self, name: str, analysts: Sequence[str], epsilon: Fraction) -> Cap:
+        dataset = self._curator.dataset
+        most = charge_for(dataset, min(epsilon, dataset.epsilon))
+        return Cap(name=name, analysts=frozenset(analysts), most=most)
+
+    def _from_ledger(self, account: UserAccount, receipt: int) -> Told | None:
+        """For a question whose service died after the charge: the ledger has what was drawn."""
+        paid = next((e for e in self._curator.entries(after=receipt - 1) if e.number == receipt), None)
+        if paid is None or paid.analyst != account.name:
+            return None
+        for tried in self._history.unanswered(account, self.name, paid.question):
+            answer = self._recalled(account, tried)
+            if answer is not None and answer.receipt.number == receipt:
+                return Told(answer=answer, text="".join(to_json(answer)))
+        return None
+
+    def _recalled(self, account: UserAccount, tried: AskedQuestion) -> Answer | None:
+        try:
+            return self.curator_of(account).recall(tried.question, **tried.terms.given())
+        except DiscreetError:
+            return None
+
+    def _logged(self, account: UserAccount, sql: str, action: Callable[[], T]) -> T:
+        """Run an action; if it is refused or fails, the log says so."""
+        try:
+            return action()
+        except DiscreetError as error:
+            kind = Action.FAILED if isinstance(error, EngineFailed | LedgerClosed) else Action.REFUSED
+            if not isinstance(error, LedgerClosed):
+                details = {"question": str(sql)[:LONGEST_QUESTION], "problem": error.problem}
+                self._history.not_answered(account, self.name, kind, details)
+            raise
+
+
+def _checked(sql: object) -> str:
+    if not isinstance(sql, str) or not sql.strip():
+        raise InvalidInput("A question is missing.", remedy='Give it as "sql": "SELECT count(*) FROM …"')
+    if len(sql) > LONGEST_QUESTION:
+        raise InvalidInput(
+            f"The question has more than {LONGEST_QUESTION:,} characters.", remedy="Ask something shorter."
+        )
+    return sql

@@ -1,0 +1,214 @@
+"""A service without HTTP: who may ask what, caps, approvals, the log, answers by receipt."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from discreet import BudgetExceeded, InvalidInput, LedgerClosed, QueryRefused
+from discreet.service.accounts import TokenKind, new_account
+from discreet.service.approvals import NeedsApproval, Status
+from discreet.service.event_log import Action
+from discreet.service.service import open_people, open_service
+from discreet.service.user_account import NotAllowed, NotSignedIn, Project, Role
+from tests.attacks.ask import Clinic
+
+COUNT = "SELECT count(*) AS n FROM visits"
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    return Clinic(tmp_path / "clinic", epsilon=10, dataset="answer_times = []")
+
+
+@pytest.fixture
+def service(clinic):
+    service = open_service([clinic.policy])
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def dataset(service):
+    (only,) = service.datasets.values()
+    return only
+
+
+@pytest.fixture
+def add(service, dataset):
+    def add(name, role=Role.ANALYST, **settings):
+        account = new_account(name, role, [dataset.name], **settings)
+        add.tokens[name] = service.accounts.add(account, by="the owner")
+        return account
+
+    add.tokens = {}
+    return add
+
+
+def actions(service, who=None):
+    return [event.action for event in service.log.events(who=who)]
+
+
+def test_an_analyst_asks_and_the_ledger_has_their_name(service, dataset, add):
+    told = dataset.ask(add("ana"), COUNT, {"epsilon": 1})
+    assert json.loads(told.text)["columns"] == ["n"]
+    assert dataset.balance(add("olga", Role.OWNER)).analysts["ana"].epsilon == 1
+    assert actions(service, "ana") == [Action.ASKED, Action.ANSWERED]
+    assert service.log.verify() == len(actions(service))
+
+
+def test_tokens_sign_in_until_they_are_revoked(service, add):
+    account = add("ana")
+    token = add.tokens["ana"]
+    assert service.accounts.with_token(token).name == "ana"
+    with pytest.raises(NotSignedIn):
+        service.accounts.with_token(token, TokenKind.SESSION)
+    another = service.accounts.new_token("ana", by="the owner")
+    with pytest.raises(NotSignedIn):
+        service.accounts.with_token(token)
+    session = service.accounts.open_session(account, way="token")
+    service.accounts.revoke("ana", by="the owner")
+    for secret, kind in ((another, TokenKind.API), (session, TokenKind.SESSION)):
+        with pytest.raises(NotSignedIn):
+            service.accounts.with_token(secret, kind)
+
+
+def test_no_token_is_stored(clinic, service, add):
+    add("ana")
+    stored = b"".join(path.read_bytes() for path in clinic.folder.glob("*.service*"))
+    assert add.tokens["ana"].encode() not in stored
+
+
+def test_an_auditor_asks_nothing_and_reads_all(service, dataset, add):
+    auditor = add("audrey", Role.AUDITOR)
+    told = dataset.ask(add("ana"), COUNT, {"epsilon": 1})
+    with pytest.raises(NotAllowed):
+        dataset.ask(auditor, COUNT, {"epsilon": 1})
+    receipt = json.loads(told.text)["receipt"]["number"]
+    assert dataset.fetch(auditor, receipt).text == told.text
+    assert actions(service, "audrey") == [Action.REFUSED]
+
+
+def test_answers_of_others_do_not_exist(dataset, add):
+    told = dataset.ask(add("ana"), COUNT, {"epsilon": 1})
+    receipt = json.loads(told.text)["receipt"]["number"]
+    with pytest.raises(InvalidInput, match="no answer with receipt"):
+        dataset.fetch(add("bo"), receipt)
+
+
+def test_a_dataset_of_others_does_not_exist(service, dataset):
+    stranger = new_account("zoe", Role.ANALYST, ["another"])
+    for name in (dataset.name, "another", "nowhere"):
+        with pytest.raises(NotAllowed, match="There is no dataset"):
+            service.dataset(name, stranger)
+
+
+def test_caps_of_an_analyst_and_of_a_project(service, dataset, add):
+    service.accounts.set_project(Project(name="sepsis", most_epsilon=Fraction(3, 2)), by="the owner")
+    ana, bo = (add(name, project="sepsis", most_epsilon=Fraction(1)) for name in ("ana", "bo"))
+    dataset.ask(ana, COUNT, {"epsilon": 0.9})
+    with pytest.raises(BudgetExceeded, match="analyst ana"):
+        dataset.ask(ana, COUNT, {"epsilon": 0.2})
+    with pytest.raises(BudgetExceeded, match="project sepsis"):
+        dataset.ask(bo, COUNT, {"epsilon": 0.7})
+    assert dataset.facts(bo)["left"] == {"epsilon": pytest.approx(0.6)}
+    assert json.loads(dataset.ask(bo, COUNT, {"epsilon": 0.9}).text)["charged"] == {"epsilon": 0.0}
+
+
+def test_a_question_above_the_threshold_waits_for_the_owner(service, dataset, add):
+    ana, owner = add("ana", approval_above=Fraction(1, 2)), add("olga", Role.OWNER)
+    dataset.ask(ana, COUNT, {"epsilon": 0.5})
+    with pytest.raises(InvalidInput, match="what it is for"):
+        dataset.ask(ana, COUNT, {"epsilon": 0.8})
+    for _ in range(2):
+        with pytest.raises(NeedsApproval) as waits:
+            dataset.ask(ana, COUNT, {"epsilon": 0.8}, purpose="a paper")
+    (waiting,) = service.approvals.all()
+    assert (waiting.id, waiting.purpose, waiting.status) == (waits.value.approval, "a paper", Status.WAITING)
+    service.approvals.decide(waiting.id, approve=True, by=owner)
+    dataset.ask(ana, COUNT, {"epsilon": 0.8})
+    with pytest.raises(InvalidInput, match="decided already"):
+        service.approvals.decide(waiting.id, approve=False, by=owner)
+    with pytest.raises(NeedsApproval):  # an approval is for one question at one price
+        dataset.ask(ana, COUNT, {"epsilon": 0.9}, purpose="more")
+
+
+def test_the_default_price_of_an_account(dataset, add):
+    told = dataset.ask(add("ana", default_epsilon=Fraction(1, 4)), COUNT, {})
+    assert json.loads(told.text)["charged"] == {"epsilon": 0.25}
+    with pytest.raises(InvalidInput, match="one price"):
+        dataset.ask(add("bo"), COUNT, {})
+
+
+@pytest.mark.parametrize("terms", [{"epsilon": "1"}, {"epsilon": True}, {"eps": 1}, {"epsilon": [1]}])
+def test_terms_of_another_kind_are_refused(dataset, add, terms):
+    with pytest.raises(InvalidInput):
+        dataset.ask(add("ana"), COUNT, terms)
+
+
+def test_an_answer_that_was_charged_and_not_sent_is_fetched_by_its_receipt(
+    service, dataset, add, monkeypatch
+):
+    """As if the service had died between the ledger's entry and its own."""
+    ana = add("ana")
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(service.history), "answered", die)
+    with pytest.raises(KeyboardInterrupt):
+        dataset.ask(ana, COUNT, {"epsilon": 1})
+    monkeypatch.undo()
+    entries = list(dataset.curator_of(ana).entries())
+    (receipt,) = [entry.number for entry in entries if entry.kind.value == "charged"]
+    found = json.loads(dataset.fetch(ana, receipt).text)
+    assert found["receipt"]["repeated"]
+    assert dataset.balance(ana).spent.epsilon == 1
+    with pytest.raises(InvalidInput):
+        dataset.fetch(add("bo"), receipt)
+
+
+def test_answers_of_older_data_are_fetched_too(dataset, add):
+    ana = add("ana")
+    told = dataset.ask(ana, COUNT, {"epsilon": 1})
+    dataset.curator_of(ana)._ledger.refresh(dataset.name)
+    assert dataset.fetch(ana, json.loads(told.text)["receipt"]["number"]).text == told.text
+
+
+def test_a_log_that_was_changed_is_noticed(clinic, service, dataset, add):
+    with pytest.raises(QueryRefused):
+        dataset.ask(add("ana"), "SELECT patient FROM visits", {"epsilon": 1})
+    with service._database.transaction() as changes:
+        changes.change("UPDATE events SET who = 'bo' WHERE who = 'ana'")
+    with pytest.raises(LedgerClosed, match="was changed"):
+        service.log.verify()
+
+
+def test_what_events_say_can_be_erased_and_the_chain_holds(service, dataset, add):
+    dataset.ask(add("ana"), COUNT, {"epsilon": 1})
+    assert service.erase_older_than(days=-1) > 0
+    assert all(event.details is None for event in service.log.events())
+    service.log.verify()
+
+
+def test_what_changed_in_a_policy_is_recorded(clinic, service):
+    service.close()
+    text = clinic.policy.read_text()
+    assert "bounds = [0, 100]" in text
+    clinic.policy.write_text(text.replace("bounds = [0, 100]", "bounds = [0, 90]", 1))
+    again = open_service([clinic.policy])
+    events = [event for event in again.log.events() if event.action is Action.POLICY_READ]
+    again.close()
+    assert len(events) == 2
+    ((place, (old, new)),) = events[1].details["changed"].items()
+    assert (place.rpartition(".")[2], old, new) == ("bounds", [0.0, 100.0], [0.0, 90.0])
+
+
+def test_accounts_are_managed_without_the_data(clinic, service, add):
+    add("ana")
+    people = open_people(clinic.policy)
+    assert [account.name for account in people.accounts.all()] == ["ana"]
+    people.accounts.change(replace(people.accounts.find("ana"), most_epsilon=Fraction(2)), by="olga")
+    assert service.accounts.find("ana").most_epsilon == 2
+    people.close()
