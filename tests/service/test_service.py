@@ -74,7 +74,7 @@ def test_tokens_sign_in_until_they_are_revoked(service, add):
             service.accounts.with_token(secret, kind)
 
 
-def test_no_token_is_stored(clinic, service, add):
+def test_no_token_is_stored(clinic, add):
     add("ana")
     stored = b"".join(path.read_bytes() for path in clinic.folder.glob("*.service*"))
     assert add.tokens["ana"].encode() not in stored
@@ -176,7 +176,7 @@ def test_answers_of_older_data_are_fetched_too(dataset, add):
     assert dataset.fetch(ana, json.loads(told.text)["receipt"]["number"]).text == told.text
 
 
-def test_a_log_that_was_changed_is_noticed(clinic, service, dataset, add):
+def test_a_log_that_was_changed_is_noticed(service, dataset, add):
     with pytest.raises(QueryRefused):
         dataset.ask(add("ana"), "SELECT patient FROM visits", {"epsilon": 1})
     with service._database.transaction() as changes:

@@ -44,7 +44,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class LogEvent:
     """One thing that happened."""
 
     number: int
@@ -93,7 +93,7 @@ class EventLog:
         with self._database.transaction() as changes:
             return record(changes, action, who=who, dataset=dataset, details=details)
 
-    def events(self, *, who: str | None = None, after: int = 0) -> Iterator[Event]:
+    def events(self, *, who: str | None = None, after: int = 0) -> Iterator[LogEvent]:
         """Oldest first: of everybody, or of one account."""
         chosen = "" if who is None else " AND who = :who"
         while True:
@@ -108,7 +108,7 @@ class EventLog:
             yield from map(_event, page)
             after = page[-1]["number"]
 
-    def newest(self, count: int, *, who: str | None = None) -> list[Event]:
+    def newest(self, count: int, *, who: str | None = None) -> list[LogEvent]:
         """The last events, newest first."""
         chosen = "" if who is None else " WHERE who = :who"
         with self._database.transaction() as changes:
@@ -165,8 +165,8 @@ def _holds(row: Mapping[str, Any], before: str) -> bool:
     return bool(_digest(before, *parts) == row["digest"])
 
 
-def _event(row: Mapping[str, Any]) -> Event:
-    return Event(
+def _event(row: Mapping[str, Any]) -> LogEvent:
+    return LogEvent(
         number=row["number"],
         at=datetime.fromisoformat(row["at"]),
         who=row["who"],

@@ -22,7 +22,7 @@ USUAL_ANSWER_TIMES = (1.0, 4.0, 15.0, 60.0, 240.0)
 """When answers leave, if the policy does not say it."""
 
 
-class Service:
+class CuratorService:
     """Opened once for a process. All methods may be called by several threads."""
 
     def __init__(self, database: ServiceDatabase) -> None:
@@ -64,12 +64,12 @@ def place_of_service(policy: Path) -> str:
     return str(Path(place_of(policy, declared).location).with_suffix(".service"))
 
 
-def open_people(policy: Path) -> Service:
+def open_people(policy: Path) -> CuratorService:
     """Accounts, approvals and the log of a service. Its data is not opened."""
-    return Service(open_database(place_of_service(policy)))
+    return CuratorService(open_database(place_of_service(policy)))
 
 
-def open_service(policies: Sequence[Path], *, answer_times: Sequence[float] | None = None) -> Service:
+def open_service(policies: Sequence[Path], *, answer_times: Sequence[float] | None = None) -> CuratorService:
     """All datasets, and the people of the first policy's service."""
     if not policies:
         raise InvalidInput("A service needs a policy.", remedy="Give --policy FILE.")
