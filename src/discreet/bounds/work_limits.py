@@ -49,6 +49,10 @@ MOST_STEPS = 2**26
 """The most steps on the rows that joins and unions make of one row of a person. A step takes about 20 ns, so
 that is a second or so."""
 
+MOST_PUBLIC_ROWS = 4_000_000
+"""The most rows of public tables that the statements of a question may read, all joins and pieces together. A
+database may skip to sort them if nobody has a row that they are joined with. A million take 0.1 to 0.2 s."""
+
 MOST_STEPS_BEFORE_A_JOIN = 256
 """The most steps on each row of everybody before joins on the person, if a text has 64 characters. Some
 databases skip them if the other side of a join is empty, so they must be about as fast as reading."""
@@ -127,6 +131,21 @@ def check_rows_of_a_person(relation: Relation) -> None:
         )
 
 
+def check_public_rows(relation: Relation, pieces: int = 1) -> None:
+    """Refuse to read public tables too often. How many rows they have is public."""
+    lookups = looked_up(relation)
+    rows = sum(lookup.table_rows for lookup in lookups)
+    if pieces * rows <= MOST_PUBLIC_ROWS:
+        return
+    names = " and ".join(dict.fromkeys(f"“{lookup.table.name}”" for lookup in lookups))
+    raise QueryRefused(
+        f"The question reads {pieces * rows:,} rows of public tables: {rows:,} rows, {pieces:,} times. It may"
+        f" read {MOST_PUBLIC_ROWS:,}.",
+        remedy="Join fewer public tables, or ask for fewer different values, quantiles or grouping sets at"
+        f" once; or the owner can offer {names} with fewer rows.",
+    )
+
+
 def check_question(query: Query) -> None:
     """One limit for all that a question computes, with names replaced: a name may stand for others."""
     picked_by = None if query.picks is None else query.picks.condition
@@ -201,6 +220,7 @@ def check_statements(source: Relation, keys: Sequence[Expression], pieces: int) 
     """Refuse too many pieces: each reads its rows anew, and computes again what makes and groups them."""
     check_steps(source, keys, pieces)
     check_before_joins(source, keys, pieces)
+    check_public_rows(source, pieces)
     if pieces > MOST_PIECES or pieces * calls_in(expressions_of(source)) > MOST_PIECES * 10:
         raise _too_many_things()
 
