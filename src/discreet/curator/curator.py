@@ -34,6 +34,7 @@ from discreet.question.resolve import resolve
 from discreet.question.scope import nearest
 from discreet.release.drawn import check_size
 from discreet.release.explain import Explanation, explain
+from discreet.release.outputs import check_outputs
 from discreet.release.question_release import QuestionRelease
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Curator:
         if best is not self.dataset:
             plan = self._planned(parsed, request, best)
         check_size(plan)
+        check_outputs(plan, self._data.deadline())
         return plan
 
     def _planned(self, parsed: exp.Select, request: Request, dataset: Dataset) -> Plan:

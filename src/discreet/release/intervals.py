@@ -12,7 +12,7 @@ With private keys one noisy count decided which groups are seen at all; its law 
 passed (`noise.threshold`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor
 from typing import TypeAlias
@@ -38,11 +38,12 @@ from discreet.release.estimate import (
     reach_of_sums,
     with_left_out,
 )
-from discreet.release.shape import parts_to_simulate, uses, where_divisors_are_positive
+from discreet.release.shape import noisy_divisors, parts_to_simulate, uses
 
 Ends: TypeAlias = tuple[Floats, Floats]
-Evaluate: TypeAlias = Callable[[Expression, Mapping[str, ColumnValues], int], Floats]
-"""An expression over columns of so many rows, as floats; NaN for NULL."""
+Evaluate: TypeAlias = Callable[[Expression, Sequence[Expression], Mapping[str, ColumnValues], int], Floats]
+"""An expression over columns of so many rows, as floats; NaN for NULL, and where one of some others is not
+above 0."""
 
 _LEAST_BEYOND = 5
 """Draws that are left out on either side, at least: fewer would make the ends of intervals jump."""
@@ -211,9 +212,8 @@ class OutputIntervals:
     def _drawn(self, part: Expression, kept: NDArray[np.int64], miss: Fraction, draws: int) -> Box:
         columns = len(self._parts(part)) + len(self._used(part))  # all are in memory at once
         at_once = max(1, _DRAWS_AT_ONCE // draws // columns)
-        guarded = where_divisors_are_positive(part, lambda each: uses(each, set(self._measures)))
         pieces = [
-            self._middle(guarded, kept[start : start + at_once], float(miss) / 2, draws)
+            self._middle(part, kept[start : start + at_once], float(miss) / 2, draws)
             for start in range(0, len(kept), at_once)
         ]
         return Box(*(np.concatenate(ends) for ends in zip(*pieces, strict=True)))
@@ -234,7 +234,8 @@ class OutputIntervals:
         for measure in self._used(part):
             noisy = noisy_measure(self._plan, measure, self._noisy, sums, self._plan.request.confidence)
             columns[measure.measure.name] = AGGREGATES[measure.measure.aggregate].estimate(noisy)
-        values = self._values(part, at, columns).reshape(len(kept), draws)
+        divisors = noisy_divisors(part, lambda each: uses(each, set(self._measures)))
+        values = self._values(part, at, columns, divisors).reshape(len(kept), draws)
         beyond = floor(miss * (draws + 1))
         null = np.isnan(values)
         low = np.partition(np.where(null, -np.inf, values), beyond - 1, axis=1)[:, beyond - 1]
@@ -243,13 +244,21 @@ class OutputIntervals:
         nothing = np.all(null, axis=1)  # there is no number, by all that is known
         return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high), missing
 
-    def _values(self, part: Expression, at: NDArray[np.int64], columns: Mapping[str, ColumnValues]) -> Floats:
-        """An expression of keys and of these columns, for each group in `at`."""
+    def _values(
+        self,
+        part: Expression,
+        at: NDArray[np.int64],
+        columns: Mapping[str, ColumnValues],
+        positive: Sequence[Expression] = (),
+    ) -> Floats:
+        """An expression of keys and of these columns, for each group in `at`; NaN where one of the others is
+        not above 0.
+        """
         if isinstance(part, Field) and part.name in columns:
             return columns[part.name]
         used = {field.name for field in fields_of(part)}
         keys = {name: column[at] for name, column in self._keys.items() if name in used}
-        return self._evaluate(part, {**columns, **keys}, len(at))
+        return self._evaluate(part, positive, {**columns, **keys}, len(at))
 
     def _used(self, expression: Expression) -> list[BoundedMeasure]:
         names = {field.name for field in fields_of(expression)}
