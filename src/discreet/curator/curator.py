@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from discreet.answers.answer import Answer
 from discreet.bounds.bound import bound
-from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate
+from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate, check_cap
 from discreet.curator.charging import ChargedData
 from discreet.curator.people import fingerprint_of, people_of
 from discreet.curator.profiles import Profiles
@@ -86,6 +86,7 @@ class Curator:
         best = self._profiles.best_limits(plan) if self._profiles.found else self.dataset
         if best is not self.dataset:
             plan = self._planned(parsed, request, best)
+        check_cap(plan.loss, self.dataset)
         check_size(plan)
         check_outputs(plan, self._data.deadline())
         return plan
@@ -93,7 +94,7 @@ class Curator:
     def _planned(self, parsed: exp.Select, request: Request, dataset: Dataset) -> Plan:
         public = self._public.reading()
         query = resolve(parsed, dataset, public.keys, public.fan_out)
-        return calibrate(bound(query, dataset), request, dataset)
+        return calibrate(bound(query, dataset), request, dataset, at_any_price=True)
 
     @spelled_out(RowTerms)
     def profile(self, table: str, **price: Unpack[RowTerms]) -> "TableProfile":
