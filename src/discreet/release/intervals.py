@@ -26,7 +26,7 @@ from discreet.aggregates.shape import Shape
 from discreet.arrays import ColumnValues, Floats
 from discreet.bounds.bound import BoundedMeasure
 from discreet.bounds.calibrate import Plan
-from discreet.model.expression import Expression, Field, fields_of
+from discreet.model.expression import Expression, Field, fields_of, size_of
 from discreet.model.policy import ValueType
 from discreet.release.box import Box, BoxOrTruth, Truth, push
 from discreet.release.estimate import (
@@ -48,6 +48,8 @@ above 0."""
 _LEAST_BEYOND = 5
 """Draws that are left out on either side, at least: fewer would make the ends of intervals jump."""
 _MOST_DRAWS, _DRAWS_AT_ONCE, _MOST_DRAWS_IN_ALL = 2_000, 2_000_000, 20_000_000
+NUMBERS_AT_ONCE = 2**23
+"""Of the parts of an expression, over all groups that are looked at together: some 200 MB."""
 _USUAL_DRAWS = 200
 """For each group: so many are drawn however many groups there are."""
 
@@ -157,20 +159,50 @@ class OutputIntervals:
     def _pushed(
         self, expression: Expression, kept: NDArray[np.int64], boxes: Mapping[Expression, Box]
     ) -> Box:
-        """Where an expression lies if all these parts lie where they are said to."""
+        """Where an expression lies if all these parts lie where they are said to.
+
+        Some groups at a time: the numbers of all parts of an expression may be in memory at once.
+        """
+        at_once = max(1, NUMBERS_AT_ONCE // size_of(expression).nodes)
+        constants: dict[Expression, Floats] = {}
+        pieces = []
+        for start in range(0, max(1, len(kept)), at_once):
+            some = slice(start, start + at_once)
+            here = {part: box.at(some) for part, box in boxes.items()}
+            pieces.append(self._pushed_at(expression, kept[some], here, constants))
+        return pieces[0] if len(pieces) == 1 else Box.joined(pieces)
+
+    def _pushed_at(
+        self,
+        expression: Expression,
+        kept: NDArray[np.int64],
+        boxes: Mapping[Expression, Box],
+        constants: dict[Expression, Floats],
+    ) -> Box:
+        self._check_time()
 
         def known(part: Expression) -> BoxOrTruth | None:
             if part in boxes:
                 return boxes[part]
             if uses(part, set(self._measures)) or not _is_number_or_condition(part):
                 return None
-            values = self._values(part, kept, {})
+            values = self._without_noise(part, kept, constants)
             return Truth.points(values) if part.type is ValueType.BOOLEAN else Box.points(values)
 
         found = push(expression, known, len(kept))
         if not isinstance(found, Box):
             raise TypeError("A condition has no interval.")
         return found
+
+    def _without_noise(
+        self, part: Expression, kept: NDArray[np.int64], constants: dict[Expression, Floats]
+    ) -> Floats:
+        """A part that no measure is in. If no key is either, it is one number, which all groups share."""
+        if any(True for _ in fields_of(part)):
+            return self._values(part, kept, {})
+        if part not in constants:
+            constants[part] = self._evaluate(part, (), {}, 1)
+        return np.broadcast_to(constants[part], len(kept))
 
     def _variable(self, part: Expression, kept: NDArray[np.int64], miss: Fraction) -> Box:
         """Where one part lies: exactly, by simulation, or from the vectors where that takes too long."""
