@@ -23,6 +23,7 @@ from discreet.model.policy import (
 from discreet.model.request import ByEpsilon, Request
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
+from discreet.question.scope import FanOut
 from discreet.release.exact_vectors import exact_vectors
 from discreet.sql.emit import emit_sql
 
@@ -111,7 +112,7 @@ def public_keys(table, column):
 def fan_out(table, _):
     """All rows of the public table may share what it is joined on."""
     assert table.name == "wards"
-    return len(PUBLIC)
+    return FanOut(matches=len(PUBLIC), rows=len(PUBLIC))
 
 
 def planned(sql, dataset, epsilon=1):

@@ -25,8 +25,8 @@ from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, Publi
 from discreet.model.query import Filter, Lookup, Pair, PersonJoin, Relation, Scan
 from discreet.question.per_person import per_person
 from discreet.question.scope import (
-    FanOut,
     PublicKeys,
+    ReadFanOut,
     Scope,
     conjuncts,
     nearest,
@@ -57,7 +57,7 @@ class Public:
 class Relations:
     """Reads the FROM of one question; every table that it uses gets an alias of its own."""
 
-    def __init__(self, dataset: Dataset, public_keys: PublicKeys, fan_out: FanOut) -> None:
+    def __init__(self, dataset: Dataset, public_keys: PublicKeys, fan_out: ReadFanOut) -> None:
         self._dataset = dataset
         self._public_keys = public_keys
         self._fan_out = fan_out
@@ -202,7 +202,8 @@ class Relations:
         self._looked_up += shared
         check_size(*self._looked_up)
         check_looked_up(self._looked_up)
-        matches = max(1, self._fan_out(right.table, shared))
+        fan_out = self._fan_out(right.table, shared)
+        matches = max(1, fan_out.matches)
         check_matches(right.table, shared, matches)
         return Lookup(
             source=left,
@@ -211,6 +212,7 @@ class Relations:
             pairs=tuple(pairs),
             matches=matches,
             keep_unmatched=outer,
+            table_rows=fan_out.rows,
         )
 
     # Subqueries

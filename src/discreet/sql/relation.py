@@ -56,7 +56,7 @@ def relation_sql(
 
 
 def fan_out_sql(shared: Iterable[Expression], relation: str, dialect: Dialect) -> str:
-    """How many rows of a public table share one value of these expressions, at most, as n.
+    """How many rows of a public table share one value of these expressions, at most, as n; all rows as m.
 
     They are grouped as `Lookup` counts and joins them. NULL equals nothing, so that it meets nobody.
     """
@@ -68,8 +68,11 @@ def fan_out_sql(shared: Iterable[Expression], relation: str, dialect: Dialect) -
     public = f"SELECT {', '.join(columns)} FROM {relation}"
     computed = f"SELECT {', '.join(values)} FROM ({public}) AS public"
     known = " AND ".join(f"{key} IS NOT NULL" for key in keys)
-    counted = f"SELECT count(*) AS c FROM ({computed}) AS computed WHERE {known} GROUP BY {', '.join(keys)}"
-    return f"SELECT coalesce(max(c), 0) AS n FROM ({counted}) AS counted"
+    grouped = ", ".join(keys)
+    counted = f"SELECT {grouped}, count(*) AS c FROM ({computed}) AS computed GROUP BY {grouped}"
+    met = f"SELECT c, CASE WHEN {known} THEN c ELSE 0 END AS met FROM ({counted}) AS counted"
+    most, total = "coalesce(max(met), 0)", f"coalesce({dialect.total('c', _LARGEST)}, 0)"
+    return f"SELECT {most} AS n, {total} AS m FROM ({met}) AS met_by"
 
 
 def clamped(number: str, low: int, high: int) -> str:
