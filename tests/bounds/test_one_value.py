@@ -26,7 +26,7 @@ from tests.bounds.test_one_person import (
     rows_of,
     tests_of,
 )
-from tests.question.clinic import Database, clinic, planned
+from tests.question.clinic import Database, clinic, has_one_of, planned
 
 DECLARED = ("ward", "age", "note", "born")
 """What the policy says a patient has one of. No patient in these tests keeps to it."""
@@ -69,10 +69,7 @@ PRIVATE = [
 
 def declared(columns=DECLARED, **settings):
     """The clinic, with columns of which a patient is said to have one value."""
-    dataset = clinic(**settings)
-    visits = dataset.tables["visits"]
-    said = {name: replace(column, per_person=name in columns) for name, column in visits.columns.items()}
-    return replace(dataset, tables={**dataset.tables, "visits": replace(visits, columns=said)})
+    return has_one_of(*columns, **settings)
 
 
 def unique(**settings):
@@ -270,6 +267,20 @@ def test_every_column_of_a_unique_table_is_one_that_a_person_has_one_of(question
     (part, *_) = planned(question, unique()).bounded.parts
     assert isinstance(part, WeightedSum)
     assert part.one_each is one_each
+
+
+def test_rows_of_several_tables_may_differ():
+    rows = "SELECT patient, ward AS k FROM visits UNION ALL SELECT patient, test AS k FROM labs"
+    plan = planned(f"SELECT k, count(*) FROM ({rows}) WHERE k IN ('x', 'north') GROUP BY k", declared())
+    assert not plan.bounded.parts[0].one_each
+
+
+@pytest.mark.parametrize(("key", "values"), [("ward", 1), ("cost > 0", 5)])
+def test_of_what_a_person_has_one_of_one_value_counts_in_each_group_that_they_are_in(key, values):
+    question = f"SELECT {key} AS k, count(DISTINCT note) FROM visits GROUP BY k"
+    plan = planned(question, declared(max_rows=9, max_groups=5))
+    assert plan.bounded.parts[0].values == values
+    assert any(isinstance(part, LeftOut) for part in plan.bounded.parts) is (values > 1)
 
 
 @pytest.mark.parametrize(("matches", "known"), [(1, True), (2, False)])
