@@ -5,8 +5,10 @@ each group. All rows of a person get one weight (see `aggregates.weights`). One 
 of a measure by a known amount at most, however many groups there are, and nothing is dropped at random.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TypeAlias
 
 from discreet.aggregates.bounding import ContributionBounds
 from discreet.aggregates.people import count_of_people
@@ -28,6 +30,8 @@ from discreet.model.query import (
     Scan,
     group_count,
 )
+
+OneValue: TypeAlias = Callable[[Relation], frozenset[str] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +57,11 @@ class Bounded:
     """Of the price, for the parts that are `LeftOut`; 0 if there are none."""
 
 
-def bound(query: Query, dataset: Dataset, *, one_value: bool = True) -> Bounded:
+def bound(query: Query, dataset: Dataset, one_value: OneValue = fields_with_one_value) -> Bounded:
     """Turn each measure into its parts. Measures share equal parts.
 
-    Without `one_value`, as before it was known what a person has one of: for answers of older versions.
+    `one_value` says of which fields of a relation a person has one value: None if that is not to be used, as
+    in answers of older versions.
     """
     if query.private_keys and dataset.delta == 0:
         name = next(key.name for key in query.keys if key.values is None)
@@ -64,7 +69,7 @@ def bound(query: Query, dataset: Dataset, *, one_value: bool = True) -> Bounded:
             f"The values of {name} are not public, and this dataset has no δ to show some of them.",
             remedy=f"List them: WHERE {name} IN (…), or declare keys = […] in the policy.",
         )
-    return _Bounder(query, dataset, fields_with_one_value(query.source) if one_value else None).bounded()
+    return _Bounder(query, dataset, one_value(query.source)).bounded()
 
 
 class _Bounder:

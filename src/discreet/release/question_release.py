@@ -66,4 +66,4 @@ class QuestionRelease:
 
     def _older_bounds(self) -> Bounded:
         """Before it was known what a person has one of, too."""
-        return without_left_out(bound(self.plan.bounded.query, self.dataset, one_value=False))
+        return without_left_out(bound(self.plan.bounded.query, self.dataset, lambda _: None))
