@@ -1,5 +1,6 @@
 """Profiles: what one person can change, what is charged, and what questions gain by them."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import duckdb
@@ -20,7 +21,7 @@ from discreet.profile.profile_plan import EDGES, ProfilePlan
 from discreet.profile.table_profile import NoisyBins
 from discreet.release.exact_vectors import small_integers_of
 from tests.attacks.ask import Clinic
-from tests.question.clinic import Database, clinic
+from tests.question.clinic import Database, clinic, has_one_of
 
 COUNT = "SELECT count(*) AS n FROM visits"
 cell = st.sampled_from([None, float("nan"), float("inf"), -1e300, -3.0, 0.0, 4.0, 1e300])
@@ -47,6 +48,16 @@ def histograms(plan, rows):
     for place, leaf, count in zip(places, leaves, counts, strict=True):
         vectors[place][leaf] += count
     return vectors
+
+
+def test_a_profile_shows_who_has_more_than_one_of_what_a_person_has_one_of():
+    table = has_one_of("ward", "cost", max_rows=2).tables["visits"]
+    plan = replace(plan_of(), table=table)
+    rows = [(1, "north", 9.0, 3, "a"), (1, "south", 1.0, 3, "a"), (2, "north", 1.0, 3, "a")]
+    _, wards, costs, _ = histograms(plan, rows)
+    assert wards.tolist()[:3] == [1, 1, 0]
+    assert costs[2] == 1  # above, although the smallest is not
+    assert plan.identity() == plan_of().identity()
 
 
 @settings(max_examples=60, deadline=None)

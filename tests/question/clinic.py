@@ -1,5 +1,6 @@
 """A small policy, and how to run a question's exact part on rows that are given."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import duckdb
@@ -102,6 +103,14 @@ def clinic(
             "wards": PublicTable(name="wards", source="wards.csv", columns=WARDS),
         },
     )
+
+
+def has_one_of(*columns, **settings):
+    """The clinic, whose policy says that a patient has one value of these columns of visits."""
+    dataset = clinic(**settings)
+    visits = dataset.tables["visits"]
+    said = {name: replace(column, per_person=name in columns) for name, column in visits.columns.items()}
+    return replace(dataset, tables={**dataset.tables, "visits": replace(visits, columns=said)})
 
 
 def public_keys(table, column):

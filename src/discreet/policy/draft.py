@@ -26,6 +26,7 @@ _LIMITS = (
     "# unique = true                    # instead of max_rows, if no person can have two rows",
     "# The same for count(DISTINCT …) and for people by group: in how many groups a person counts fully.",
     "# max_groups = 3                   # as max_rows, if it is left out",
+    "# What a person has one of, such as a year of birth, needs no limit: declare per_person = true for it.",
 )
 
 

@@ -21,7 +21,7 @@ from discreet.bounds.work_limits import (
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, check_size
 from discreet.model.expression import Call, Expression, Field, Range, owners
-from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PublicTable
+from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PrivateTable, PublicTable, Table
 from discreet.model.query import Filter, Lookup, Pair, PersonJoin, Relation, Scan
 from discreet.question.per_person import per_person
 from discreet.question.scope import (
@@ -121,7 +121,7 @@ class Relations:
             return self._derived(known.query, node.alias_or_name, known.before)
         table = nearest(node.name, self._dataset.tables, "table")
         alias = self._alias()
-        fields = {column.name: _field(alias, column) for column in table.columns.values()}
+        fields = {column.name: _field(alias, column, table) for column in table.columns.values()}
         scope = Scope().named(node.alias_or_name, fields)
         if isinstance(table, PublicTable):
             for name, field in fields.items():
@@ -264,10 +264,17 @@ def _check_alias(node: exp.Expression) -> None:
         )
 
 
-def _field(alias: str, column: Column) -> Field:
+def _field(alias: str, column: Column, table: Table) -> Field:
     span = None if column.bounds is None else Range(low=column.bounds.low, high=column.bounds.high)
     name = f"{alias}.{column.name}"
-    return Field(name=name, type=column.type, range=span, unit=column.unit, format=column.format)
+    return Field(
+        name=name,
+        type=column.type,
+        range=span,
+        unit=column.unit,
+        format=column.format,
+        per_person=isinstance(table, PrivateTable) and column.name in table.per_person,
+    )
 
 
 def _declared(column: Column) -> tuple[KeyValue, ...] | None:
