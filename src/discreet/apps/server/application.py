@@ -52,6 +52,7 @@ def application(
     workshop, metrics = workshop or Workshop(service, settings), Metrics()
     routes = [*_state_routes(workshop, metrics), *_api_routes(workshop), *_console(service, settings)]
     inner = Starlette(routes=routes, exception_handlers={HTTPException: _not_there})
+    inner.router.redirect_slashes = False
     headers = _HEADERS | (_TLS_HEADERS if settings.tls else {})
     failed = HttpProblem("The service failed.", remedy="Try again later.", status=500, name="failed")
     guarded = Guarded(_Hosts(inner, settings), headers=headers, tell=problem_response, failed=failed)
@@ -67,9 +68,8 @@ class _Hosts:
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         given = [value for name, value in scope["headers"] if name == b"host"]
-        if (len(given) == 1 and self._knows(host_name(given[0].decode("latin-1")))) or scope[
-            "path"
-        ] == HEALTH_PATH:
+        known = len(given) == 1 and self._knows(host_name(given[0].decode("latin-1")))
+        if known or scope["path"] == HEALTH_PATH:
             await self._inner(scope, receive, send)
             return
         error = HttpProblem(
