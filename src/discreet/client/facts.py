@@ -45,14 +45,16 @@ class BudgetFacts:
     spent: Spend
     """By everybody."""
     left: Spend
-    """What you may still spend."""
+    """For all together."""
+    left_for_you: Spend
+    """The most that you may still spend."""
     analysts: Mapping[str, Spend]
     """What each has spent. You see yourself only, unless you are an owner or auditor."""
 
     def __repr__(self) -> str:
         return (
             f"{self.dataset}: {charge_text(self.spent)} of {charge_text(self.budget)} spent;"
-            f" you may spend {charge_text(self.left)}."
+            f" you may spend {charge_text(self.left_for_you)} more."
         )
 
 
@@ -97,6 +99,7 @@ def read_budget(found: Mapping[str, Any]) -> BudgetFacts:
         budget=read_charge(found["budget"]),
         spent=read_charge(found["spent"]),
         left=read_charge(found["left"]),
+        left_for_you=read_charge(found["left_for_you"]),
         analysts={name: read_charge(spent) for name, spent in found["analysts"].items()},
     )
 
@@ -104,7 +107,7 @@ def read_budget(found: Mapping[str, Any]) -> BudgetFacts:
 def read_question(found: Mapping[str, Any]) -> PastQuestion:
     return PastQuestion(
         dataset=found["dataset"],
-        question=found["question"],
+        question=found["sql"],
         asked=datetime.fromisoformat(found["asked"]),
         receipt=found["receipt"],
         terms=dict(found["terms"]),

@@ -1,6 +1,7 @@
 """A curator that is elsewhere: the same questions, the same answers, the same errors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,9 +47,40 @@ def connect_to_service(
         timeout=timeout,
         certificates=None if certificates is None else Path(certificates),
     )
-    account = requests.get("me")
-    found = _read(lambda: [str(name) for name in account["datasets"]])
-    return RemoteCurator(requests, _chosen(dataset, found), analyst=_read(lambda: str(account["name"])))
+    account = _account(requests)
+    return RemoteCurator(requests, account.chosen(dataset), analyst=account.name)
+
+
+def account_at(url: str, token: str, *, insecure: bool = False) -> "RemoteAccount":
+    """Whose token this is."""
+    return _account(Requests(address=read_address(url, insecure=insecure), token=token))
+
+
+def _account(requests: Requests) -> "RemoteAccount":
+    found = requests.get("me")
+    return _read(lambda: RemoteAccount(name=str(found["name"]), datasets=tuple(map(str, found["datasets"]))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteAccount:
+    """Who a token belongs to."""
+
+    name: str
+    datasets: tuple[str, ...]
+
+    def chosen(self, dataset: str | None) -> str:
+        """The dataset of this name, or the only one."""
+        listed = ", ".join(self.datasets) or "none"
+        if dataset is not None and dataset not in self.datasets:
+            raise InvalidInput(
+                f"There is no dataset “{dataset}” for this account.", remedy=f"It may use: {listed}."
+            )
+        if dataset is None and len(self.datasets) != 1:
+            raise InvalidInput(
+                f"This account may use {len(self.datasets)} datasets.",
+                remedy=f"Name one with dataset=… (--dataset): {listed}.",
+            )
+        return dataset or self.datasets[0]
 
 
 class RemoteCurator:
@@ -166,21 +198,6 @@ def _terms(sql: str, **numbers: Number | None) -> dict[str, Any]:
         if value is not None
     }
     return {"sql": sql, **given}
-
-
-def _chosen(dataset: str | None, found: Sequence[str]) -> str:
-    if dataset in found:
-        return str(dataset)
-    listed = ", ".join(found) or "none"
-    if dataset is not None:
-        raise InvalidInput(
-            f"There is no dataset “{dataset}” for this account.", remedy=f"It may use: {listed}."
-        )
-    if len(found) != 1:
-        raise InvalidInput(
-            f"This account may use {len(found)} datasets.", remedy=f"Name one with dataset=…: {listed}."
-        )
-    return found[0]
 
 
 def _read(reading: Callable[[], T]) -> T:
