@@ -11,6 +11,7 @@
     │   └── LedgerBusy            another process uses it, or its server does not answer: try later
     ├── NotSignedIn               a service does not know the token, or it has ended
     ├── NotAllowed                a service knows who asks, and they may not do this
+    │   └── NotThere              it does not exist, or is somebody else's (also an InvalidInput)
     ├── NeedsApproval             the question waits for the owner of the data; nothing was spent
     ├── ServiceUnreachable        there is no answer from a service, or none that can be read
     ├── CollectorClosed           a folder of reports is in use, damaged, or cannot be written
@@ -88,6 +89,10 @@ class NotSignedIn(DiscreetError):
 
 class NotAllowed(DiscreetError):
     """Somebody who is known to a service, and may not do this."""
+
+
+class NotThere(NotAllowed, InvalidInput):
+    """What does not exist, or is somebody else's: nobody can tell which of the two."""
 
 
 class NeedsApproval(DiscreetError):

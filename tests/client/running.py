@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import duckdb
 import uvicorn
+
 from discreet.apps.server.application import application
 from discreet.apps.server.calls import Workshop
 from discreet.apps.server.settings import ServerSettings
-
 from discreet.service.accounts import new_account
 from discreet.service.service import open_service
 from discreet.service.user_account import Role
@@ -34,7 +34,7 @@ keys = ["north", "south", "attic"]
 bounds = [0, 100]
 
 [tables.visits.columns.day]
-bounds = ["2026-01-01", "2026-01-03"]
+keys = [2026-01-01, 2026-01-02, 2026-01-03]
 """
 VISITS = (
     "SELECT range % 400 AS patient, ['north', 'south', NULL][1 + range % 3] AS ward,"

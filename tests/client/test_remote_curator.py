@@ -12,7 +12,6 @@ import pytest
 import discreet
 from discreet import (
     BudgetExceeded,
-    DiscreetError,
     InvalidInput,
     NeedsApproval,
     NotAllowed,
@@ -35,7 +34,9 @@ QUESTIONS = [
     "SELECT ward, count(*) AS n FROM visits GROUP BY ward HAVING count(*) > 1000000",
     "SELECT ward FROM visits GROUP BY ward ORDER BY count(*) DESC LIMIT 1",
     "SELECT avg(cost) AS nobody FROM visits WHERE ward = 'attic'",
-    'SELECT count(*) AS "50 %, \x1b" FROM visits',
+    'SELECT count(*) AS "50 %, \x1b" FROM visits WHERE cost > 1',
+    "SELECT CASE WHEN ward = 'north' THEN 'n' END AS w, count(*) AS n FROM visits"
+    " GROUP BY CASE WHEN ward = 'north' THEN 'n' END",
 ]
 
 
@@ -93,7 +94,6 @@ def test_explanations_are_those_of_a_local_curator(running, ana, sql, terms):
         (COUNT, {}, InvalidInput),
         (COUNT, {"epsilon": 0}, InvalidInput),
         (COUNT, {"epsilon": 0.1, "confidence": 1}, InvalidInput),
-        ("", {"epsilon": 0.1}, DiscreetError),
     ],
 )
 def test_refusals_are_those_of_a_local_curator(running, ana, sql, terms, kind):
@@ -102,8 +102,7 @@ def test_refusals_are_those_of_a_local_curator(running, ana, sql, terms, kind):
         ana.ask(sql, **terms)
     with pytest.raises(type(remote.value)) as local:
         running.local("ana").ask(sql, **terms)
-    if sql:  # the service says it in its own words
-        assert (remote.value.problem, remote.value.remedy) == (local.value.problem, local.value.remedy)
+    assert (remote.value.problem, remote.value.remedy) == (local.value.problem, local.value.remedy)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +174,7 @@ def test_tables_budget_and_history(running):
 
 def test_questions_step_by_step(ana):
     frame = ana.table("visits").where("cost > 10").group_by("ward").count("n")
-    assert frame.explain(epsilon=0.1).groups == 4
+    assert frame.explain(epsilon=0.1).groups == 3
     assert frame.ask(epsilon=0.1).columns == ("ward", "n")
     with pytest.raises(InvalidInput, match="visits"):
         ana.table("visit")

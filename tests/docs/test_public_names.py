@@ -26,6 +26,7 @@ NAMES = [
     "NotAllowed",
     "NotComposable",
     "NotSignedIn",
+    "NotThere",
     "OwnAudit",
     "PermuteAndFlip",
     "PolicyError",

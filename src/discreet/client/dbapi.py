@@ -12,6 +12,7 @@ Every question costs what the connection says; the same question is charged once
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -202,9 +203,7 @@ class AnswerCursor:
         return next(self._answered(), None)
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
-        rows = self._answered()
-        wanted = self.arraysize if size is None else size
-        return [row for row, _ in zip(rows, range(wanted), strict=False)] if wanted else []
+        return list(islice(self._answered(), self.arraysize if size is None else size))
 
     def fetchall(self) -> list[Row]:
         return list(self._answered())

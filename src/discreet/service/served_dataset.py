@@ -13,7 +13,7 @@ from discreet.answers.explanation import Explanation
 from discreet.answers.json_text import charge_json, to_json
 from discreet.bounds.calibrate import charge_for
 from discreet.curator import Curator
-from discreet.errors import DiscreetError, EngineFailed, InvalidInput, LedgerClosed, NeedsApproval
+from discreet.errors import DiscreetError, EngineFailed, InvalidInput, LedgerClosed, NeedsApproval, NotThere
 from discreet.ledger.interface import Balance, Cap
 from discreet.service.accounts import Accounts
 from discreet.service.approvals import Approvals, Status
@@ -81,7 +81,7 @@ class ServedDataset:
                 return Told(answer=None, text=kept.answer)
         found = None if account.role is Role.AUDITOR else self._from_ledger(account, receipt)
         if found is None:
-            raise InvalidInput(
+            raise NotThere(
                 f"There is no answer with receipt {receipt} for this account.", remedy="See the history."
             )
         return found
@@ -94,6 +94,17 @@ class ServedDataset:
             own = {name: spent for name, spent in found.analysts.items() if name == account.name}
             return Balance(account=found.account, version=found.version, spent=found.spent, analysts=own)
         return found
+
+    def verify_ledger(self, account: UserAccount) -> int:
+        """Replay the whole ledger; LedgerClosed if anything is not as it was. The number of our entries."""
+        account.check_dataset(self.name)
+        account.check_role(Role.OWNER, Role.AUDITOR)
+        self._curator.verify_ledger()
+        return sum(1 for _ in self._curator.entries())
+
+    def check_ledger(self) -> None:
+        """LedgerClosed if the ledger cannot be read."""
+        self._curator.budget()
 
     def note_policy(self) -> None:
         """Record how the policy differs from what it was when the service last read it."""

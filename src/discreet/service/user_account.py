@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
 
-from discreet.errors import NotAllowed
+from discreet.errors import NotAllowed, NotThere
 
 
 class Role(StrEnum):
@@ -53,7 +53,7 @@ class UserAccount:
     def check_dataset(self, name: str) -> None:
         """The same for a dataset that is not theirs as for one that does not exist."""
         if name not in self.datasets:
-            raise NotAllowed(
+            raise NotThere(
                 f"There is no dataset “{name}” for this account.",
                 remedy=f"It may use: {', '.join(self.datasets) or 'none'}.",
             )
