@@ -150,7 +150,8 @@ def test_a_losing_connection_charges_once(running, monkeypatch):
 
 
 def test_tables_budget_and_history(running):
-    bo = discreet.connect(running.url, running.add("bo"), dataset="clinic")
+    token = running.add("bo", most_epsilon=Fraction(1, 2))
+    bo = discreet.connect(running.url, token, dataset="clinic")
     (visits,) = bo.tables()
     assert (visits.name, visits.public, visits.person, visits.max_rows) == ("visits", False, "patient", 2)
     ward = next(column for column in visits.columns if column.name == "ward")
@@ -163,6 +164,8 @@ def test_tables_budget_and_history(running):
     assert found.analysts == {"bo": answer.charged}
     assert found.spent == running.local("bo").budget().spent
     assert found.left_for_you == answer.left
+    assert found.left_for_you.epsilon == Fraction(3, 8)
+    assert found.left == running.local("bo").budget().left
     assert "spent; you may spend" in repr(found)
     with pytest.raises(QueryRefused):
         bo.ask("SELECT patient FROM visits", epsilon=0.125)
@@ -178,6 +181,47 @@ def test_questions_step_by_step(ana):
     assert frame.ask(epsilon=0.1).columns == ("ward", "n")
     with pytest.raises(InvalidInput, match="visits"):
         ana.table("visit")
+
+
+def test_synthetic_rows(running):
+    maker = discreet.connect(running.url, running.add("maker"))
+    sql = "SELECT ward, cost FROM visits WHERE ward IS NOT NULL"
+    drawn = maker.synthesize(sql, epsilon=0.5, bins={"cost": 4}, rows=50)
+    assert (drawn.columns, len(drawn), drawn.repeated) == (("ward", "cost"), 50, False)
+    assert set(drawn.to_pandas()["ward"]) <= {"north", "south", "attic"}
+    assert drawn.released.measured == ()
+    again = maker.synthesize(sql, epsilon=0.5, bins={"cost": 4}, rows=20)
+    assert (again.repeated, len(again), again.left) == (True, 20, drawn.left)
+    assert maker.fetch(drawn.receipt.number).rows() == drawn.rows()
+    assert running.local("maker").budget().analysts["maker"].epsilon == Fraction(1, 2)
+    asked = "SELECT count(*) FROM visits WHERE ward = 'north'"
+    assert len(maker.synthesize("SELECT ward FROM visits", epsilon=0.25, workload=[asked])) > 0
+    assert "Synthetic rows: SELECT ward FROM visits with" in maker.history()[0].question
+    for terms, kind in [
+        ({"epsilon": 0.1, "rows": 0}, InvalidInput),
+        ({"epsilon": 0.1, "rows": 100_001}, InvalidInput),
+        ({"epsilon": 0.1, "bins": {"age": 3}}, InvalidInput),
+        ({}, InvalidInput),
+        ({"epsilon": 19.9}, BudgetExceeded),
+    ]:
+        with pytest.raises(kind):
+            maker.synthesize(sql, **terms)
+    with pytest.raises(QueryRefused):
+        maker.synthesize("SELECT count(*) FROM visits", epsilon=0.1)
+    with pytest.raises(NotAllowed):
+        discreet.connect(running.url, running.add("reads", Role.AUDITOR)).synthesize(sql, epsilon=0.1)
+
+
+def test_synthetic_rows_that_need_approval(running):
+    maker = discreet.connect(running.url, running.add("slow", approval_above=Fraction(1, 10)))
+    sql = "SELECT ward FROM visits WHERE cost > 90"
+    with pytest.raises(NeedsApproval) as waits:
+        maker.synthesize(sql, epsilon=0.2, purpose="teaching")
+    running.add("owner", Role.OWNER)
+    running.service.approvals.decide(waits.value.approval, approve=True, by=running.account("owner"))
+    assert len(maker.synthesize(sql, epsilon=0.2, rows=5)) == 5
+    with pytest.raises(InvalidInput, match="what it is for"):  # another table
+        maker.synthesize("SELECT cost FROM visits WHERE cost > 90", epsilon=0.2)
 
 
 def test_a_wrong_token_says_what_to_do(running):

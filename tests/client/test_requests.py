@@ -88,7 +88,7 @@ def test_without_encryption_only_on_this_machine(url):
     assert str(read_address(url, insecure=True)) == url
 
 
-@pytest.mark.parametrize("token", ["", "a b", "a\r\nX: y", "tökén", None, 7])
+@pytest.mark.parametrize("token", ["", "a b", "a\r\nX:y", "a\tb", "tökén", None, 7])
 def test_what_is_no_token(token):
     with pytest.raises(InvalidInput, match="token") as refused:
         discreet.connect("http://127.0.0.1:1", token)
