@@ -1,6 +1,6 @@
 """A curator that is elsewhere: the same questions, the same answers, the same errors."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -139,21 +139,15 @@ class RemoteCurator:
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
-        bins: int | Mapping[str, int] | None = None,
-        workload: Sequence[str] = (),
         rows: int | None = None,
         purpose: str = "",
     ) -> Answer:
         """Rows of nobody, of the columns of a SELECT, as an answer without errors: for `to_pandas`, say.
 
         The table is charged once, and asking again draws other rows, for free. `rows` says how many: about as
-        many as the real table has if None. All else is as a local curator has it.
+        many as the real table has if None. A service takes no bins and no workload.
         """
-        body = _terms(sql, epsilon=epsilon, rho=rho)
-        if isinstance(bins, Mapping):
-            body["column_bins"] = [f"{name}={count}" for name, count in bins.items()]
-        given = {"bins": None if isinstance(bins, Mapping) else bins, "rows": rows}
-        body |= given | {"workload": list(workload) or None, "purpose": purpose or None}
+        body = _terms(sql, epsilon=epsilon, rho=rho) | {"rows": rows, "purpose": purpose or None}
         found = self._post("synthesize", body)
         return _read(lambda: read_answer(found, question=sql, analyst=self.analyst))
 

@@ -21,7 +21,6 @@ from discreet.service.dataset_facts import dataset_facts, flat_facts
 from discreet.service.event_log import Action, EventLog
 from discreet.service.history import AskedQuestion, History
 from discreet.service.question_terms import AskedTerms
-from discreet.service.synthesis_wish import SynthesisWish
 from discreet.service.user_account import Project, Role, UserAccount
 
 T = TypeVar("T")
@@ -72,11 +71,6 @@ class ServedDataset:
     def ask(self, account: UserAccount, sql: str, terms: Mapping[str, Any], *, purpose: str = "") -> Told:
         """The answer, charged to this account; written down before, and kept."""
         return self._logged(account, sql, lambda: self._ask(account, sql, terms, purpose))
-
-    def synthesize(self, account: UserAccount, wish: SynthesisWish, *, purpose: str = "") -> Told:
-        """Rows of nobody. The table is charged once; rows that are drawn later are free."""
-        _checked(wish.sql)
-        return self._logged(account, wish.text(), lambda: self._synthesize(account, wish, purpose))
 
     def fetch(self, account: UserAccount, receipt: int) -> Told:
         """An answer that this account got, by its receipt; free. Owners and auditors may fetch all."""
@@ -134,27 +128,9 @@ class ServedDataset:
         account.check_role(Role.ANALYST, Role.OWNER)
         curator = self.curator_of(account)
         asked = AskedTerms.read(terms, account.default_epsilon)
-        if account.approval_above is not None:
-            epsilon = Fraction(curator.explain(_checked(sql), **asked.given()).epsilon)
-            if epsilon > account.approval_above and curator.recall(sql, **asked.given()) is None:
-                self._check_approval(account, sql, asked, epsilon, purpose)
-        return self._kept(account, _checked(sql), asked, lambda: curator.ask(sql, **asked.given()))
-
-    def _synthesize(self, account: UserAccount, wish: SynthesisWish, purpose: str) -> Told:
-        account.check_role(Role.ANALYST, Role.OWNER)
-        curator = self.curator_of(account)
-        asked = wish.priced(account.default_epsilon)
-        if account.approval_above is not None:
-            found = curator.explain_synthesis(**wish.given(asked))
-            self._check_approval(account, wish.text(), asked, Fraction(found.epsilon), purpose)
-        return self._kept(account, wish.text(), asked, lambda: wish.rows_of(curator, asked))
-
-    def _kept(
-        self, account: UserAccount, question: str, asked: AskedTerms, answered: Callable[[], Answer]
-    ) -> Told:
-        """Write the question down, answer it, and keep what is told."""
-        number = self._history.begin(account, self.name, question, asked)
-        answer = answered()
+        self._check_approval(account, curator, _checked(sql), asked, purpose)
+        number = self._history.begin(account, self.name, sql, asked)
+        answer = curator.ask(sql, **asked.given())
         text = "".join(to_json(answer))
         facts = {
             "receipt": answer.receipt.number,
@@ -165,9 +141,12 @@ class ServedDataset:
         return Told(answer=answer, text=text)
 
     def _check_approval(
-        self, account: UserAccount, sql: str, terms: AskedTerms, epsilon: Fraction, purpose: str
+        self, account: UserAccount, curator: Curator, sql: str, terms: AskedTerms, purpose: str
     ) -> None:
-        if account.approval_above is None or epsilon <= account.approval_above:
+        if account.approval_above is None:
+            return
+        epsilon = Fraction(curator.explain(sql, **terms.given()).epsilon)
+        if epsilon <= account.approval_above or curator.recall(sql, **terms.given()) is not None:
             return
         found = self._approvals.find(account, self.name, sql, terms)
         if found is not None and found.status is Status.APPROVED:

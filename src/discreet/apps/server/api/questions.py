@@ -1,16 +1,13 @@
 """Questions: their price, their answers, and what an account asked before."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from discreet.apps.server.api.fields import ApiField, FieldKind
 from discreet.apps.server.api.route import ApiCall, ApiReply, ApiRoute, Work
-from discreet.errors import InvalidInput
 from discreet.release.explanation_json import explanation_json
 from discreet.service.history import AskedQuestion
 from discreet.service.served_dataset import LONGEST_QUESTION
-from discreet.service.synthesis_wish import MOST_ROWS, SynthesisWish
 from discreet.service.user_account import Role
 
 _TERMS = ("epsilon", "rho", "within", "confidence")
@@ -33,24 +30,6 @@ _PURPOSE = ApiField(
     longest=2_000,
     about="What the question is for; needed if the owner has to approve it.",
 )
-_SYNTHESIS = (
-    *_QUESTION[:3],
-    ApiField(name="bins", kind=FieldKind.WHOLE, least=1, about="How many bins numbers are put into."),
-    ApiField(name="column_bins", kind=FieldKind.TEXTS, about="The same by column, each as COLUMN=N."),
-    ApiField(
-        name="workload",
-        kind=FieldKind.TEXTS,
-        longest=500,
-        about="Questions that the rows should answer well.",
-    ),
-    ApiField(
-        name="rows",
-        kind=FieldKind.WHOLE,
-        least=1,
-        about=f"How many to draw, at most {MOST_ROWS:,}; about as many as there are if not given.",
-    ),
-    _PURPOSE,
-)
 _MOST = ApiField(name="most", kind=FieldKind.WHOLE, least=1, about="How many at most; 100 if not given.")
 
 
@@ -68,38 +47,6 @@ def ask(call: ApiCall) -> ApiReply:
 def explain(call: ApiCall) -> ApiReply:
     dataset = call.service.dataset(call.path["name"], call.account)
     return ApiReply(content=explanation_json(dataset.explain(call.account, call.body["sql"], _terms(call))))
-
-
-def synthesize(call: ApiCall) -> ApiReply:
-    """Rows of nobody, as an answer without errors."""
-    dataset = call.service.dataset(call.path["name"], call.account)
-    body = call.body
-    wish = SynthesisWish(
-        sql=body["sql"],
-        price={name: body[name] for name in ("epsilon", "rho") if name in body},
-        bins=_bins(body),
-        workload=tuple(body.get("workload", ())),
-        rows=body.get("rows"),
-    )
-    return ApiReply(content=dataset.synthesize(call.account, wish, purpose=body.get("purpose", "")).text)
-
-
-def _bins(body: Mapping[str, Any]) -> int | dict[str, int] | None:
-    """For all columns, or for each of some."""
-    if "column_bins" not in body:
-        found: int | None = body.get("bins")
-        return found
-    pairs = [text.rpartition("=") for text in body["column_bins"]]
-    if "bins" in body or not all(name and _is_count(count) for name, _, count in pairs):
-        raise InvalidInput(
-            "“column_bins” says how many bins some columns have.",
-            remedy='Write ["cost=20", "age=16"], or "bins": 20 for all columns.',
-        )
-    return {name: int(count) for name, _, count in pairs}
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def history(call: ApiCall) -> ApiReply:
@@ -143,17 +90,6 @@ ROUTES = (
         answer="Explanation",
         work=Work.EXPLAIN,
         fields=_QUESTION,
-        problems=(404, 409, 422, 504),
-    ),
-    ApiRoute(
-        method="POST",
-        path="/datasets/{name}/synthesize",
-        action=synthesize,
-        summary="Rows of nobody, in which counts are nearly as in the real table; the table is charged once",
-        answer="Answer",
-        roles=(Role.ANALYST, Role.OWNER),
-        work=Work.LONG,
-        fields=_SYNTHESIS,
         problems=(404, 409, 422, 504),
     ),
     ApiRoute(
