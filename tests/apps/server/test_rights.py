@@ -22,9 +22,10 @@ OWNERS_ONLY = {
     "POST /approvals/{id}",
 }
 OVERSEERS_ONLY = {"GET /datasets/{name}/ledger/verify", "GET /log/verify"}
-NOT_FOR_AUDITORS = {"POST /datasets/{name}/ask"}
+NOT_FOR_AUDITORS = {"POST /datasets/{name}/ask", "POST /datasets/{name}/synthesize"}
 BODIES = {
     "/datasets/{name}/ask": {"sql": COUNT, "epsilon": 1},
+    "/datasets/{name}/synthesize": {"sql": "SELECT ward FROM visits", "epsilon": 1, "rows": 2},
     "/datasets/{name}/explain": {"sql": COUNT, "epsilon": 1},
     "/accounts": {"name": "-", "role": "analyst"},
     "/approvals/{id}": {"approve": True},
