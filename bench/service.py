@@ -27,7 +27,7 @@ from tests.attacks.ask import Clinic
 MOST_ADDED, LEAST_EXPLAINED, MOST_TIMES_MEDIAN, MOST_GROWTH = 10.0, 200.0, 5.0, 10.0
 PAIRS, EXPLANATIONS, EXPLAINERS = 100, 1_000, 4
 CLIENTS, QUESTIONS_EACH = 50, 20
-LONG_RUN, WARM_UP = 5_000, 1_000
+LONG_RUN, WARM_UP, LONG_CLIENTS = 5_000, 1_000, 4
 PRICE = 0.1
 """Of each question: the least that a policy with a budget of 900 takes is 0.09."""
 
@@ -101,12 +101,16 @@ def megabytes_of(process: int) -> float:
 
 def growth(port: int, token: str, process: int) -> tuple[float, float]:
     """Megabytes after a warm-up, and after all questions."""
-    with Client(port, token) as client:
-        for _ in range(WARM_UP):
-            ask(client)
+
+    def keep_asking(questions: int) -> None:
+        with Client(port, token) as client:
+            for _ in range(questions):
+                ask(client)
+
+    with ThreadPoolExecutor(LONG_CLIENTS) as clients:
+        list(clients.map(keep_asking, [WARM_UP // LONG_CLIENTS] * LONG_CLIENTS))
         before = megabytes_of(process)
-        for _ in range(LONG_RUN - WARM_UP):
-            ask(client)
+        list(clients.map(keep_asking, [(LONG_RUN - WARM_UP) // LONG_CLIENTS] * LONG_CLIENTS))
     return before, megabytes_of(process)
 
 

@@ -9,11 +9,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import InvalidInput
+from discreet.errors import InvalidInput, NotSignedIn
 from discreet.service.database import Changes, ServiceDatabase
 from discreet.service.event_log import Action, now_text, record
 from discreet.service.tokens import digest_of, new_token
-from discreet.service.user_account import NotSignedIn, Project, Role, UserAccount
+from discreet.service.user_account import Project, Role, UserAccount
 
 USUAL_DAYS = 365
 """How long a token lasts."""
@@ -104,7 +104,7 @@ class Accounts:
 
     def with_token(self, token: str, kind: TokenKind = TokenKind.API) -> UserAccount:
         """Whose token this is; NotSignedIn if it is nobody's, or no longer."""
-        with self._database.transaction() as changes:
+        with self._database.reading() as changes:
             rows = changes.rows(
                 "SELECT accounts.*, tokens.expires, tokens.revoked AS token_revoked FROM tokens"
                 " JOIN accounts ON accounts.name = tokens.account WHERE digest = :digest AND kind = :kind",
@@ -153,13 +153,13 @@ class Accounts:
             record(changes, Action.PROJECT_CHANGED, who=by, details=details)
 
     def projects(self) -> list[Project]:
-        with self._database.transaction() as changes:
+        with self._database.reading() as changes:
             rows = changes.rows("SELECT * FROM projects ORDER BY name")
         return [Project(name=row["name"], most_epsilon=Fraction(row["most_epsilon"])) for row in rows]
 
     def members(self, project: str) -> list[str]:
         """Who is in a project; revoked accounts too, as what they spent still counts."""
-        with self._database.transaction() as changes:
+        with self._database.reading() as changes:
             rows = changes.rows("SELECT name FROM accounts WHERE project = :project", project=project)
         return [row["name"] for row in rows]
 

@@ -9,19 +9,19 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from discreet.answers.answer import Answer
+from discreet.answers.explanation import Explanation
 from discreet.answers.json_text import charge_json, to_json
 from discreet.bounds.calibrate import charge_for
 from discreet.curator import Curator
-from discreet.errors import DiscreetError, EngineFailed, InvalidInput, LedgerClosed
+from discreet.errors import DiscreetError, EngineFailed, InvalidInput, LedgerClosed, NeedsApproval, NotThere
 from discreet.ledger.interface import Balance, Cap
-from discreet.release.explain import Explanation
 from discreet.service.accounts import Accounts
-from discreet.service.approvals import Approvals, NeedsApproval, Status
+from discreet.service.approvals import Approvals, Status
 from discreet.service.dataset_facts import dataset_facts, flat_facts
 from discreet.service.event_log import Action, EventLog
 from discreet.service.history import AskedQuestion, History
 from discreet.service.question_terms import AskedTerms
-from discreet.service.user_account import NotThere, Project, Role, UserAccount
+from discreet.service.user_account import Project, Role, UserAccount
 
 T = TypeVar("T")
 LONGEST_QUESTION = 100_000
