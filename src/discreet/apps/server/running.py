@@ -124,7 +124,10 @@ def _serve_here(service: CuratorService, request: ServeRequest, sock: socket.soc
     gc.collect()
     gc.freeze()  # what is there by now stays: looking through it again and again took a tenth of the time
     gc.set_threshold(_GARBAGE_AFTER)
-    serve(application(service, request.settings, workshop), sock, request.manners)
+    try:
+        serve(application(service, request.settings, workshop), sock, request.manners)
+    finally:
+        gc.unfreeze()  # or what is frozen is told as leaked at the end
     return workshop.close(seconds=1.0)
 
 
