@@ -153,7 +153,7 @@ def test_g3_estimates_look_at_the_time_for_each_measure(slow_clinic, clock, monk
 def test_g3_trees_look_at_the_time_every_few_hundred(slow_clinic, clock, monkeypatch, method):
     monkeypatch.setattr(NoisyTree, method, clock.slow(getattr(NoisyTree, method), 0.05))
     with pytest.raises(TookTooLong, match="columns of the answer"):
-        slow_clinic.ask("SELECT age AS a, floor(cost) AS c, median(age) AS m FROM visits GROUP BY a, c")
+        slow_clinic.ask("SELECT age AS a, floor(cost / 20) AS c, median(age) AS m FROM visits GROUP BY a, c")
     assert clock.calls < 1_000
 
 

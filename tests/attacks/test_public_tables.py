@@ -9,6 +9,7 @@ from discreet import EngineFailed, QueryRefused, TookTooLong
 from discreet.curator.public_tables import PublicReading
 from discreet.model.deadline import Deadline
 from discreet.model.privacy import PureLoss
+from discreet.question.scope import FanOut
 from tests.attacks.ask import BAD_LUCK, Clinic, cell, keys, notes
 
 ON_WARD = "visits AS v JOIN wards AS w ON v.ward = w.ward"
@@ -181,7 +182,7 @@ def test_g3_a_question_stays_the_same_while_the_public_table_does(tmp_path):
 def test_g3_what_was_counted_is_held_to_when_the_question_runs(tmp_path, monkeypatch):
     """A table that grows in between multiplies nobody's rows by more than the plan rests on."""
     clinic = with_wards(tmp_path, wards(north=20, south=2))
-    monkeypatch.setattr(PublicReading, "fan_out", lambda *_: 2)
+    monkeypatch.setattr(PublicReading, "fan_out", lambda *_: FanOut(matches=2, rows=22))
     with clinic.open() as curator:
         assert cell(curator.ask(EACH_WARD, epsilon=400), "n", 0) == near(0)
         assert cell(curator.ask(EACH_WARD, epsilon=400), "n", 1) == near(1000)

@@ -53,7 +53,8 @@ def test_a_network_is_charged_once_and_learns(folder):
 def test_another_key_or_setting_is_another_fit(folder):
     curator = curator_of(folder)
     curator.fit(private(), SQL, epsilon=1)
-    for other in (private(key="net 2"), private(clip=0.5), private(one_row_at_a_time=True, steps=1)):
+    alone = private(one_row_at_a_time=True, steps=1, rows=500)
+    for other in (private(key="net 2"), private(clip=0.5), alone):
         assert not curator.fit(other, SQL, epsilon=1).repeated
 
 

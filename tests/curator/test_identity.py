@@ -9,6 +9,7 @@ import pytest
 import discreet
 from discreet.bounds.identity import question_identity
 from discreet.learn import LinearRegression, LogisticRegression
+from discreet.release.question_release import QuestionRelease
 from tests.older.write import (
     FITTED,
     JOINED,
@@ -148,6 +149,12 @@ CHANGES = {
     "the budget": ("epsilon = 1000", "epsilon = 999", False),
     "where it lies": ('source = "visits.parquet"', 'source = "./visits.parquet"', True),
     "who vouches": ("max_rows = 12", "max_rows = 12\nwell_formed = true", True),
+    "what a person has one of, if it is read": ("unit = 0.5", "unit = 0.5\nper_person = true", True),
+    "what a person has one of, if it is not read": (
+        "[tables.people]",
+        "[tables.visits.columns.diagnosis]\nper_person = true\n[tables.people]",
+        False,
+    ),
 }
 
 
@@ -158,6 +165,25 @@ def test_of_the_policy_it_says_what_the_question_meets(folder, change):
         first = identity(curator, BY_WARD)
     with curator_of(folder, "pure", lambda text: text.replace(before, after, 1)) as curator:
         assert (identity(curator, BY_WARD) != first) is differs
+
+
+BY_CLASS = (
+    "SELECT class, count(DISTINCT visits.patient) AS n, count(*) AS v FROM visits"
+    " JOIN people USING (patient) GROUP BY class"
+)
+BEFORE = {
+    "pure": "question-1:bc908a91535d586900582a6e49553bc50d49e587d8c5968f5e3be918b5e87256",
+    "delta": "question-1:1365c8fd71b2084125db9af9622a4e1212472caa2269c796a26f1afac31359f1",
+}
+"""Written by the code that did not know yet that a person has one value of a column of a unique table."""
+
+
+@pytest.mark.parametrize("kind", BEFORE)
+def test_what_was_paid_before_it_was_known_that_a_person_has_one_of_it_is_found(folder, kind):
+    with curator_of(folder, kind) as curator:
+        release = QuestionRelease(plan=curator.plan(BY_CLASS, epsilon=2.5), dataset=curator.dataset)
+    assert release.identity() != BEFORE[kind]
+    assert release.older_keys()[0] == BEFORE[kind]
 
 
 def test_another_neighbourhood_is_another_question(folder):

@@ -174,6 +174,17 @@ def test_the_first_answer_stays(ledger):
     ledger.verify()
 
 
+def test_answers_are_found_by_the_beginning_of_their_keys(ledger):
+    """Of the present version of the data, and only what was answered."""
+    for key in ("a at 1", "a at 2", "a as", "a au", "b at 1", "a at 3"):
+        receipt = charge(ledger, key=key)
+        if key != "a at 3":
+            ledger.store_answer(receipt, key.encode())
+    assert [answer for _, answer in ledger.stored_answers("staff", "a at ")] == [b"a at 1", b"a at 2"]
+    ledger.refresh("staff")
+    assert ledger.stored_answers("staff", "a at ") == []
+
+
 def test_an_empty_answer_is_an_answer(ledger):
     receipt = charge(ledger, "k")
     assert ledger.store_answer(receipt, b"") == b""

@@ -57,6 +57,7 @@ def test_the_interval_is_the_least_one_that_holds(scale, confidence):
 
 
 @given(values=st.integers(1, 10**6))
+@settings(deadline=None, max_examples=30)
 def test_the_interval_for_many_values_holds_for_all_at_once(values):
     for mechanism in MECHANISMS:
         reach = int(mechanism.interval(0.95, values=values).high)

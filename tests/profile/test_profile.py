@@ -1,5 +1,8 @@
 """Profiles: what one person can change, what is charged, and what questions gain by them."""
 
+from dataclasses import replace
+from fractions import Fraction
+
 import duckdb
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet import InvalidInput
+from discreet import InvalidInput, QueryRefused
 from discreet.dialects.duckdb import DUCKDB
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss, amount_of
@@ -18,7 +21,7 @@ from discreet.profile.profile_plan import EDGES, ProfilePlan
 from discreet.profile.table_profile import NoisyBins
 from discreet.release.exact_vectors import small_integers_of
 from tests.attacks.ask import Clinic
-from tests.question.clinic import Database, clinic
+from tests.question.clinic import Database, clinic, has_one_of
 
 COUNT = "SELECT count(*) AS n FROM visits"
 cell = st.sampled_from([None, float("nan"), float("inf"), -1e300, -3.0, 0.0, 4.0, 1e300])
@@ -45,6 +48,16 @@ def histograms(plan, rows):
     for place, leaf, count in zip(places, leaves, counts, strict=True):
         vectors[place][leaf] += count
     return vectors
+
+
+def test_a_profile_shows_who_has_more_than_one_of_what_a_person_has_one_of():
+    table = has_one_of("ward", "cost", max_rows=2).tables["visits"]
+    plan = replace(plan_of(), table=table)
+    rows = [(1, "north", 9.0, 3, "a"), (1, "south", 1.0, 3, "a"), (2, "north", 1.0, 3, "a")]
+    _, wards, costs, _ = histograms(plan, rows)
+    assert wards.tolist()[:3] == [1, 1, 0]
+    assert costs[2] == 1  # above, although the smallest is not
+    assert plan.identity() == plan_of().identity()
 
 
 @settings(max_examples=60, deadline=None)
@@ -173,3 +186,59 @@ def test_the_best_limit_weighs_noise_against_what_is_left_out():
     assert best_limit(two_kinds, 64, noise=64, groups=1) == 4  # noise of 4, against 50 rows a step
     assert best_limit(two_kinds, 64, noise=64_000, groups=1) == 1
     assert best_limit(two_kinds, 3, noise=3, groups=1) == 3  # never more than the owner allows
+
+
+def stopped(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_after_ctrl_c_a_profile_can_be_taken_at_any_price(wide, monkeypatch):
+    """Another price was refused: the charge that was lost had the key of the next profile."""
+    with wide.open() as curator:
+        with monkeypatch.context() as patched:
+            patched.setattr(ProfilePlan, "draw_noise", stopped)
+            with pytest.raises(KeyboardInterrupt):
+                curator.profile("visits", epsilon=5)
+        assert curator.budget().spent == PureLoss(epsilon=5)
+        curator.profile("visits", epsilon=6)
+        curator.profile("visits", epsilon=5)
+        assert curator.budget().spent == PureLoss(epsilon=16)
+    with wide.open() as curator:
+        assert curator._profiles.found["visits"].loss == PureLoss(epsilon=6)
+
+
+def test_the_best_profile_that_was_paid_for_is_used(wide):
+    with wide.open() as curator:
+        for epsilon in (5, 7, 6):
+            curator.profile("visits", epsilon=epsilon)
+    with wide.open() as curator:
+        assert curator._profiles.found["visits"].loss == PureLoss(epsilon=7)
+
+
+@pytest.mark.parametrize("rho", ["1/3", 0.1, "0.12345678901234567890123"])
+def test_a_profile_at_a_price_that_is_rounded_is_charged_once(tmp_path, rho):
+    """A ledger charges whole units, rounded up. The profile was looked for by the price as it was given."""
+    clinic = Clinic(tmp_path, epsilon=10, delta=1e-6)
+    with clinic.open() as curator:
+        first = curator.profile("visits", rho=Fraction(rho))
+        spent = curator.budget().spent
+        again = curator.profile("visits", rho=Fraction(rho))
+        assert curator.budget().spent == spent
+        assert first.rows.people.tolist() == again.rows.people.tolist()
+        assert first.loss == again.loss == spent
+
+
+def test_an_error_that_only_the_best_limits_can_afford_is_not_refused(wide):
+    """With the declared 500 rows of a person it costs ε = 300, and 50 is all there is."""
+    with wide.open() as curator:
+        with pytest.raises(QueryRefused, match="at most"):
+            curator.ask(COUNT, within=5)
+        curator.profile("visits", epsilon=5)
+        plan = curator.plan(COUNT, within=5)
+        assert plan.bounded.query.source.max_rows <= 4
+        assert amount_of(plan.loss) < 5
+        curator.ask(COUNT, within=5)
+        with pytest.raises(QueryRefused, match="at most"):
+            curator.explain(COUNT, within=0.05)
+        with pytest.raises(QueryRefused, match="at least"):
+            curator.explain(COUNT, epsilon=1e-6)

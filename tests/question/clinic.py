@@ -1,5 +1,6 @@
 """A small policy, and how to run a question's exact part on rows that are given."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import duckdb
@@ -23,6 +24,7 @@ from discreet.model.policy import (
 from discreet.model.request import ByEpsilon, Request
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
+from discreet.question.scope import FanOut
 from discreet.release.exact_vectors import exact_vectors
 from discreet.sql.emit import emit_sql
 
@@ -103,6 +105,14 @@ def clinic(
     )
 
 
+def has_one_of(*columns, **settings):
+    """The clinic, whose policy says that a patient has one value of these columns of visits."""
+    dataset = clinic(**settings)
+    visits = dataset.tables["visits"]
+    said = {name: replace(column, per_person=name in columns) for name, column in visits.columns.items()}
+    return replace(dataset, tables={**dataset.tables, "visits": replace(visits, columns=said)})
+
+
 def public_keys(table, column):
     assert table == "wards"
     return tuple(sorted({row[list(WARDS).index(column)] for row in PUBLIC}))
@@ -111,7 +121,7 @@ def public_keys(table, column):
 def fan_out(table, _):
     """All rows of the public table may share what it is joined on."""
     assert table.name == "wards"
-    return len(PUBLIC)
+    return FanOut(matches=len(PUBLIC), rows=len(PUBLIC))
 
 
 def planned(sql, dataset, epsilon=1):

@@ -136,3 +136,23 @@ def test_errors_of_all_groups_at_once_are_larger_than_of_each(delta):
         "SELECT ward, count(*) AS n, median(age) AS m FROM visits GROUP BY ward", clinic(delta=delta)
     )
     assert all(error.all > error.each for error in found.errors)
+
+
+def test_it_says_what_people_by_group_would_gain_by_what_a_person_has_one_of():
+    """Where each of the keys is a column that could be declared, and nothing else is."""
+
+    def gain(sql, **settings):
+        dataset = clinic(delta="1e-6", max_rows=9, max_groups=9, **settings)
+        plan = planned(sql, dataset)
+        found = explain(plan, dataset, budget=budget_of(dataset), left=budget_of(dataset)).alternatives
+        return [each for each in found if "per_person" in each]
+
+    people = "count(DISTINCT patient) AS people FROM visits"
+    (said,) = gain(f"SELECT note, {people} GROUP BY note")
+    assert said.startswith("If a person has one note only")
+    assert "people is then off by 69% less" in said
+    assert gain(f"SELECT ward, {people} GROUP BY ward")
+    assert not gain(f"SELECT ward, {people} GROUP BY ward", unique=True)
+    assert not gain("SELECT ward, count(*) AS n FROM visits GROUP BY ward")
+    assert not gain(f"SELECT {people}")
+    assert not gain(f"SELECT region, {people} JOIN wards USING (ward) GROUP BY region")

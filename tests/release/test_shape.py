@@ -9,8 +9,8 @@ from discreet.functions.registry import build_call
 from discreet.model.deadline import Deadline
 from discreet.model.expression import Field, Literal, fields_of
 from discreet.model.policy import ValueType
-from discreet.release.outputs import _queried, _sql
-from discreet.release.shape import parts_to_simulate, shape_of, where_divisors_are_positive
+from discreet.release.outputs import evaluate
+from discreet.release.shape import noisy_divisors, parts_to_simulate, shape_of
 from tests.question.clinic import clinic, planned
 
 A, B = "count(*) FILTER (WHERE cost > 1)", "count(*) FILTER (WHERE cost > 2)"
@@ -84,8 +84,9 @@ def test_a_quotient_is_null_where_what_it_is_divided_by_is_not_above_zero():
     quotient = build_call(
         "+", (build_call("/", (a, b)), build_call("/", (a, Literal(value=-2, type=ValueType.INTEGER))))
     )
-    guarded = where_divisors_are_positive(quotient, lambda each: bool(list(fields_of(each))))
+    divisors = noisy_divisors(quotient, lambda each: bool(list(fields_of(each))))
+    assert divisors == [b]
     columns = {"a": np.full(4, 8.0), "b": np.array([-1.0, 0.0, 2.0, 4.0])}
-    found = _queried(columns, f"SELECT {_sql(guarded)} AS x FROM noisy", Deadline.after(60))["x"]
-    assert np.ma.filled(found, np.nan)[2:].tolist() == [0, -2]
-    assert np.ma.getmaskarray(np.ma.asarray(found)).tolist() == [True, True, False, False]
+    found = evaluate(quotient, divisors, columns, 4, Deadline.after(60))
+    assert np.isnan(found).tolist() == [True, True, False, False]
+    assert found[2:].tolist() == [0, -2]

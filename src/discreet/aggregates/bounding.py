@@ -7,7 +7,7 @@ from discreet.aggregates.vectors import WeightedSum
 from discreet.aggregates.weights import Norm, Weight
 from discreet.errors import QueryRefused
 from discreet.functions.registry import range_of
-from discreet.model.expression import Expression, Field, Range, title
+from discreet.model.expression import Expression, Field, Range, fields_of, title
 from discreet.model.query import Measure, Query
 
 
@@ -20,6 +20,8 @@ class ContributionBounds:
     """Whether the noise is Gaussian, and not Laplace."""
     selecting: Measure | None
     """With private keys: the measure of the question that also selects them. None if there is none."""
+    one_value: frozenset[str] | None = None
+    """The fields of which a person has one value; None for plans as they were before that was known."""
 
     @property
     def one_group(self) -> tuple[bool, ...]:
@@ -27,9 +29,20 @@ class ContributionBounds:
         return tuple(not chosen for chosen in self.query.sets)
 
     @property
+    def one_each(self) -> bool:
+        """Whether no person is in two groups of a set, because a person has one value of all keys."""
+        return bool(self.query.keys) and all(self.has_one_value(key.expression) for key in self.query.keys)
+
+    def has_one_value(self, expression: Expression) -> bool:
+        """Whether an expression is the same in all rows of a person."""
+        return self.one_value is not None and all(
+            each.name in self.one_value for each in fields_of(expression)
+        )
+
+    @property
     def norm(self) -> Norm:
         """ℓ₂ for Gaussian noise on one grouping set with keys, else ℓ₁. Both are the same for one group."""
-        several = bool(self.query.keys) and len(self.query.sets) == 1
+        several = bool(self.query.keys) and len(self.query.sets) == 1 and not self.one_each
         return Norm.L2 if self.gaussian and several else Norm.L1
 
     def row_weight(self, norm: Norm, *, names_keys: bool = False) -> Weight | None:
@@ -37,7 +50,7 @@ class ContributionBounds:
         source = self.query.source
         if source.one_row_a_person:
             return None
-        return Weight.for_rows(source.max_rows, norm, names_keys=names_keys)
+        return Weight.for_rows(source.max_rows, norm, names_keys=names_keys and not self.one_each)
 
     def ones(
         self, weight: Weight | None, condition: Expression | None, not_null: Expression | None
@@ -54,6 +67,7 @@ class ContributionBounds:
             largest=1,
             signed=False,
             sets=self.one_group,
+            one_each=self.one_each,
         )
 
 

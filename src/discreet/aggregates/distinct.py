@@ -30,12 +30,15 @@ class DistinctAggregate(CountingAggregate):
         if measure.argument is None:
             raise TypeError("A count of different values is of something.")
         source = bounds.query.source
+        keys = [key.expression for key in bounds.query.keys]
+        one_each = all(bounds.has_one_value(each) for each in (*keys, measure.argument))
         counted = DistinctCount(
             value=measure.argument,
             condition=measure.condition,
-            values=source.max_groups,
+            values=1 if one_each else source.max_groups,
             one_row=source.one_row_a_person,
             sets=bounds.one_group,
+            one_each=one_each,
         )
         return (counted,)
 

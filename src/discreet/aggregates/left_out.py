@@ -75,12 +75,11 @@ def estimate_lost(
     low, guess, high = (float(np.quantile(lost, share)) for share in (miss, 0.5, 1 - miss))
     if float(np.quantile(drawn.sum(axis=1), miss)) < _threshold(noise) / 3:
         low = guess = 0.0
-    shares = most / (most + part.weight.limit)
     return Lost(
         low=low,
         guess=guess,
         high=high,
-        of_one_group=float(np.quantile(drawn @ shares, 1 - miss)),
+        of_one_group=float(np.quantile(drawn @ _shares(part, most), 1 - miss)),
         hidden=_threshold(noise),
     )
 
@@ -113,6 +112,12 @@ def _sizes(part: LeftOut) -> tuple[Floats, Floats]:
     most = np.array([2.0**b for b in range(part.bins)]) + (0.0 if whole else 0.5)
     least = np.array([0.0, *most[:-1]]) + (1.0 if whole else 0.0)
     return least, most
+
+
+def _shares(part: LeftOut, most: Floats) -> Floats:
+    """The most that a person of each bin loses of one group: all, if their weight may be 0."""
+    shares: Floats = most / (most + part.weight.limit)
+    return np.where(most > part.weight.most, 1.0, shares) if part.weight.least > 1 else shares
 
 
 @cache

@@ -41,7 +41,7 @@ def count_of_people(condition: Expression | None, bounds: ContributionBounds) ->
     query = bounds.query
     if query.source.one_row_a_person:
         return bounds.ones(None, condition, None)
-    if not query.keys:
+    if not query.keys or bounds.one_each:
         return bounds.ones(Weight.one(Unit.PEOPLE), condition, None)
     names_keys = query.private_keys and condition is None
     weight = Weight.for_people(query.source.max_groups, bounds.norm, names_keys=names_keys)

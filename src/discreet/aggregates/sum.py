@@ -69,4 +69,5 @@ def sum_of_values(measure: Measure, bounds: ContributionBounds, *, centred: bool
         largest=most**power,
         signed=power == 1 and span.low < offset < span.high,
         sets=bounds.one_group,
+        one_each=bounds.one_each,
     )

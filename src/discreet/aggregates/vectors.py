@@ -7,7 +7,7 @@ Scores           people or rows of each group, to pick the largest from
 LeftOut          people by how much contribution bounding leaves out of them, over all groups
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isqrt
 from typing import TypeAlias, TypeVar
@@ -45,6 +45,8 @@ class WeightedSum:
     signed: bool
     sets: tuple[bool, ...]
     """For each grouping set, whether it has no keys, and so one group."""
+    one_each: bool = field(default=False, repr=False)
+    """Whether no person is in two groups of a set: what it is grouped by, a person has one of."""
 
     @property
     def unit(self) -> Unit:
@@ -64,7 +66,13 @@ class WeightedSum:
             raise too_large()
         return together(
             [
-                weight.sensitivity(neighbours, largest=self.largest, signed=self.signed, one_group=one_group)
+                weight.sensitivity(
+                    neighbours,
+                    largest=self.largest,
+                    signed=self.signed,
+                    one_group=one_group,
+                    one_each=self.one_each,
+                )
                 for one_group in self.sets
             ]
         )
@@ -127,6 +135,8 @@ class DistinctCount:
     values: int
     one_row: bool
     sets: tuple[bool, ...]
+    one_each: bool = field(default=False, repr=False)
+    """Whether no person has two pairs of group and value."""
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """One person's pairs appear or disappear: at most `values` of them, in one group or in several.

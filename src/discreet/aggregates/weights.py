@@ -104,16 +104,23 @@ class Weight:
         return isqrt(scaled) // self.least if self.norm is Norm.L1 else scaled // self.least**2
 
     def sensitivity(
-        self, neighbours: Neighbours, *, largest: int, signed: bool, one_group: bool
+        self,
+        neighbours: Neighbours,
+        *,
+        largest: int,
+        signed: bool,
+        one_group: bool,
+        one_each: bool = False,
     ) -> Sensitivity:
         """How far a vector of sums of w·q, |q| ≤ largest, moves if a person is added, removed or replaced.
 
         If replaced, the move is one person's vector minus another's. In a shared group the two add up only if
-        values have both signs; in different groups each counts on its own.
+        values have both signs; in different groups each counts on its own. `one_group` is whether there is
+        no other group, and `one_each` whether no person is in two.
         """
         scaled = self.square * self.whole**2
         in_one = self.whole if self.unit is Unit.PEOPLE else isqrt(scaled)
-        if one_group:
+        if one_group or one_each:
             groups, l1, l2_squared = 1, in_one, in_one**2
         elif self.norm is Norm.L1:
             l1 = isqrt(scaled)

@@ -5,14 +5,17 @@ each group. All rows of a person get one weight (see `aggregates.weights`). One 
 of a measure by a known amount at most, however many groups there are, and nothing is dropped at random.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TypeAlias
 
 from discreet.aggregates.bounding import ContributionBounds
 from discreet.aggregates.people import count_of_people
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import DistinctCount, Histogram, LeftOut, Part, Scores, WeightedSum
 from discreet.aggregates.weights import Norm, Unit, Weight
+from discreet.bounds.one_value import fields_with_one_value
 from discreet.bounds.work_limits import check_statements, check_written
 from discreet.errors import QueryRefused
 from discreet.model.neighbours import Neighbours
@@ -27,6 +30,8 @@ from discreet.model.query import (
     Scan,
     group_count,
 )
+
+OneValue: TypeAlias = Callable[[Relation], frozenset[str] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,26 +57,30 @@ class Bounded:
     """Of the price, for the parts that are `LeftOut`; 0 if there are none."""
 
 
-def bound(query: Query, dataset: Dataset) -> Bounded:
-    """Turn each measure into its parts. Measures share equal parts."""
+def bound(query: Query, dataset: Dataset, one_value: OneValue = fields_with_one_value) -> Bounded:
+    """Turn each measure into its parts. Measures share equal parts.
+
+    `one_value` says of which fields of a relation a person has one value: None if that is not to be used, as
+    in answers of older versions.
+    """
     if query.private_keys and dataset.delta == 0:
         name = next(key.name for key in query.keys if key.values is None)
         raise QueryRefused(
             f"The values of {name} are not public, and this dataset has no δ to show some of them.",
             remedy=f"List them: WHERE {name} IN (…), or declare keys = […] in the policy.",
         )
-    return _Bounder(query, dataset).bounded()
+    return _Bounder(query, dataset, one_value(query.source)).bounded()
 
 
 class _Bounder:
-    def __init__(self, query: Query, dataset: Dataset) -> None:
+    def __init__(self, query: Query, dataset: Dataset, one_value: frozenset[str] | None) -> None:
         self._query = query
         self._source = query.source
         self._neighbours = dataset.neighbours
         self._left_out_share = dataset.left_out_share
         self._parts: list[Part] = []
         self._bounds = ContributionBounds(
-            query=query, gaussian=dataset.delta > 0, selecting=_selecting(query)
+            query=query, gaussian=dataset.delta > 0, selecting=_selecting(query), one_value=one_value
         )
 
     def bounded(self) -> Bounded:
@@ -157,6 +166,8 @@ def limits_are_facts(relation: Relation) -> bool:
 def left_out_of(part: Part) -> LeftOut | None:
     """The people of whom something does not count in a vector; None where nobody has too many of anything."""
     match part:
+        case WeightedSum(one_each=True, unit=Unit.PEOPLE) | DistinctCount(one_each=True):
+            return None
         case WeightedSum(weight=Weight() as weight):
             condition = part.condition if weight.unit is Unit.PEOPLE else None  # rows are weighed before
             return LeftOut(weight=weight, distinct=None, condition=condition)

@@ -124,8 +124,18 @@ def analyst_cap_of(dataset: Dataset) -> Spend:
     return charge_for(dataset, dataset.analyst_epsilon)
 
 
-def calibrate(bounded: Bounded, request: Request, dataset: Dataset, *, in_order_asked: bool = False) -> Plan:
-    """Choose the noise for each part. `in_order_asked` is for answers of older versions, see `split`."""
+def calibrate(
+    bounded: Bounded,
+    request: Request,
+    dataset: Dataset,
+    *,
+    in_order_asked: bool = False,
+    at_any_price: bool = False,
+) -> Plan:
+    """Choose the noise for each part. `in_order_asked` is for answers of older versions, see `split`.
+
+    `at_any_price` is for a plan that may still change: its price is checked when it no longer does.
+    """
     match request.price:
         case Within(error=error):
             mechanisms = _for_error(bounded, error, request, dataset)
@@ -138,7 +148,8 @@ def calibrate(bounded: Bounded, request: Request, dataset: Dataset, *, in_order_
     if bounded.selector is not None:
         threshold = _threshold(plan, bounded.selector, dataset)
         plan = replace(plan, threshold=threshold)
-    check_cap(plan.loss, dataset)
+    if not at_any_price:
+        check_cap(plan.loss, dataset)
     return plan
 
 

@@ -7,6 +7,7 @@ the rows of one person, up to a limit. A question that could exceed it is refuse
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from discreet.aggregates.registry import AGGREGATES
 from discreet.bounds.relation_tree import (
@@ -46,8 +47,15 @@ MOST_WRITTEN = 10_000
 each of them in about a millisecond, before anything is charged."""
 
 MOST_STEPS = 2**26
-"""The most steps on the rows that joins and unions make of one row of a person. A step takes about 20 ns, so
-that is a second or so."""
+"""The most steps on all rows of one person, where people with too many rows were left out before. A step
+takes about 20 ns, so that is a second or so."""
+MOST_STEPS_OF_AN_UNCUT_ROW = 2**19
+"""The most steps on the rows that joins and unions make of one row, where a person may have any number of
+rows. That is about 10 ms for each."""
+
+MOST_PUBLIC_ROWS = 8_000_000
+"""The most rows of public tables that the statements of a question may read, all joins and pieces together. A
+database may skip to sort them if nobody has a row that they are joined with. A million take 0.1 to 0.2 s."""
 
 MOST_STEPS_BEFORE_A_JOIN = 256
 """The most steps on each row of everybody before joins on the person, if a text has 64 characters. Some
@@ -127,6 +135,21 @@ def check_rows_of_a_person(relation: Relation) -> None:
         )
 
 
+def check_public_rows(relation: Relation, pieces: int = 1) -> None:
+    """Refuse to read public tables too often. How many rows they have is public."""
+    lookups = looked_up(relation)
+    rows = sum(lookup.table_rows for lookup in lookups)
+    if pieces * rows <= MOST_PUBLIC_ROWS:
+        return
+    names = " and ".join(dict.fromkeys(f"“{lookup.table.name}”" for lookup in lookups))
+    raise QueryRefused(
+        f"The question reads {pieces * rows:,} rows of public tables: {rows:,} rows, {pieces:,} times. It may"
+        f" read {MOST_PUBLIC_ROWS:,}.",
+        remedy="Join fewer public tables, or ask for fewer different values, quantiles or grouping sets at"
+        f" once; or the owner can offer {names} with fewer rows.",
+    )
+
+
 def check_question(query: Query) -> None:
     """One limit for all that a question computes, with names replaced: a name may stand for others."""
     picked_by = None if query.picks is None else query.picks.condition
@@ -163,8 +186,8 @@ def check_steps(
     Each row takes `more` steps besides those of the expressions.
     """
     check_row([*expressions_of(source), *expressions])
-    above = _rows(source) * (_STEPS_OF_A_ROW + more + steps_in(expressions))
-    if pieces * (_work(source) + above) > MOST_STEPS:
+    work = _work(source).plus(source, _STEPS_OF_A_ROW + more + steps_in(expressions))
+    if pieces * work.of_a_person > MOST_STEPS or pieces * work.of_an_uncut_row > MOST_STEPS_OF_AN_UNCUT_ROW:
         raise QueryRefused(
             "The question computes too much from the rows that one person could have in it.",
             remedy="Join or unite less; compute less from texts, above all LIKE with _ after % and replace;"
@@ -201,6 +224,7 @@ def check_statements(source: Relation, keys: Sequence[Expression], pieces: int) 
     """Refuse too many pieces: each reads its rows anew, and computes again what makes and groups them."""
     check_steps(source, keys, pieces)
     check_before_joins(source, keys, pieces)
+    check_public_rows(source, pieces)
     if pieces > MOST_PIECES or pieces * calls_in(expressions_of(source)) > MOST_PIECES * 10:
         raise _too_many_things()
 
@@ -238,37 +262,73 @@ def _rows(relation: Relation) -> int:
             return sum(_rows(branch.source) for branch in relation.branches)
 
 
-def _work(relation: Relation) -> int:
-    """The steps of a relation, each as often as there are rows where it is taken.
+def _is_cut(relation: Relation) -> bool:
+    """Whether nobody has more of its rows than `_rows` says. Otherwise it says so for each row of a table."""
+    if relation.one_row_a_person:
+        return True
+    match relation:
+        case Scan():
+            return False
+        case FewRows() | PersonJoin():
+            return True
+        case Filter() | Lookup() | PerPerson():
+            return _is_cut(relation.source)
+        case UnionAll():
+            return all(_is_cut(branch.source) for branch in relation.branches)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """Steps, each as often as there are rows where it is taken."""
+
+    of_a_person: int = 0
+    """On rows of which nobody has more than so many."""
+    of_an_uncut_row: int = 0
+    """On the rows that come from one row of a table, of which a person may have any number."""
+
+    def __add__(self, other: "_Work") -> "_Work":
+        return _Work(
+            of_a_person=self.of_a_person + other.of_a_person,
+            of_an_uncut_row=self.of_an_uncut_row + other.of_an_uncut_row,
+        )
+
+    def plus(self, relation: Relation, steps: int) -> "_Work":
+        """With so many steps on each row of a relation."""
+        steps *= _rows(relation)
+        return self + (_Work(of_a_person=steps) if _is_cut(relation) else _Work(of_an_uncut_row=steps))
+
+
+def _work(relation: Relation) -> _Work:
+    """The steps of a relation.
 
     A subquery that leaves few rows of a person has still read all the rows that it is made from.
     """
     match relation:
         case Scan():
-            return 0
+            return _Work()
         case FewRows():
             return _work(relation.source)
         case Filter():
-            picked = sum(
-                _rows_picked(each, relation) * steps_in([each]) for each in _parts(relation.predicate)
-            )
-            return picked + _work(relation.source)
+            work = _work(relation.source)
+            for each in _parts(relation.predicate):
+                work = work.plus(_picked_from(each, relation), steps_in([each]))
+            return work
         case Lookup():
             sides = steps_in(sides_of(relation.pairs))
-            return _rows(relation) * (_STEPS_OF_A_ROW + sides) + _work(relation.source)
+            return _work(relation.source).plus(relation, _STEPS_OF_A_ROW + sides)
         case PersonJoin():
             sides = steps_in(sides_of(relation.pairs))
             below = _work(relation.left) + _work(relation.right)
-            return _rows(relation) * (_STEPS_OF_A_ROW + sides) + below
+            return below.plus(relation, _STEPS_OF_A_ROW + sides)
         case PerPerson():
             values = [e for v in relation.values for e in (v.argument, v.condition) if e is not None]
             own = steps_in([*(key for _, key in relation.keys), *values])
-            return _rows(relation.source) * (_STEPS_OF_A_ROW + own) + _work(relation.source)
+            return _work(relation.source).plus(relation.source, _STEPS_OF_A_ROW + own)
         case UnionAll():
-            return sum(
-                _rows(branch.source) * steps_in(branch.columns) + _work(branch.source)
-                for branch in relation.branches
-            )
+            work = _Work()
+            for branch in relation.branches:
+                work += _work(branch.source).plus(branch.source, steps_in(branch.columns))
+            return work
 
 
 def _parts(predicate: Expression) -> tuple[Expression, ...]:
@@ -277,18 +337,18 @@ def _parts(predicate: Expression) -> tuple[Expression, ...]:
     return (predicate,)
 
 
-def _rows_picked(condition: Expression, relation: Relation) -> int:
-    """The rows that a condition is computed from: those of the side that it is about, before it is joined."""
+def _picked_from(condition: Expression, relation: Relation) -> Relation:
+    """What a condition is computed from: the side of a join that it is about, before that is joined."""
     match relation:
         case Filter():
-            return _rows_picked(condition, relation.source)
+            return _picked_from(condition, relation.source)
         case Lookup() if owners(condition) <= aliases_of(relation.source):
-            return _rows_picked(condition, relation.source)
+            return _picked_from(condition, relation.source)
         case PersonJoin() if owners(condition) <= aliases_of(relation.left):
-            return _rows_picked(condition, relation.left)
+            return _picked_from(condition, relation.left)
         case PersonJoin(keep_unmatched=False) if owners(condition) <= aliases_of(relation.right):
-            return _rows_picked(condition, relation.right)
-    return _rows(relation)
+            return _picked_from(condition, relation.right)
+    return relation
 
 
 def _below_filters(relation: Relation) -> Relation:

@@ -19,7 +19,7 @@ from discreet.curator.answer_times import AnswerTimes
 from discreet.dialects import DIALECTS
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch, failed
-from discreet.errors import DiscreetError, EngineFailed, LedgerClosed, TookTooLong
+from discreet.errors import DiscreetError, EngineFailed, LedgerClosed, QueryRefused, TookTooLong
 from discreet.ledger.charges import those_who_count
 from discreet.ledger.interface import Answered, Cap, Ledger
 from discreet.ledger.patient_storing import patiently, store_patiently
@@ -29,7 +29,7 @@ from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
 from discreet.release.exact_vectors import Results
 from discreet.release.protocol import Release
-from discreet.sql.statement import Statement
+from discreet.sql.statement import Statement, check_written_size
 
 T = TypeVar("T")
 
@@ -137,12 +137,17 @@ class ChargedData:
 
     def emit(self, release: Release) -> tuple[Statement, ...]:
         """The statements of a release; what this engine cannot do soundly is refused."""
-        return release.statements(self.engine.relations, DIALECTS[self.engine.dialect])
+        statements = release.statements(self.engine.relations, DIALECTS[self.engine.dialect])
+        check_written_size(statements)
+        return statements
 
     def prepare(self, statements: Sequence[Statement]) -> None:
-        """Have the engine accept what will be run. No row is read."""
+        """Have the engine accept what will be run, within the time limit of a question. No row is read."""
+        deadline = self.deadline()
         for statement in statements:
             for sql in statement.runs:
+                if deadline.is_over:
+                    raise _planned_too_long(deadline)
                 self.engine.prepare(sql, parameters=statement.parameters)
 
     def read_exact(self, statements: Sequence[Statement], deadline: Deadline) -> Results:
@@ -193,6 +198,14 @@ class Watched:
     def part(self, statement: int, statements: int) -> Watch:
         """A watch for one statement. It tells the share of all of them, as if each took equally long."""
         return lambda share: self(None if share is None else (statement + share) / statements)
+
+
+def _planned_too_long(deadline: Deadline) -> QueryRefused:
+    return QueryRefused(
+        f"To plan this question took longer than {deadline.seconds:g} seconds, the time limit of this policy."
+        " No data was read and nothing was spent.",
+        remedy="Ask for less at once; or ask again when the database has less to do.",
+    )
 
 
 def _check_not_forked(process: int) -> None:

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from discreet.answers.answer import Answer
 from discreet.bounds.bound import bound
-from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate
+from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate, check_cap
 from discreet.curator.answer_times import AnswerTimes
 from discreet.curator.charging import ChargedData
 from discreet.curator.people import fingerprint_of, people_of
@@ -37,6 +37,7 @@ from discreet.question.resolve import resolve
 from discreet.question.scope import nearest
 from discreet.release.drawn import check_size
 from discreet.release.explain import Explanation, explain
+from discreet.release.outputs import check_outputs
 from discreet.release.question_release import QuestionRelease
 
 if TYPE_CHECKING:
@@ -102,13 +103,15 @@ class Curator:
         best = self._profiles.best_limits(plan) if self._profiles.found else self.dataset
         if best is not self.dataset:
             plan = self._planned(parsed, request, best)
+        check_cap(plan.loss, self.dataset)
         check_size(plan)
+        check_outputs(plan, self._data.deadline())
         return plan
 
     def _planned(self, parsed: exp.Select, request: Request, dataset: Dataset) -> Plan:
         public = self._public.reading()
         query = resolve(parsed, dataset, public.keys, public.fan_out)
-        return calibrate(bound(query, dataset), request, dataset)
+        return calibrate(bound(query, dataset), request, dataset, at_any_price=True)
 
     @spelled_out(RowTerms)
     def profile(self, table: str, **price: Unpack[RowTerms]) -> "TableProfile":

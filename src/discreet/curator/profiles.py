@@ -3,11 +3,13 @@
 from dataclasses import dataclass, field, replace
 from typing import Unpack
 
-from discreet.bounds.calibrate import Plan, charge_for
+from discreet.bounds.calibrate import Plan, budget_of, charge_for
 from discreet.curator.charging import ChargedData
 from discreet.curator.learning_rows import price_of_rows
 from discreet.curator.terms import RowTerms
 from discreet.errors import InvalidInput
+from discreet.ledger.interface import Answered
+from discreet.ledger.units import budget_units, charge_units
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.privacy import Spend, amount_of
 from discreet.profile.limits import forecast_notes, with_best_limits
@@ -34,14 +36,12 @@ class Profiles:
                 f"“{table}” is public, so that there is nothing to be found out.",
                 remedy="Profile a table with a person.",
             )
-        return ProfilePlan(table=private, neighbours=dataset.neighbours, loss=price_of_rows(dataset, **price))
+        loss = _as_charged(price_of_rows(dataset, **price), dataset)
+        return ProfilePlan(table=private, neighbours=dataset.neighbours, loss=loss)
 
     def take(self, table: str, **price: Unpack[RowTerms]) -> TableProfile:
         """A profile of the data as it is now. One at the same price is taken once."""
         plan = self.plan(table, **price)
-        taken = self._taken(plan)
-        same = [number for number, profile in enumerate(taken, start=1) if profile.loss == plan.loss]
-        plan = replace(plan, number=same[0] if same else len(taken) + 1)
         receipt, stored, _ = self.data.charge_and_draw(f"A profile of {table}.", plan)
         profile = plan.profile_from(stored, receipt.charged)
         self._keep(profile)
@@ -52,8 +52,8 @@ class Profiles:
         for table in self.data.dataset.tables.values():
             if isinstance(table, PrivateTable):
                 plan = ProfilePlan(table=table, neighbours=self.data.dataset.neighbours, loss=self._any())
-                for profile in self._taken(plan):
-                    self._keep(profile)
+                for receipt, drawn in self._taken(plan):
+                    self._keep(plan.profile_from(drawn, receipt.charged))
 
     def explained(self, found: Explanation, plan: Plan) -> Explanation:
         """With what limits will leave out, as far as it is known."""
@@ -63,21 +63,19 @@ class Profiles:
         return with_best_limits(plan, self.data.dataset, self.found)
 
     def _any(self) -> Spend:
-        """A price, where it does not matter: keys of profiles do not name it."""
+        """A price, where it does not matter."""
         return charge_for(self.data.dataset, self.data.dataset.epsilon)
 
-    def _taken(self, first: ProfilePlan) -> list[TableProfile]:
+    def _taken(self, plan: ProfilePlan) -> list[Answered]:
         """All profiles of a table that were paid for, of this version of the data."""
-        taken: list[TableProfile] = []
-        while True:
-            plan = replace(first, number=len(taken) + 1)
-            stored = self.data.ledger.stored_answer(self.data.dataset.name, plan.identity())
-            if stored is None:
-                return taken
-            receipt, drawn = stored
-            taken.append(plan.profile_from(drawn, receipt.charged))
+        return self.data.ledger.stored_answers(self.data.dataset.name, plan.identity_at_any_price())
 
     def _keep(self, profile: TableProfile) -> None:
         before = self.found.get(profile.table)
         if before is None or amount_of(before.loss) < amount_of(profile.loss):
             self.found[profile.table] = profile
+
+
+def _as_charged(loss: Spend, dataset: Dataset) -> Spend:
+    """In whole units, as the ledger charges it: so a profile is found by the price that was paid."""
+    return charge_units(loss, budget_units(budget_of(dataset), "budget").currency).loss

@@ -16,6 +16,7 @@ from discreet.errors import EngineFailed, TookTooLong
 from discreet.model.deadline import Deadline
 from discreet.model.expression import Expression, Parameter
 from discreet.model.policy import Dataset, KeyValue, PublicTable, ValueType
+from discreet.question.scope import FanOut
 from discreet.sql.emit import emit_public_keys
 from discreet.sql.relation import fan_out_sql
 
@@ -28,12 +29,12 @@ class _ReadSoFar:
     """What was read so far."""
 
     keys: dict[tuple[str, str], tuple[KeyValue, ...] | None] = field(default_factory=dict)
-    fan_outs: dict[_PublicStatement, int] = field(default_factory=dict)
+    fan_outs: dict[_PublicStatement, FanOut] = field(default_factory=dict)
     too_slow: set[_PublicStatement] = field(default_factory=set)
 
 
 class PublicTables:
-    """The keys that public tables list, and how many of their rows share one join key."""
+    """The keys that public tables list, how many of their rows share one join key, and how many there are."""
 
     def __init__(self, dataset: Dataset, engine: Engine) -> None:
         self._dataset = dataset
@@ -64,16 +65,17 @@ class PublicReading:
             self._known.keys[table, column] = self._read_keys(table, column)
         return self._known.keys[table, column]
 
-    def fan_out(self, table: PublicTable, shared: tuple[Expression, ...]) -> int:
-        """The most rows that share one value of all these expressions.
+    def fan_out(self, table: PublicTable, shared: tuple[Expression, ...]) -> FanOut:
+        """The most rows that share one value of all these expressions, and how many rows there are.
 
-        The plan depends on this number, and a repeated question is recognised by its plan.
+        The plan depends on the first number, and a repeated question is recognised by its plan.
         """
         parameters = Parameters()
         sql = fan_out_sql(shared, self._engine.relations[table.name], self._dialect.binding(parameters))
         statement = (sql, parameters.values)
         if statement not in self._known.fan_outs:
-            self._known.fan_outs[statement] = int(self._read(table.name, statement)["n"][0])
+            found = self._read(table.name, statement)
+            self._known.fan_outs[statement] = FanOut(matches=int(found["n"][0]), rows=int(found["m"][0]))
         return self._known.fan_outs[statement]
 
     def _read_keys(self, table: str, column: str) -> tuple[KeyValue, ...] | None:

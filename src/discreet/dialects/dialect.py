@@ -277,6 +277,13 @@ class Dialect(ABC):
         """The exact sum of integers of at most `largest` in size, however many."""
         return f"sum({sql})"
 
+    def smallest(self, sql: str, kind: ValueType) -> str:
+        """The smallest of several values, NULL aside: FALSE before TRUE, and texts by their bytes."""
+        return f"min({sql})"
+
+    def largest(self, sql: str, kind: ValueType) -> str:
+        return f"max({sql})"
+
     def row_ids(self) -> str:
         """A different number for every row."""
         return "row_number() OVER ()"

@@ -98,6 +98,13 @@ class _Postgres(Dialect):
         """OFFSET keeps the planner from writing the value out again where its name stands."""
         return f"(SELECT {body} FROM (SELECT {sql} AS {name} OFFSET 0) AS {name}_of)"
 
+    def smallest(self, sql: str, kind: ValueType) -> str:
+        """There is no min(boolean)."""
+        return f"bool_and({sql})" if kind is ValueType.BOOLEAN else super().smallest(sql, kind)
+
+    def largest(self, sql: str, kind: ValueType) -> str:
+        return f"bool_or({sql})" if kind is ValueType.BOOLEAN else super().largest(sql, kind)
+
     def id_as_integer(self, column: str) -> str:
         return _narrowed(column)
 

@@ -108,6 +108,12 @@ class DatabaseLedger:
             last = books.last_of(dataset, books.balance(dataset, analysts=()).version, key)
             return books.answered(last) if last is not None and last.kind is EntryKind.ANSWERED else None
 
+    def stored_answers(self, dataset: str, beginning: str) -> list[Answered]:
+        checked_text(beginning, "beginning", LONGEST_NAME)
+        with self._look() as books:
+            version = books.balance(dataset, analysts=()).version
+            return [books.answered(each) for each in books.answered_keys(dataset, version, beginning)]
+
     def stored_or_payable(
         self,
         dataset: str,

@@ -235,6 +235,9 @@ class Ledger(Protocol):
     def stored_answer(self, dataset: str, key: str) -> Answered | None:
         """What was drawn for this question on the present version of the data, if it was asked before."""
 
+    def stored_answers(self, dataset: str, beginning: str) -> list[Answered]:
+        """All that was drawn on the present version of the data for keys that begin so, oldest first."""
+
     def stored_or_payable(
         self,
         dataset: str,

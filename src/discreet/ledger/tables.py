@@ -120,6 +120,18 @@ class Books:
         )
         return None if row is None else _entry_of(row)
 
+    def answered_keys(self, dataset: str, version: int, beginning: str) -> list[Entry]:
+        """The answers of this version of the data whose keys begin so."""
+        rows = self._transaction.rows(
+            "SELECT * FROM entries WHERE dataset = :dataset AND version = :version AND kind = 'answered' "
+            "AND key >= :beginning AND key < :after ORDER BY number",
+            dataset=dataset,
+            version=version,
+            beginning=beginning,
+            after=f"{beginning[:-1]}{chr(ord(beginning[-1]) + 1)}",
+        )
+        return [_entry_of(row) for row in rows]
+
     def has_older_keys(self, dataset: str) -> bool:
         """Whether some answers may have been stored under keys that are others today."""
         first = self._row(

@@ -43,6 +43,7 @@ class ColumnDeclaration:
     keys: tuple[KeyValue, ...] | None
     unit: Fraction | None
     format: str | None = None
+    per_person: bool = False
 
     @property
     def implied_type(self) -> ValueType | None:
@@ -64,6 +65,7 @@ class ColumnDeclaration:
                 keys=self.keys,
                 unit=self.unit,
                 format=self.format,
+                per_person=self.per_person,
             )
         except InvalidInput as error:
             raise PolicyError(f"{self.place}: {error.problem}", remedy=error.remedy) from None

@@ -40,6 +40,8 @@ class Field:
     """The grid that its values are rounded to where they are summed, if one was declared."""
     format: str | None = field(default=None, repr=False)
     """How the texts of its column write dates, if a format was declared."""
+    per_person: bool = field(default=False, repr=False)
+    """Whether the smallest value of each person is read, because a person has one (`per_person = true`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

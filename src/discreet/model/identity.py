@@ -98,6 +98,8 @@ class RelationFacts:
                     found["unit"] = str(expression.unit)
                 if expression.format is not None:
                     found["format"] = expression.format
+                if expression.per_person:
+                    found["per_person"] = True
                 return found
             case Literal():
                 return {"is": constant_facts(expression.value), "type": expression.type.value}

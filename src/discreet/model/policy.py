@@ -108,6 +108,8 @@ class Column:
     """The grid that values are rounded to; chosen from the bounds if not declared."""
     format: str | None = field(default=None, repr=False)
     """How its texts write dates, if they do not as ISO does."""
+    per_person: bool = field(default=False, repr=False)
+    """Whether a person has one value of it, such as a year of birth: the smallest, if their rows differ."""
 
     def __post_init__(self) -> None:
         if self.bounds is not None and not self.type.numeric:
@@ -194,6 +196,13 @@ class PrivateTable:
     @property
     def one_row_a_person(self) -> bool:
         return self.unique or isinstance(self.person, EachRow)
+
+    @property
+    def per_person(self) -> frozenset[str]:
+        """The columns of which the smallest value of each person is read, in all of their rows."""
+        if self.one_row_a_person:
+            return frozenset()
+        return frozenset(name for name, column in self.columns.items() if column.per_person)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

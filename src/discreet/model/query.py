@@ -91,6 +91,9 @@ class Lookup:
     rows share by the time that the question runs matches nothing."""
     keep_unmatched: bool
     """LEFT JOIN: a row without a match stays, with NULLs."""
+    table_rows: int = 0
+    """How many rows the public table had when the question was planned. It limits work. A question is not
+    recognised by it."""
 
     @property
     def max_rows(self) -> int:

@@ -26,6 +26,7 @@ _LIMITS = (
     "# unique = true                    # instead of max_rows, if no person can have two rows",
     "# The same for count(DISTINCT …) and for people by group: in how many groups a person counts fully.",
     "# max_groups = 3                   # as max_rows, if it is left out",
+    "# What a person has one of, such as a year of birth, needs no limit: declare per_person = true for it.",
 )
 
 
@@ -70,7 +71,7 @@ def draft(table: str, source: str, person: str, found: DraftTypes) -> str:
         "# All settings: docs/reference/policy.md. Check it with: discreet check",
         "",
         "[dataset]",
-        f"name = {_text(table)}",
+        f"name = {toml_text(table)}",
         'neighbours = "add_remove"          # whether a person is in the data is itself private',
         "# DECIDE: all that may ever be spent, by everybody together. ε below 1 is strong, above 10 weak.",
         "# delta must be far below one over the number of people; 0 allows pure ε only.",
@@ -78,9 +79,9 @@ def draft(table: str, source: str, person: str, found: DraftTypes) -> str:
         "# per_analyst = { epsilon = 0.5 }   # the most that any one analyst may spend",
         "# per_question = { epsilon = 0.1 }  # the most that any one question may cost",
         "",
-        f"[tables.{_key(table)}]",
-        f"source = {_text(source)}{place}",
-        f"person = {_text(person)}",
+        f"[tables.{toml_key(table)}]",
+        f"source = {toml_text(source)}{place}",
+        f"person = {toml_text(person)}",
     ]
     if person != "row":
         lines += _LIMITS
@@ -106,7 +107,7 @@ def _column_lines(table: str, name: str, found: DraftTypes, *, is_person: bool) 
         lines.append('# keys = ["…", "…"]                # if all its values are public')
     if not found.guessed and len(lines) == 1:
         return []
-    return ["", f"[tables.{_key(table)}.columns.{_key(name)}]", *lines]
+    return ["", f"[tables.{toml_key(table)}.columns.{toml_key(name)}]", *lines]
 
 
 def _unsure_lines(formats: tuple[str, ...]) -> list[str]:
@@ -154,11 +155,12 @@ def _table_name(data: str) -> str:
     return cleaned or re.sub(r"[^\w-]+", "_", Path(data).parent.name).strip("_") or "data"
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+def toml_key(name: str) -> str:
+    """A name as it stands in a TOML header."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
 
 
-def _text(value: str) -> str:
+def toml_text(value: str) -> str:
     """The text as TOML. What cannot be printed is escaped as \\U and eight digits."""
     escaped = json.dumps(value, ensure_ascii=False)
     return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in escaped)

@@ -65,7 +65,7 @@ SETTINGS = {
         "cached_columns",
         "columns",
     ),
-    "column": ("type", "bounds", "keys", "unit", "format"),
+    "column": ("type", "bounds", "keys", "unit", "format", "per_person"),
 }
 """Every setting there is, by kind of section."""
 
@@ -97,7 +97,7 @@ def read_policy(path: str | Path) -> Policy:
     tables = {name: _table(name, section) for name, section in sections.items()}
     return Policy(
         dataset=_dataset(root.section("dataset"), tables),
-        columns={name: _columns(section) for name, section in sections.items()},
+        columns={name: _columns(section, tables[name]) for name, section in sections.items()},
         places={name: section.place() for name, section in sections.items()},
         ledger=_ledger(root.section("dataset")),
         time_limit=_time_limit(root.section("dataset")),
@@ -281,15 +281,15 @@ def _person(section: Section) -> Person:
     return EachRow() if value == "row" else PersonColumn(name=value)
 
 
-def _columns(section: Section) -> dict[str, ColumnDeclaration]:
+def _columns(section: Section, table: Table) -> dict[str, ColumnDeclaration]:
     if "columns" not in section.values:
         return {}
     columns = section.section("columns")
     _check_names(columns)
-    return {name: _column(name, columns.section(name)) for name in columns.values}
+    return {name: _column(name, columns.section(name), table) for name in columns.values}
 
 
-def _column(name: str, section: Section) -> ColumnDeclaration:
+def _column(name: str, section: Section, table: Table) -> ColumnDeclaration:
     section.allow_only(SETTINGS["column"])
     declaration = ColumnDeclaration(
         name=name,
@@ -299,6 +299,7 @@ def _column(name: str, section: Section) -> ColumnDeclaration:
         keys=_keys(section),
         unit=_unit(section),
         format=_format(section),
+        per_person=_per_person(name, section, table),
     )
     kind = declaration.implied_type
     if kind is not None:
@@ -359,6 +360,20 @@ def _format(section: Section) -> str | None:
     text = section.text("format", 'format = "%d.%m.%Y"')
     section.checked("format", lambda: read_format(text))
     return text
+
+
+def _per_person(name: str, section: Section, table: Table) -> bool:
+    """Whether a person has one value of the column."""
+    if not section.flag("per_person"):
+        return False
+    drop = "Drop per_person here."
+    if isinstance(table, PublicTable):
+        section.refuse("per_person", "a public table has no people in it.", drop)
+    if table.one_row_a_person:
+        section.refuse("per_person", "here every person has one row, so one value of every column.", drop)
+    if table.person == PersonColumn(name=name):
+        section.refuse("per_person", "this column says who the person is, so it holds anyway.", drop)
+    return True
 
 
 def _check_names(section: Section) -> None:

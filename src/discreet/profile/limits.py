@@ -129,7 +129,7 @@ def _noise(plan: Plan, unit: Unit) -> float | None:
     for part, mechanism in zip(plan.bounded.parts, plan.mechanisms, strict=True):
         match part, mechanism:
             case WeightedSum(weight=Weight() as weight), DiscreteLaplace() | DiscreteGaussian() as noise:
-                if weight.unit is unit:
+                if weight.unit is unit and weight != Weight.one(unit):
                     reach = noise.interval(plan.request.confidence).high
                     return float(reach / (weight.whole * part.largest))
         if unit is Unit.ROWS and isinstance(part, Histogram) and part.weight is not None:

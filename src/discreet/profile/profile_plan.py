@@ -18,7 +18,7 @@ from discreet.model.deadline import Deadline
 from discreet.model.identity import Facts, identity_of, table_facts, values_facts
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Column, PrivateTable
-from discreet.model.privacy import Spend, share_of
+from discreet.model.privacy import PureLoss, Spend, amount_of, share_of
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.additive import AdditiveNoise, additive
 from discreet.profile.table_profile import ColumnProfile, NoisyBins, TableProfile
@@ -41,8 +41,6 @@ class ProfilePlan:
     table: PrivateTable
     neighbours: Neighbours
     loss: Spend
-    number: int = 1
-    """So many profiles of this table and version of the data, with this one, there are."""
 
     @property
     def repeatable(self) -> bool:
@@ -58,10 +56,13 @@ class ProfilePlan:
         return [column for column in self.table.columns.values() if column.bounds is not None]
 
     def identity(self) -> str:
-        """Without the price, so that whoever needs a profile finds it."""
+        return f"{self.identity_at_any_price()}{_price(self.loss)}"
+
+    def identity_at_any_price(self) -> str:
+        """What the keys of all profiles of this table begin with: whoever needs one finds it by that."""
         columns: list[Facts] = [_column_facts(column) for column in (*self.keyed, *self.bounded)]
-        facts: Facts = {"table": table_facts(self.table), "columns": columns, "number": self.number}
-        return identity_of("profile", facts)
+        facts: Facts = {"table": table_facts(self.table), "columns": columns}
+        return f"{identity_of('profile', facts)} at "
 
     def older_keys(self) -> Sequence[str]:
         return ()
@@ -124,6 +125,10 @@ class ProfilePlan:
         shares = [share / total / count for share, count in wanted for _ in range(count)]
         sensitivity = Sensitivity.histogram(self.neighbours)
         return [additive(share_of(self.loss, share), sensitivity) for share in shares]
+
+
+def _price(loss: Spend) -> str:
+    return f"{'epsilon' if isinstance(loss, PureLoss) else 'rho'} {amount_of(loss)}"
 
 
 def _column_facts(column: Column) -> Facts:

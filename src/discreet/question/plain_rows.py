@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from discreet.bounds.relation_tree import expressions_of
-from discreet.bounds.work_limits import check_before_joins, check_steps
+from discreet.bounds.work_limits import check_before_joins, check_public_rows, check_steps
 from discreet.errors import QueryRefused
 from discreet.functions.registry import check_size
 from discreet.model.expression import Expression
@@ -14,7 +14,7 @@ from discreet.model.policy import Dataset, KeyValue
 from discreet.model.query import Relation
 from discreet.question.grouping import public_values
 from discreet.question.relations import Relations
-from discreet.question.scope import FanOut, PublicKeys, Scope, as_declared, row_expression
+from discreet.question.scope import PublicKeys, ReadFanOut, Scope, as_declared, row_expression
 
 MOST_COLUMNS = 200
 _OF_GROUPS = ("group", "having", "order", "limit")
@@ -39,7 +39,7 @@ class RowQuery:
 
 
 def resolve_rows(
-    select: exp.Select, dataset: Dataset, public_keys: PublicKeys, fan_out: FanOut = as_declared
+    select: exp.Select, dataset: Dataset, public_keys: PublicKeys, fan_out: ReadFanOut = as_declared
 ) -> RowQuery:
     """The rows of SELECT columns FROM … WHERE …; `public_keys` lists the values of public tables."""
     for clause in _OF_GROUPS:
@@ -61,6 +61,7 @@ def resolve_rows(
     check_size(*expressions_of(source), *(column.expression for column in columns))
     check_steps(source, [column.expression for column in columns])
     check_before_joins(source, [column.expression for column in columns])
+    check_public_rows(source)
     return RowQuery(source=source, columns=columns)
 
 

@@ -21,12 +21,12 @@ from discreet.bounds.work_limits import (
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, check_size
 from discreet.model.expression import Call, Expression, Field, Range, owners
-from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PublicTable
+from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PrivateTable, PublicTable, Table
 from discreet.model.query import Filter, Lookup, Pair, PersonJoin, Relation, Scan
 from discreet.question.per_person import per_person
 from discreet.question.scope import (
-    FanOut,
     PublicKeys,
+    ReadFanOut,
     Scope,
     conjuncts,
     nearest,
@@ -57,7 +57,7 @@ class Public:
 class Relations:
     """Reads the FROM of one question; every table that it uses gets an alias of its own."""
 
-    def __init__(self, dataset: Dataset, public_keys: PublicKeys, fan_out: FanOut) -> None:
+    def __init__(self, dataset: Dataset, public_keys: PublicKeys, fan_out: ReadFanOut) -> None:
         self._dataset = dataset
         self._public_keys = public_keys
         self._fan_out = fan_out
@@ -121,7 +121,7 @@ class Relations:
             return self._derived(known.query, node.alias_or_name, known.before)
         table = nearest(node.name, self._dataset.tables, "table")
         alias = self._alias()
-        fields = {column.name: _field(alias, column) for column in table.columns.values()}
+        fields = {column.name: _field(alias, column, table) for column in table.columns.values()}
         scope = Scope().named(node.alias_or_name, fields)
         if isinstance(table, PublicTable):
             for name, field in fields.items():
@@ -202,7 +202,8 @@ class Relations:
         self._looked_up += shared
         check_size(*self._looked_up)
         check_looked_up(self._looked_up)
-        matches = max(1, self._fan_out(right.table, shared))
+        fan_out = self._fan_out(right.table, shared)
+        matches = max(1, fan_out.matches)
         check_matches(right.table, shared, matches)
         return Lookup(
             source=left,
@@ -211,6 +212,7 @@ class Relations:
             pairs=tuple(pairs),
             matches=matches,
             keep_unmatched=outer,
+            table_rows=fan_out.rows,
         )
 
     # Subqueries
@@ -262,10 +264,17 @@ def _check_alias(node: exp.Expression) -> None:
         )
 
 
-def _field(alias: str, column: Column) -> Field:
+def _field(alias: str, column: Column, table: Table) -> Field:
     span = None if column.bounds is None else Range(low=column.bounds.low, high=column.bounds.high)
     name = f"{alias}.{column.name}"
-    return Field(name=name, type=column.type, range=span, unit=column.unit, format=column.format)
+    return Field(
+        name=name,
+        type=column.type,
+        range=span,
+        unit=column.unit,
+        format=column.format,
+        per_person=isinstance(table, PrivateTable) and column.name in table.per_person,
+    )
 
 
 def _declared(column: Column) -> tuple[KeyValue, ...] | None:

@@ -28,8 +28,8 @@ from discreet.question.convert import convert
 from discreet.question.grouping import MOST_GROUPS, group_by, is_name
 from discreet.question.relations import Relations
 from discreet.question.scope import (
-    FanOut,
     PublicKeys,
+    ReadFanOut,
     Scope,
     as_declared,
     position_of,
@@ -41,7 +41,7 @@ _MOST_OUTPUTS = 200
 
 
 def resolve(
-    select: exp.Select, dataset: Dataset, public_keys: PublicKeys, fan_out: FanOut = as_declared
+    select: exp.Select, dataset: Dataset, public_keys: PublicKeys, fan_out: ReadFanOut = as_declared
 ) -> Query:
     """The question in our own tree; `public_keys` lists the values of columns of public tables, and `fan_out`
     counts how many of their rows share a value; by default, as many as declared.

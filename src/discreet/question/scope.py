@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from sqlglot import exp
 
@@ -17,13 +17,24 @@ from discreet.question.convert import convert
 Keys = Callable[[], tuple[KeyValue, ...] | None]
 PublicKeys = Callable[[str, str], tuple[KeyValue, ...] | None]
 """All values of a column of a public table, NULL aside; None if they are too many to be keys."""
-FanOut = Callable[[PublicTable, tuple[Expression, ...]], int]
-"""How many rows of a public table share one value of these, at most."""
 
 
-def as_declared(table: PublicTable, _: tuple[Expression, ...]) -> int:
+class FanOut(NamedTuple):
+    """What a public table makes of the rows that it is joined with."""
+
+    matches: int
+    """How many of its rows share one value, at most."""
+    rows: int
+    """How many rows it has."""
+
+
+ReadFanOut = Callable[[PublicTable, tuple[Expression, ...]], FanOut]
+"""Of a public table that is joined on these expressions."""
+
+
+def as_declared(table: PublicTable, _: tuple[Expression, ...]) -> FanOut:
     """The declared bound, without a look at the table. It holds, as rows beyond it match nothing."""
-    return table.max_matches
+    return FanOut(matches=table.max_matches, rows=0)
 
 
 @dataclass(frozen=True)

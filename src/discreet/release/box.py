@@ -39,6 +39,16 @@ class Box:
         return cls(np.full(groups, low), np.full(groups, high), np.zeros(groups, dtype=np.bool_))
 
     @classmethod
+    def joined(cls, boxes: "Sequence[Box]") -> "Box":
+        """Of the groups of several, one after the other."""
+        return cls(
+            *(np.concatenate([getattr(each, end) for each in boxes]) for end in ("low", "high", "missing"))
+        )
+
+    def at(self, groups: slice) -> "Box":
+        return Box(self.low[groups], self.high[groups], self.missing[groups])
+
+    @classmethod
     def anything(cls, groups: int) -> "Box":
         return cls(np.full(groups, -np.inf), np.full(groups, np.inf), np.ones(groups, dtype=np.bool_))
 
@@ -66,9 +76,8 @@ def push(expression: Expression, known: Known, groups: int) -> BoxOrTruth:
     found = known(expression)
     if found is not None:
         return found
-    anything = Box.anything(groups)
     if not isinstance(expression, Call):
-        return anything
+        return Box.anything(groups)
     arguments = [push(argument, known, groups) for argument in expression.arguments]
     with np.errstate(all="ignore"):
         return _applied(expression, arguments, groups)

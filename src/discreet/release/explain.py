@@ -8,17 +8,21 @@ from discreet.accounting.odds import odds_limit, rare_chance
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import WeightedSum, known
 from discreet.aggregates.weights import Norm
-from discreet.bounds.bound import bound
+from discreet.bounds.bound import OneValue, bound
 from discreet.bounds.calibrate import THRESHOLD_SHARE, Plan, calibrate
+from discreet.bounds.one_value import fields_with_one_value
 from discreet.errors import DiscreetError
+from discreet.model.expression import fields_of, title
 from discreet.model.policy import Dataset
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
-from discreet.model.query import Query, group_count
+from discreet.model.query import Aggregate, Filter, Lookup, Query, Relation, Scan, group_count
 from discreet.model.request import ByEpsilon, ByRho, Price, Request
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 from discreet.release.notes.answer_notes import notes_of
 
 _PEOPLE = (5, 10, 20, 50)
+_WORTH_A_WORD = 0.95
+"""Errors that are less than 5 % smaller are not worth another question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,10 +226,11 @@ def _alternatives(plan: Plan, dataset: Dataset) -> list[str]:
         name = title_of(plan, first.measure.name)
         if alone is not None and plan.error(first).high > 0:
             ratio = float(alone.error(alone.bounded.measures[0]).high / plan.error(first).high)
-            if ratio < 0.95:
+            if ratio < _WORTH_A_WORD:
                 found.append(f"Asked alone at this price, {name} is off by {1 - ratio:.0%} less.")
     if plan.bounded.query.private_keys:
         found.append("With keys that are listed, no group is left out and no δ is spent: WHERE … IN (…).")
+    found += _one_value(plan, dataset)
     groups = _groups(plan)
     if plan.bounded.measures and groups is not None and groups >= 20 and plan.bounded.query.limit is None:
         found.append(
@@ -235,10 +240,43 @@ def _alternatives(plan: Plan, dataset: Dataset) -> list[str]:
     return found
 
 
-def _planned(query: Query, request: Request, dataset: Dataset) -> Plan | None:
+def _one_value(plan: Plan, dataset: Dataset) -> list[str]:
+    """What people by group would gain, if a person has one value of all that it is grouped by."""
+    query = plan.bounded.query
+    people = [each for each in plan.bounded.measures if each.measure.aggregate is Aggregate.PEOPLE]
+    known_ones, declarable = fields_with_one_value(query.source), _columns(query.source)
+    keys = {field.name for key in query.keys for field in fields_of(key.expression)} - known_ones
+    if not people or not keys or not keys <= declarable:
+        return []
+    better = _planned(query, plan.request, dataset, lambda _: known_ones | keys)
+    if better is None:
+        return []
+    (other,) = [each for each in better.bounded.measures if each.measure == people[0].measure]
+    ratio = float(better.error(other).high / plan.error(people[0]).high)
+    names = " and one ".join(sorted(title(key) for key in keys))
+    if ratio > _WORTH_A_WORD:
+        return []
+    return [
+        f"If a person has one {names} only, the owner can declare per_person = true for it:"
+        f" {title_of(plan, people[0].measure.name)} is then off by {1 - ratio:.0%} less."
+    ]
+
+
+def _columns(relation: Relation) -> set[str]:
+    """The columns of a question about one table, which can be declared as what a person has one of."""
+    while isinstance(relation, Filter | Lookup):
+        relation = relation.source
+    if not isinstance(relation, Scan):
+        return set()
+    return {f"{relation.alias}.{column}" for column in relation.table.columns}
+
+
+def _planned(
+    query: Query, request: Request, dataset: Dataset, one_value: OneValue = fields_with_one_value
+) -> Plan | None:
     """Another question, or another price; None if that cannot be asked."""
     try:
-        return calibrate(bound(query, dataset), request, dataset)
+        return calibrate(bound(query, dataset, one_value), request, dataset)
     except DiscreetError:
         return None
 

@@ -12,7 +12,7 @@ With private keys one noisy count decided which groups are seen at all; its law 
 passed (`noise.threshold`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor
 from typing import TypeAlias
@@ -26,7 +26,7 @@ from discreet.aggregates.shape import Shape
 from discreet.arrays import ColumnValues, Floats
 from discreet.bounds.bound import BoundedMeasure
 from discreet.bounds.calibrate import Plan
-from discreet.model.expression import Expression, Field, fields_of
+from discreet.model.expression import Expression, Field, fields_of, size_of
 from discreet.model.policy import ValueType
 from discreet.release.box import Box, BoxOrTruth, Truth, push
 from discreet.release.estimate import (
@@ -38,15 +38,18 @@ from discreet.release.estimate import (
     reach_of_sums,
     with_left_out,
 )
-from discreet.release.shape import parts_to_simulate, uses, where_divisors_are_positive
+from discreet.release.shape import noisy_divisors, parts_to_simulate, uses
 
 Ends: TypeAlias = tuple[Floats, Floats]
-Evaluate: TypeAlias = Callable[[Expression, Mapping[str, ColumnValues], int], Floats]
-"""An expression over columns of so many rows, as floats; NaN for NULL."""
+Evaluate: TypeAlias = Callable[[Expression, Sequence[Expression], Mapping[str, ColumnValues], int], Floats]
+"""An expression over columns of so many rows, as floats; NaN for NULL, and where one of some others is not
+above 0."""
 
 _LEAST_BEYOND = 5
 """Draws that are left out on either side, at least: fewer would make the ends of intervals jump."""
 _MOST_DRAWS, _DRAWS_AT_ONCE, _MOST_DRAWS_IN_ALL = 2_000, 2_000_000, 20_000_000
+NUMBERS_AT_ONCE = 2**23
+"""Of the parts of an expression, over all groups that are looked at together: some 200 MB."""
 _USUAL_DRAWS = 200
 """For each group: so many are drawn however many groups there are."""
 
@@ -156,20 +159,50 @@ class OutputIntervals:
     def _pushed(
         self, expression: Expression, kept: NDArray[np.int64], boxes: Mapping[Expression, Box]
     ) -> Box:
-        """Where an expression lies if all these parts lie where they are said to."""
+        """Where an expression lies if all these parts lie where they are said to.
+
+        Some groups at a time: the numbers of all parts of an expression may be in memory at once.
+        """
+        at_once = max(1, NUMBERS_AT_ONCE // size_of(expression).nodes)
+        constants: dict[Expression, Floats] = {}
+        pieces = []
+        for start in range(0, max(1, len(kept)), at_once):
+            some = slice(start, start + at_once)
+            here = {part: box.at(some) for part, box in boxes.items()}
+            pieces.append(self._pushed_at(expression, kept[some], here, constants))
+        return pieces[0] if len(pieces) == 1 else Box.joined(pieces)
+
+    def _pushed_at(
+        self,
+        expression: Expression,
+        kept: NDArray[np.int64],
+        boxes: Mapping[Expression, Box],
+        constants: dict[Expression, Floats],
+    ) -> Box:
+        self._check_time()
 
         def known(part: Expression) -> BoxOrTruth | None:
             if part in boxes:
                 return boxes[part]
             if uses(part, set(self._measures)) or not _is_number_or_condition(part):
                 return None
-            values = self._values(part, kept, {})
+            values = self._without_noise(part, kept, constants)
             return Truth.points(values) if part.type is ValueType.BOOLEAN else Box.points(values)
 
         found = push(expression, known, len(kept))
         if not isinstance(found, Box):
             raise TypeError("A condition has no interval.")
         return found
+
+    def _without_noise(
+        self, part: Expression, kept: NDArray[np.int64], constants: dict[Expression, Floats]
+    ) -> Floats:
+        """A part that no measure is in. If no key is either, it is one number, which all groups share."""
+        if any(True for _ in fields_of(part)):
+            return self._values(part, kept, {})
+        if part not in constants:
+            constants[part] = self._evaluate(part, (), {}, 1)
+        return np.broadcast_to(constants[part], len(kept))
 
     def _variable(self, part: Expression, kept: NDArray[np.int64], miss: Fraction) -> Box:
         """Where one part lies: exactly, by simulation, or from the vectors where that takes too long."""
@@ -211,9 +244,8 @@ class OutputIntervals:
     def _drawn(self, part: Expression, kept: NDArray[np.int64], miss: Fraction, draws: int) -> Box:
         columns = len(self._parts(part)) + len(self._used(part))  # all are in memory at once
         at_once = max(1, _DRAWS_AT_ONCE // draws // columns)
-        guarded = where_divisors_are_positive(part, lambda each: uses(each, set(self._measures)))
         pieces = [
-            self._middle(guarded, kept[start : start + at_once], float(miss) / 2, draws)
+            self._middle(part, kept[start : start + at_once], float(miss) / 2, draws)
             for start in range(0, len(kept), at_once)
         ]
         return Box(*(np.concatenate(ends) for ends in zip(*pieces, strict=True)))
@@ -234,7 +266,8 @@ class OutputIntervals:
         for measure in self._used(part):
             noisy = noisy_measure(self._plan, measure, self._noisy, sums, self._plan.request.confidence)
             columns[measure.measure.name] = AGGREGATES[measure.measure.aggregate].estimate(noisy)
-        values = self._values(part, at, columns).reshape(len(kept), draws)
+        divisors = noisy_divisors(part, lambda each: uses(each, set(self._measures)))
+        values = self._values(part, at, columns, divisors).reshape(len(kept), draws)
         beyond = floor(miss * (draws + 1))
         null = np.isnan(values)
         low = np.partition(np.where(null, -np.inf, values), beyond - 1, axis=1)[:, beyond - 1]
@@ -243,13 +276,21 @@ class OutputIntervals:
         nothing = np.all(null, axis=1)  # there is no number, by all that is known
         return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high), missing
 
-    def _values(self, part: Expression, at: NDArray[np.int64], columns: Mapping[str, ColumnValues]) -> Floats:
-        """An expression of keys and of these columns, for each group in `at`."""
+    def _values(
+        self,
+        part: Expression,
+        at: NDArray[np.int64],
+        columns: Mapping[str, ColumnValues],
+        positive: Sequence[Expression] = (),
+    ) -> Floats:
+        """An expression of keys and of these columns, for each group in `at`; NaN where one of the others is
+        not above 0.
+        """
         if isinstance(part, Field) and part.name in columns:
             return columns[part.name]
         used = {field.name for field in fields_of(part)}
         keys = {name: column[at] for name, column in self._keys.items() if name in used}
-        return self._evaluate(part, {**columns, **keys}, len(at))
+        return self._evaluate(part, positive, {**columns, **keys}, len(at))
 
     def _used(self, expression: Expression) -> list[BoundedMeasure]:
         names = {field.name for field in fields_of(expression)}

@@ -24,7 +24,7 @@ _RENAMED: Mapping[str, str] = {
 """Classes by their names today; fields as Class.field."""
 _SINCE = frozenset({"PrivateTable.well_formed", "PublicTable.max_matches", "Lookup.matches"})
 """What the first version had not."""
-_IF_SET = frozenset({"Field.format"})
+_IF_SET = frozenset({"Field.format", "Field.per_person"})
 """What neither version had: printed where it is used, so that nothing older is found for it."""
 
 
@@ -74,7 +74,7 @@ def _dataclass(value: Any, without: frozenset[str]) -> str:
 
 
 def _is_told(value: Any, name: str, each: Any) -> bool:
-    return each.repr or (name in _IF_SET and getattr(value, each.name) is not None)
+    return each.repr or (name in _IF_SET and getattr(value, each.name))
 
 
 def _renamed(name: str) -> str:

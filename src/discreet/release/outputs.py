@@ -5,7 +5,7 @@ Arithmetic, HAVING, ORDER BY and LIMIT use the question's own functions, on nois
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 
@@ -19,11 +19,12 @@ from discreet.answers.released import Released
 from discreet.arrays import ColumnValues, Floats
 from discreet.bounds.calibrate import Plan
 from discreet.dialects.quoting import quote_identifier
+from discreet.engines.base.execution import not_accepted
 from discreet.errors import EngineFailed, TookTooLong
 from discreet.functions.registry import emit_duckdb
 from discreet.model.deadline import Deadline
 from discreet.model.expression import Expression, Field, fields_of
-from discreet.model.query import key_field
+from discreet.model.query import Output, Query, key_field
 from discreet.question.grouping import MOST_GROUPS
 from discreet.release.estimate import Noisy, estimate, guess, lost_by_measure
 from discreet.release.intervals import OutputIntervals
@@ -121,47 +122,16 @@ class _NoisyTable:
 
     def _computed(self) -> tuple[NDArray[np.int64], dict[str, ColumnValues]]:
         """Which groups are left, in order, and the outputs that are more than a key or a measure."""
-        derived = [o for o in self._query.outputs if not isinstance(o.expression, Field)]
-        if not derived and self._query.having is None and not self._ordered and self._cut is None:
+        sql = _outputs_sql(self._query)
+        if sql is None:
             return np.arange(self._groups), {}
         columns = {"row_number": np.arange(self._groups), **self._estimates, **self._used_keys()}
-        selected = ", ".join(
-            ["row_number", *(f"{_sql(output.expression)} AS o{i}" for i, output in enumerate(derived))]
-        )
-        rest = f"{self._having()}{self._order()}{self._limit()}"
-        found = _queried(columns, f"SELECT {selected} FROM noisy{rest}", self._deadline)
-        return np.asarray(found["row_number"]), {
-            output.name: found[f"o{i}"] for i, output in enumerate(derived)
-        }
-
-    @property
-    def _ordered(self) -> bool:
-        """Whether groups have to be sorted: by ORDER BY, or because keys are private."""
-        return bool(self._query.order) or self._query.private_keys
-
-    @property
-    def _cut(self) -> int | None:
-        """The most groups that are left; groups that were picked are all left."""
-        return None if self._query.picks is not None else self._query.limit
+        found = _queried(columns, sql, self._deadline)
+        derived = _derived(self._query)
+        return np.asarray(found["row_number"]), {each.name: found[f"o{i}"] for i, each in enumerate(derived)}
 
     def _used_keys(self) -> dict[str, ColumnValues]:
         return {name: _objects(column) for name, column in self._keys.items()}
-
-    def _having(self) -> str:
-        having = self._query.having
-        return "" if having is None else f" WHERE ({_sql(having)}) IS TRUE"
-
-    def _order(self) -> str:
-        parts = [
-            f"{_sql(order.expression)} {'DESC' if order.descending else 'ASC'} NULLS LAST"
-            for order in self._query.order
-        ]
-        if self._query.private_keys:
-            parts += [f"{quote_identifier(name)} ASC NULLS LAST" for name in self._keys]
-        return f" ORDER BY {', '.join([*parts, 'row_number'])}"
-
-    def _limit(self) -> str:
-        return f" LIMIT {MOST_GROUPS if self._cut is None else self._cut}"
 
     def _presented(self, expression: Expression, raw: Floats) -> ColumnValues:
         """A measure as its aggregate is shown, such as whole numbers. The raw number is kept too."""
@@ -170,12 +140,86 @@ class _NoisyTable:
             return raw
         return AGGREGATES[measure.measure.aggregate].shown(measure.measure, raw)
 
-    def _evaluated(self, expression: Expression, columns: Mapping[str, ColumnValues], rows: int) -> Floats:
-        value = f"CAST({_sql(expression)} AS DOUBLE) AS x"
-        sql = f"SELECT {value} FROM noisy ORDER BY row_number"
-        found = _queried({"row_number": np.arange(rows), **columns}, sql, self._deadline)["x"]
-        filled: Floats = np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan)
-        return filled
+    def _evaluated(
+        self,
+        expression: Expression,
+        positive: Sequence[Expression],
+        columns: Mapping[str, ColumnValues],
+        rows: int,
+    ) -> Floats:
+        return evaluate(expression, positive, columns, rows, self._deadline)
+
+
+def evaluate(
+    expression: Expression,
+    positive: Sequence[Expression],
+    columns: Mapping[str, ColumnValues],
+    rows: int,
+    deadline: Deadline,
+) -> Floats:
+    """An expression over columns, as floats; NaN for NULL, and where one of the others is not above 0.
+
+    What has to be positive is written side by side: nested, it could be too deep.
+    """
+    value = f"CAST({_sql(expression)} AS DOUBLE)"
+    if positive:
+        value = f"CASE WHEN {' AND '.join(f'({_sql(each)}) > 0' for each in positive)} THEN {value} END"
+    sql = f"SELECT {value} AS x FROM noisy ORDER BY row_number"
+    found = _queried({"row_number": np.arange(rows), **columns}, sql, deadline)["x"]
+    filled: Floats = np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan)
+    return filled
+
+
+def check_outputs(plan: Plan, deadline: Deadline) -> None:
+    """Refuse, before anything is charged, outputs that the database does not accept. No row is read."""
+    query = plan.bounded.query
+    sql = _outputs_sql(query)
+    if sql is None:
+        return
+    names = [key_field(i) for i in range(len(query.keys))]
+    columns: dict[str, ColumnValues] = {"row_number": np.arange(0)}
+    columns |= {measure.measure.name: np.empty(0) for measure in plan.bounded.measures}
+    columns |= {name: np.empty(0, dtype=object) for name in names}
+    if _run(columns, sql, deadline) is None:
+        raise not_accepted()
+
+
+def _outputs_sql(query: Query) -> str | None:
+    """The outputs that are more than a key or a measure, of the groups that are left, in order; None if there
+    is nothing to be computed.
+    """
+    derived = _derived(query)
+    if not derived and query.having is None and not _is_ordered(query) and _cut(query) is None:
+        return None
+    selected = ["row_number", *(f"{_sql(output.expression)} AS o{i}" for i, output in enumerate(derived))]
+    having = "" if query.having is None else f" WHERE ({_sql(query.having)}) IS TRUE"
+    cut = _cut(query)
+    return (
+        f"SELECT {', '.join(selected)} FROM noisy{having} ORDER BY {', '.join(_order(query))}"
+        f" LIMIT {MOST_GROUPS if cut is None else cut}"
+    )
+
+
+def _derived(query: Query) -> list[Output]:
+    return [output for output in query.outputs if not isinstance(output.expression, Field)]
+
+
+def _is_ordered(query: Query) -> bool:
+    """Whether groups have to be sorted: by ORDER BY, or because keys are private."""
+    return bool(query.order) or query.private_keys
+
+
+def _cut(query: Query) -> int | None:
+    """The most groups that are left; groups that were picked are all left."""
+    return None if query.picks is not None else query.limit
+
+
+def _order(query: Query) -> Iterable[str]:
+    for order in query.order:
+        yield f"{_sql(order.expression)} {'DESC' if order.descending else 'ASC'} NULLS LAST"
+    if query.private_keys:
+        yield from (f"{quote_identifier(key_field(i))} ASC NULLS LAST" for i in range(len(query.keys)))
+    yield "row_number"
 
 
 def _queried(columns: Mapping[str, ColumnValues], sql: str, deadline: Deadline) -> dict[str, ColumnValues]:

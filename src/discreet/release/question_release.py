@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from discreet.answers.released import Released
-from discreet.bounds.bound import without_left_out
+from discreet.bounds.bound import Bounded, bound, without_left_out
 from discreet.bounds.calibrate import Plan, calibrate
 from discreet.bounds.identity import question_identity
 from discreet.dialects.dialect import Dialect
@@ -58,9 +58,12 @@ class QuestionRelease:
 
     def _older_plan(self) -> Plan:
         """The plan as it was made before keys said their version."""
-        bounded = without_left_out(self.plan.bounded)
-        return calibrate(bounded, self.plan.request, self.dataset, in_order_asked=True)
+        return calibrate(self._older_bounds(), self.plan.request, self.dataset, in_order_asked=True)
 
     def _without_left_out(self) -> Plan:
         """The plan as it was made before what is left out was estimated."""
-        return calibrate(without_left_out(self.plan.bounded), self.plan.request, self.dataset)
+        return calibrate(self._older_bounds(), self.plan.request, self.dataset)
+
+    def _older_bounds(self) -> Bounded:
+        """Before it was known what a person has one of, too."""
+        return without_left_out(bound(self.plan.bounded.query, self.dataset, lambda _: None))

@@ -25,9 +25,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.aggregates.shape import Shape
-from discreet.functions.registry import build_call
 from discreet.model.expression import Call, Expression, Field, Literal, fields_of
-from discreet.model.policy import ValueType
 
 LeafShape: TypeAlias = Callable[[Field], Shape]
 """The shape of a measure in its noisy sums; keys are CONSTANT."""
@@ -69,13 +67,9 @@ def parts_to_simulate(
         yield from parts_to_simulate(argument, leaf, never_negative)
 
 
-def where_divisors_are_positive(expression: Expression, measured: Callable[[Expression], bool]) -> Expression:
-    """The expression, NULL where something noisy that it is divided by is not above 0."""
-    guarded = expression
-    for divisor in _divisors(expression, measured):
-        zero = Literal(value=0, type=ValueType.INTEGER)
-        guarded = build_call("case", (build_call(">", (divisor, zero)), guarded))
-    return guarded
+def noisy_divisors(expression: Expression, measured: Callable[[Expression], bool]) -> list[Expression]:
+    """All that is noisy and that something is divided by, each once."""
+    return list(dict.fromkeys(_divisors(expression, measured)))
 
 
 def _divisors(expression: Expression, measured: Callable[[Expression], bool]) -> Iterator[Expression]:

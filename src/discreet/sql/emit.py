@@ -173,11 +173,23 @@ class _StatementWriter:
     def _people(self, keys: Sequence[int], part: WeightedSum, index: int) -> str:
         rows = self._keyed_rows(keys, [], [part.condition] if part.condition else [], part.condition)
         names = _names(keys)
+        if part.one_each:
+            return self._one_group_each(keys, rows, f"count(*) * {part.weighing.whole} AS s{index}")
         pairs = f"SELECT DISTINCT {', '.join(['p', *names])} FROM ({rows}) AS rows"
         if not keys:
             return f"SELECT count(*) * {part.weighing.whole} AS s{index} FROM ({pairs}) AS people"
         total = f"{weighted_total(part.weighing, self._dialect)} AS s{index}"
         return weighed(pairs, part.weighing, names, [total], self._dialect, once=True)
+
+    def _one_group_each(self, keys: Sequence[int], rows: str, total: str) -> str:
+        """A person has one value of each key in all of their rows. Here, each has one row of them."""
+        names = _names(keys)
+        values = [
+            f"{self._dialect.smallest(name, self._query.keys[position].expression.type)} AS {name}"
+            for name, position in zip(names, keys, strict=True)
+        ]
+        people = f"SELECT {', '.join(['p', *values])} FROM ({rows}) AS rows GROUP BY p"
+        return f"SELECT {', '.join([*names, total])} FROM ({people}) AS people{group_by(names)}"
 
     def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
         """A person with too many pairs of key and value keeps the first ones, in the order of a hash."""

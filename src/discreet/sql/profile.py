@@ -1,6 +1,7 @@
 """The SQL of a profile: a row for each person, and histograms of those. One pass over the table."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from discreet.dialects.dialect import Dialect
 from discreet.functions.registry import emit
@@ -28,7 +29,7 @@ def profile_sql(
     fields = {
         column.name: Field(name=f"{_ALIAS}.{column.name}", type=column.type) for column in (*keyed, *bounded)
     }
-    scan = Scan(table=table, alias=_ALIAS)
+    scan = Scan(table=_as_in_source(table), alias=_ALIAS)
     source = relation_sql(scan, relations, fields.values(), dialect, persons=True)
     names = {name: f"c{i}" for i, name in enumerate(fields)}
     read = [f"{emit(field, dialect)} AS {names[name]}" for name, field in fields.items()]
@@ -42,6 +43,12 @@ def profile_sql(
     leaves += [f"n{i}" for i in range(len(leaves), len(numbers))]
     histograms = [_histogram(place, leaf) for place, leaf in enumerate(leaves)]
     return f"WITH people AS {dialect.kept(once=True)}({people}) {' UNION ALL '.join(histograms)}"
+
+
+def _as_in_source(table: PrivateTable) -> PrivateTable:
+    """With all values of a person, also of what they should have one of: a profile shows if they do not."""
+    columns = {name: replace(column, per_person=False) for name, column in table.columns.items()}
+    return replace(table, columns=columns)
 
 
 def _histogram(place: int, leaf: str) -> str:

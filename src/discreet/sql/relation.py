@@ -56,7 +56,7 @@ def relation_sql(
 
 
 def fan_out_sql(shared: Iterable[Expression], relation: str, dialect: Dialect) -> str:
-    """How many rows of a public table share one value of these expressions, at most, as n.
+    """How many rows of a public table share one value of these expressions, at most, as n; all rows as m.
 
     They are grouped as `Lookup` counts and joins them. NULL equals nothing, so that it meets nobody.
     """
@@ -68,8 +68,11 @@ def fan_out_sql(shared: Iterable[Expression], relation: str, dialect: Dialect) -
     public = f"SELECT {', '.join(columns)} FROM {relation}"
     computed = f"SELECT {', '.join(values)} FROM ({public}) AS public"
     known = " AND ".join(f"{key} IS NOT NULL" for key in keys)
-    counted = f"SELECT count(*) AS c FROM ({computed}) AS computed WHERE {known} GROUP BY {', '.join(keys)}"
-    return f"SELECT coalesce(max(c), 0) AS n FROM ({counted}) AS counted"
+    grouped = ", ".join(keys)
+    counted = f"SELECT {grouped}, count(*) AS c FROM ({computed}) AS computed GROUP BY {grouped}"
+    met = f"SELECT c, CASE WHEN {known} THEN c ELSE 0 END AS met FROM ({counted}) AS counted"
+    most, total = "coalesce(max(met), 0)", f"coalesce({dialect.total('c', _LARGEST)}, 0)"
+    return f"SELECT {most} AS n, {total} AS m FROM ({met}) AS met_by"
 
 
 def clamped(number: str, low: int, high: int) -> str:
@@ -146,10 +149,25 @@ class _RelationWriter:
             who = self._name(person.name)
         else:
             who = self._dialect.row_ids() if self._persons else "NULL"
-        columns = self._columns(scan.alias, scan.table.columns, person)
+        one = scan.table.per_person
+        of_rows = {name: column for name, column in scan.table.columns.items() if name not in one}
+        columns = [*self._columns(scan.alias, of_rows, person), *self._per_person_columns(scan, who)]
         rows = f"SELECT {', '.join([f'{who} AS p', *columns])} FROM {self._tables[scan.table.name]}"
         # A UNIQUE column of SQL may hold any number of NULLs: nobody vouched that those are one row.
         return f"{rows} WHERE {who} IS NOT NULL" if scan.table.unique and scan.has_ids else rows
+
+    def _per_person_columns(self, scan: Scan, who: str) -> list[str]:
+        """What a person has one of: in all of their rows the smallest value that they have in the table.
+
+        So a person is in one group of it, whatever the rows hold. All rows without an id are one person.
+        """
+        used = [name for name in scan.table.columns if f"{scan.alias}.{name}" in self._used]
+        values = {name: scan.table.columns[name].type for name in used if name in scan.table.per_person}
+        return [
+            f"{self._dialect.smallest(self._emit(Field(name=name, type=kind)), kind)}"
+            f" OVER (PARTITION BY {who}) AS {self._name(f'{scan.alias}.{name}')}"
+            for name, kind in values.items()
+        ]
 
     def _columns(self, alias: str, columns: Mapping[str, Column], person: Person | None = None) -> list[str]:
         return [
@@ -307,9 +325,9 @@ class _RelationWriter:
             case PersonAggregate.DISTINCT:
                 return f"count(DISTINCT {column})"
             case PersonAggregate.MIN:
-                return f"min({column})"
+                return self._dialect.smallest(column, value.field.type)
             case PersonAggregate.MAX:
-                return f"max({column})"
+                return self._dialect.largest(column, value.field.type)
             case PersonAggregate.SUM:
                 return f"CAST({self._dialect.total(column, _LARGEST)} AS {number}) * {grid}"
             case PersonAggregate.AVERAGE:

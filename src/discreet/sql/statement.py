@@ -1,10 +1,18 @@
 """What a database is asked to run, and what its result means."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from discreet.bounds.bound import Bounded
+from discreet.errors import QueryRefused
 from discreet.model.expression import Parameter
+
+MOST_WRITTEN_SQL = 600_000
+"""The most characters of all statements of a question, constants aside. DuckDB reads and plans 100,000 of
+them in half a second of processor time, whatever they say, and cannot be interrupted meanwhile."""
+_CONSTANT = re.compile(r"'(?:[^']|'')*'")
 
 
 class Planned(Protocol):
@@ -36,3 +44,15 @@ class Statement:
     def runs(self) -> tuple[str, ...]:
         """What is run."""
         return self.slices or (self.sql,)
+
+
+def check_written_size(statements: Iterable[Statement]) -> None:
+    """Refuse what a database would plan for too long, before anything is charged."""
+    written = sum(len(_CONSTANT.sub("", statement.sql)) for statement in statements)
+    if written > MOST_WRITTEN_SQL:
+        raise QueryRefused(
+            f"The question takes {written:,} characters of SQL once it is written out, more than the"
+            f" {MOST_WRITTEN_SQL:,} that a database plans in a few seconds.",
+            remedy="Ask for fewer quantiles, different values or grouping sets; join less; group by what is"
+            " simpler; or ask in several questions.",
+        )

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from discreet import __version__
+from discreet.apps.commands.dummy import dummy
 from discreet.apps.commands.local import local
 from discreet.apps.commands.options import policy_option, table_or_json
 from discreet.apps.commands.output import written_or_told
@@ -67,6 +68,7 @@ def main() -> None:
       discreet choose --epsilon 0.5
       discreet init visits.parquet --person patient_id
       discreet check                is the policy right, and what can be asked?
+      discreet dummy try            made-up tables to try questions on
       discreet explain "SELECT count(*) FROM visits" --epsilon 0.1
       discreet ask "SELECT count(*) FROM visits" --epsilon 0.1
       discreet synth --columns ward,age --epsilon 1 --output synthetic.parquet
@@ -387,5 +389,5 @@ def demo(folder: Path) -> None:
     run_demo(folder)
 
 
-for command in (budget, ledger, data, synth, local, serve, account, log):
+for command in (budget, ledger, data, synth, dummy, local, serve, account, log):
     main.add_command(command)

@@ -136,6 +136,8 @@ def _declared(column: Column) -> str:
         parts.append(f"unit {short(column.unit)}")
     if column.format is not None:
         parts.append(column.format)
+    if column.per_person:
+        parts.append("one a person")
     return ", ".join(parts)
 
 

@@ -1,15 +1,16 @@
 """What bounding may have done to the truth, in words that go with every answer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from discreet.aggregates.left_out import Lost
 from discreet.aggregates.registry import AGGREGATES
-from discreet.aggregates.vectors import DistinctCount, Histogram, WeightedSum, known
-from discreet.aggregates.weights import Unit
+from discreet.aggregates.vectors import DistinctCount, Histogram, Part, WeightedSum, known
+from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.answers.wording import number_text
 from discreet.bounds.calibrate import Plan
-from discreet.bounds.relation_tree import columns_of, looked_up, sides_cut, tables_of
-from discreet.model.query import Aggregate, FewRows, group_count
+from discreet.bounds.relation_tree import columns_of, expressions_of, looked_up, sides_cut, tables_of
+from discreet.model.expression import fields_of, title
+from discreet.model.query import Aggregate, FewRows, Query, group_count
 from discreet.noise.selection import Selection
 from discreet.release.notes.condition_notes import condition_notes
 from discreet.release.notes.key_notes import key_notes
@@ -34,17 +35,49 @@ def _people(plan: Plan) -> list[str]:
     ]
     if source.one_row_a_person:
         return notes
-    if any(
-        isinstance(part, Histogram) or (isinstance(part, WeightedSum) and part.unit is Unit.ROWS)
-        for part in parts
-    ):
-        notes.append(f"A person with more than {source.max_rows} rows counts as {source.max_rows} in all.")
-    by_people = [part for part in parts if isinstance(part, WeightedSum) and part.unit is Unit.PEOPLE]
-    if by_people and plan.bounded.query.keys:
-        notes.append(f"A person in more than {source.max_groups} groups counts less in each of them.")
-    if any(isinstance(part, DistinctCount) for part in parts):
+    notes += [_weighed_rows(weight, source.max_rows) for weight in _weights(parts, Unit.ROWS)]
+    if plan.bounded.query.keys:
+        notes += [_weighed_people(weight, source.max_groups) for weight in _weights(parts, Unit.PEOPLE)]
+    if any(isinstance(part, DistinctCount) and not part.one_each for part in parts):
         notes.append(f"Of each person, at most {source.max_groups} different values are counted.")
-    return notes
+    return [*notes, *_one_value(plan.bounded.query)]
+
+
+def _weights(parts: Sequence[Part], unit: Unit) -> list[Weight]:
+    """The ways in which rows, or people, are weighed. Who is in one group only is not weighed."""
+    sums = [part for part in parts if isinstance(part, WeightedSum | Histogram)]
+    found = [part.weight for part in sums if part.weight is not None and part.weight != Weight.one(unit)]
+    return [weight for weight in dict.fromkeys(found) if weight.unit is unit]
+
+
+def _weighed_rows(weight: Weight, most: int) -> str:
+    if weight.norm is Norm.L2:
+        return (
+            f"A person with more than {most:,} rows counts as {most:,} if all are in one group, and as more"
+            " if they are spread over groups."
+        )
+    if weight.least > 1:
+        return (
+            f"A person with more than {most:,} rows counts as {most:,} in all, and one with more than"
+            f" {weight.most:,} not at all, because keys are private. To count everybody, list them:"
+            " WHERE … IN (…)."
+        )
+    return f"A person with more than {most:,} rows counts as {most:,} in all."
+
+
+def _weighed_people(weight: Weight, most: int) -> str:
+    less = f"A person in more than {most:,} groups counts less in each of them"
+    if weight.least > 1:
+        return f"{less}, and one in more than {weight.most:,} not at all, because keys are private."
+    return f"{less}."
+
+
+def _one_value(query: Query) -> list[str]:
+    """What the policy says a person has one of, if the question reads it."""
+    measured = [e for measure in query.measures for e in (measure.argument, measure.condition)]
+    read = [*(key.expression for key in query.keys), *measured, *expressions_of(query.source)]
+    fields = [field for each in read if each is not None for field in fields_of(each) if field.per_person]
+    return [f"A person has one {title(each.name)}: the smallest, if their rows differ." for each in fields]
 
 
 def left_out_notes(plan: Plan, lost: Mapping[str, Lost]) -> list[str]:
@@ -65,6 +98,7 @@ def _left_out(plan: Plan, aggregate: Aggregate, lost: Lost) -> str:
     return (
         f"About {_rough(lost.guess)} {what} do not count, of people with more than {limit}: from"
         f" {_rough(lost.low)} to {_rough(lost.high)}. Errors hold that."
+        + (" Some may be in groups that are not shown." if plan.bounded.query.private_keys else "")
     )
 
 
