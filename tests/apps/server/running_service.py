@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -106,3 +107,13 @@ class Client:
 
     def explain(self, sql=COUNT, *, dataset="clinic", **terms):
         return self.post(f"datasets/{dataset}/explain", {"sql": sql, **(terms or {"epsilon": 1})})
+
+
+def said_to(port, text, seconds=30.0):
+    """What the service says to raw bytes until it closes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=seconds) as sock:
+        sock.sendall(text)
+        found = b""
+        while chunk := sock.recv(65536):
+            found += chunk
+        return found

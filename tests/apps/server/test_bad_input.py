@@ -2,13 +2,11 @@
 
 import http.client
 import json
-import socket
-import time
 from contextlib import closing, suppress
 
 import pytest
 
-from tests.apps.server.running_service import COUNT
+from tests.apps.server.running_service import COUNT, said_to
 
 ASK = "datasets/clinic/ask"
 
@@ -164,16 +162,6 @@ def test_every_answer_is_guarded(client):
         assert not any(name.startswith("access-control") for name in found.headers)
 
 
-def said_to(port, text, seconds=30.0):
-    """What the service says to raw bytes until it closes."""
-    with socket.create_connection(("127.0.0.1", port), timeout=seconds) as sock:
-        sock.sendall(text)
-        found = b""
-        while chunk := sock.recv(65536):
-            found += chunk
-        return found
-
-
 def test_two_lengths_are_refused(port, tokens):
     head = (
         f"POST /api/v1/{ASK} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {tokens['ana']}\r\n"
@@ -184,25 +172,3 @@ def test_two_lengths_are_refused(port, tokens):
 
 def test_what_is_not_http(port):
     assert said_to(port, b"\x16\x03\x01\x00\xa5\x01\x00\r\n\r\n").startswith(b"HTTP/1.1 400")
-
-
-def test_a_head_that_never_ends_is_given_up(port):
-    """Slow-loris: one byte now and then."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
-        sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
-        begun = time.monotonic()
-        while time.monotonic() - begun < 25:
-            try:
-                sock.sendall(b"x")
-            except OSError:
-                break
-            time.sleep(0.5)
-        assert time.monotonic() - begun < 20
-
-
-def test_a_body_that_never_ends_is_given_up(port, tokens):
-    head = (
-        f"POST /api/v1/{ASK} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {tokens['ana']}\r\n"
-        "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
-    )
-    assert said_to(port, head.encode()).startswith(b"HTTP/1.1 408")
