@@ -13,7 +13,8 @@ from discreet.answers.json_text import charge_json, to_json
 from discreet.bounds.calibrate import charge_for
 from discreet.curator import Curator
 from discreet.errors import DiscreetError, EngineFailed, InvalidInput, LedgerClosed
-from discreet.ledger.interface import Balance, Cap
+from discreet.ledger.interface import Balance, Cap, Entry
+from discreet.model.policy import Dataset
 from discreet.release.explain import Explanation
 from discreet.service.accounts import Accounts
 from discreet.service.approvals import Approvals, NeedsApproval, Status
@@ -94,6 +95,29 @@ class ServedDataset:
             own = {name: spent for name, spent in found.analysts.items() if name == account.name}
             return Balance(account=found.account, version=found.version, spent=found.spent, analysts=own)
         return found
+
+    def entries(self, account: UserAccount) -> list[Entry]:
+        """What the ledger says, oldest first: for owners and auditors."""
+        account.check_dataset(self.name)
+        account.check_role(Role.OWNER, Role.AUDITOR)
+        return list(self._curator.entries())
+
+    def verify_ledger(self, account: UserAccount) -> None:
+        """Check the ledger's chain, sums and anchor; LedgerClosed if they do not hold."""
+        account.check_dataset(self.name)
+        account.check_role(Role.OWNER, Role.AUDITOR)
+        self._curator.verify_ledger()
+
+    def public_standing(self) -> tuple[dict[str, Any], Balance]:
+        """The policy, and what is spent in all: nothing of what anybody asked. For everybody."""
+        found = self._curator.budget()
+        spent = Balance(account=found.account, version=found.version, spent=found.spent, analysts={})
+        return dataset_facts(self._curator.dataset), spent
+
+    @property
+    def policy(self) -> Dataset:
+        """What the owner declared. All of it is public."""
+        return self._curator.dataset
 
     def note_policy(self) -> None:
         """Record how the policy differs from what it was when the service last read it."""

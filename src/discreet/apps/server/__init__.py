@@ -1,0 +1,1 @@
+"""The curator over HTTP: for programs, and for people in a browser."""

@@ -1,0 +1,226 @@
+"""For owners, and for auditors who only read: spending, approvals, accounts, the policy, the log."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+from urllib.parse import quote
+
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from discreet.apps.server.console.made_up import limits_text, range_text
+from discreet.apps.server.console.rendering import rendered
+from discreet.apps.server.console.spending import spending_of
+from discreet.apps.server.console.visits import Visit
+from discreet.errors import DiscreetError, InvalidInput
+from discreet.service.accounts import new_account
+from discreet.service.approvals import Status
+from discreet.service.event_log import LogEvent
+from discreet.service.service import CuratorService
+from discreet.service.user_account import NotAllowed, Project, Role, UserAccount
+
+_NEWEST = 200
+
+
+def overview(visit: Visit) -> Response:
+    return _overview(visit)
+
+
+def verify(visit: Visit) -> Response:
+    """Check the chains of the ledger and of the log."""
+    dataset = visit.service.dataset(visit.path("dataset"), visit.account)
+    try:
+        dataset.verify_ledger(visit.account)
+        events = visit.service.log.verify()
+    except DiscreetError as error:
+        return _overview(visit, wrong=error)
+    return _overview(visit, verified=events)
+
+
+def _overview(visit: Visit, **facts: Any) -> Response:
+    name = visit.path("dataset")
+    found = spending_of(visit.service, visit.account, name)
+    waiting = [each for each in _approvals(visit) if each.status is Status.WAITING]
+    return rendered(
+        "overview.html",
+        visit=visit,
+        place="overview",
+        dataset=name,
+        found=found,
+        waiting=len(waiting),
+        **({"wrong": None, "verified": None} | facts),
+    )
+
+
+def policy(visit: Visit) -> Response:
+    name = visit.path("dataset")
+    facts = visit.service.dataset(name, visit.account).facts(visit.account)
+    return rendered(
+        "policy.html",
+        visit=visit,
+        place="policy",
+        dataset=name,
+        policy=facts,
+        limits=limits_text,
+        ranges=range_text,
+    )
+
+
+def approvals(visit: Visit) -> Response:
+    found = _approvals(visit)
+    return rendered(
+        "approvals.html",
+        visit=visit,
+        place="approvals",
+        waiting=[each for each in found if each.status is Status.WAITING],
+        decided=[each for each in found if each.status is not Status.WAITING][:50],
+    )
+
+
+def decide(visit: Visit) -> Response:
+    choice = visit.text("decision")
+    if choice not in ("approve", "deny"):
+        raise InvalidInput("A request is approved or denied.", remedy="Use one of the two buttons.")
+    visit.service.approvals.decide(visit.path("approval"), approve=choice == "approve", by=visit.account)
+    return RedirectResponse("/owner/approvals", status_code=303)
+
+
+def accounts(visit: Visit) -> Response:
+    return _accounts(visit)
+
+
+def add_account(visit: Visit) -> Response:
+    """A new account. Its token is on this one page, and nowhere else."""
+    role = visit.text("role")
+    if role not in list(Role):
+        raise InvalidInput("There is no such role.", remedy=f"Choose: {', '.join(Role)}.")
+    names = [name for name in visit.service.visible(visit.account) if visit.sent.get(f"dataset:{name}")]
+    if not names:
+        raise InvalidInput("An account needs a dataset.", remedy="Choose at least one.")
+    account = new_account(visit.text("name").strip(), Role(role), names, **_caps(visit))
+    token = visit.service.accounts.add(account, by=visit.account.name)
+    return _accounts(visit, token=token, whose=account.name)
+
+
+def change_account(visit: Visit) -> Response:
+    """Revoke, a new token, or other caps."""
+    people, name = visit.service.accounts, visit.path("name")
+    account = _managed(visit, name)
+    match visit.text("change"):
+        case "revoke":
+            if name == visit.account.name:
+                raise InvalidInput("This is your own account.", remedy="Another owner can revoke it.")
+            people.revoke(name, by=visit.account.name)
+        case "token":
+            token = people.new_token(name, by=visit.account.name)
+            return _accounts(visit, token=token, whose=name)
+        case "caps":
+            people.change(replace(account, **_caps(visit)), by=visit.account.name)
+        case _:
+            raise InvalidInput("There is no such change.", remedy="Use one of the buttons.")
+    return RedirectResponse(f"/owner/accounts#{quote(name)}", status_code=303)
+
+
+def set_project(visit: Visit) -> Response:
+    """A project that several analysts share a budget in."""
+    most = _number(visit.text("most_epsilon"), "The budget of a project")
+    if most is None:
+        raise InvalidInput("A project needs a budget.", remedy="Give its ε, such as 1.")
+    visit.service.accounts.set_project(
+        Project(name=visit.text("name").strip(), most_epsilon=most), by=visit.account.name
+    )
+    return RedirectResponse("/owner/accounts", status_code=303)
+
+
+def log(visit: Visit) -> Response:
+    events = [event for event in visit.service.log.newest(_NEWEST) if _seen(visit, event)]
+    return rendered("log.html", visit=visit, place="log", events=[(each, _details(each)) for each in events])
+
+
+def log_export(visit: Visit) -> Response:
+    """All events, oldest first, one JSON object a line."""
+    lines = _lines(visit, visit.service)
+    name = 'attachment; filename="discreet-log.jsonl"'
+    return StreamingResponse(lines, media_type="application/jsonl", headers={"Content-Disposition": name})
+
+
+def _lines(visit: Visit, service: CuratorService) -> Iterator[str]:
+    for event in service.log.events():
+        if _seen(visit, event):
+            facts = {
+                "number": event.number,
+                "at": event.at.isoformat(),
+                "who": event.who,
+                "action": event.action.value,
+                "dataset": event.dataset,
+                "details": event.details,
+                "digest": event.digest,
+            }
+            yield json.dumps(facts) + "\n"
+
+
+def _accounts(visit: Visit, *, token: str = "", whose: str = "") -> Response:
+    visible = set(visit.service.visible(visit.account))
+    found = [each for each in visit.service.accounts.all() if visible & set(each.datasets)]
+    return rendered(
+        "accounts.html",
+        visit=visit,
+        place="accounts",
+        accounts=[each for each in found if each.revoked is None],
+        revoked=[each for each in found if each.revoked is not None],
+        projects=visit.service.accounts.projects(),
+        datasets=visit.service.visible(visit.account),
+        token=token,
+        whose=whose,
+    )
+
+
+def _managed(visit: Visit, name: str) -> UserAccount:
+    """An account that has no dataset but those of this owner."""
+    found = visit.service.accounts.find(name)
+    if found is None or not set(found.datasets) <= set(visit.account.datasets):
+        raise NotAllowed(f"There is no account “{name}” for you.", remedy="See the list of accounts.")
+    return found
+
+
+def _caps(visit: Visit) -> dict[str, Any]:
+    names = {
+        "most_epsilon": "The most that they may spend",
+        "default_epsilon": "The usual price",
+        "approval_above": "The price above which you decide",
+    }
+    caps: dict[str, Any] = {name: _number(visit.text(name), title) for name, title in names.items()}
+    return caps | {"project": visit.text("project")}
+
+
+def _number(text: str, title: str) -> Fraction | None:
+    if not text.strip():
+        return None
+    try:
+        found = Fraction(text.strip()) if len(text) < 50 else Fraction(-1)
+    except (ValueError, ZeroDivisionError):
+        found = Fraction(-1)
+    if not 0 < found < 10**6:
+        raise InvalidInput(f"{title} must be an ε above 0.", remedy="Write a number such as 0.5")
+    return found
+
+
+def _approvals(visit: Visit) -> list[Any]:
+    return [each for each in visit.service.approvals.all() if each.dataset in visit.account.datasets]
+
+
+def _seen(visit: Visit, event: LogEvent) -> bool:
+    return not event.dataset or event.dataset in visit.account.datasets
+
+
+def _details(event: LogEvent) -> list[tuple[str, str]]:
+    """What an event says, for people: the question in full, and no long texts else."""
+    if event.details is None:
+        return [("details", "erased")]
+    found = []
+    for name, value in event.details.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if text not in ("", "null", "{}") and name != "policy":
+            found.append((name.replace("_", " "), text))
+    return found

@@ -1,0 +1,183 @@
+"""An answer as the page shows it, from the JSON that is kept: each number with its error and whiskers."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from discreet.answers.columns import Cell, as_column, as_floats
+from discreet.answers.csv_text import to_csv
+from discreet.answers.released import Released
+from discreet.answers.whiskers import axis_labels, axis_of, whisker
+from discreet.answers.wording import MISSING, confidence_text, key_text, measure_text
+from discreet.apps.server.console.combining import NoisyNumber
+from discreet.arrays import Floats
+
+MOST_ROWS = 200
+_MOST_PICTURES = 2
+_WIDE, _NARROW = 260, 150
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownColumn:
+    """A column of the table."""
+
+    name: str
+    measured: bool
+    axis: Markup | None
+    """The numbers above the whiskers; None if it is not drawn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCell:
+    """A cell of the table."""
+
+    column: str
+    text: str
+    error: str
+    measured: bool
+    unclear: bool
+    """Whether the error is larger than the number itself."""
+    picture: Markup | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownAnswer:
+    """Everything that the page says of an answer."""
+
+    facts: Mapping[str, Any]
+    columns: list[ShownColumn]
+    rows: list[list[ShownCell]]
+    more_rows: int
+
+    @property
+    def receipt(self) -> int:
+        return int(self.facts["receipt"]["number"])
+
+    @property
+    def free(self) -> bool:
+        return bool(self.facts["receipt"]["repeated"] or self.facts["receipt"]["cached"])
+
+    @property
+    def single(self) -> ShownCell | None:
+        """The one number of an answer that is nothing else."""
+        return self.rows[0][0] if len(self.rows) == 1 and len(self.rows[0]) == 1 else None
+
+    @property
+    def several_numbers(self) -> bool:
+        return sum(cell.measured and cell.text != MISSING for row in self.rows for cell in row) > 1
+
+    @property
+    def confidence(self) -> str:
+        return confidence_text(self.facts["confidence"])
+
+    @property
+    def price(self) -> str:
+        """What it cost and what was left then."""
+        left = _amount(self.facts["left"])
+        if self.facts["receipt"]["cached"]:
+            return f"Free: it follows from what was paid for before. {left} left for you."
+        if self.facts["receipt"]["repeated"]:
+            return f"Free: the same answer as before. {left} left for you."
+        return f"Cost {_amount(self.facts['charged'])}. {left} left for you."
+
+
+def shown(text: str) -> ShownAnswer:
+    """From the JSON of an answer."""
+    facts = json.loads(text)
+    measured = [name for name in facts["columns"] if facts["raw"] and name in facts["raw"][0]]
+    rows = range(min(len(facts["rows"]), MOST_ROWS))
+    heads = {name: [_head(facts, i, name) for i in rows] for name in measured}
+    width = _WIDE if len(measured) == 1 else _NARROW
+    drawn = measured[:_MOST_PICTURES] if len(rows) > 1 else []
+    axes = {name: axis for name in drawn if (axis := axis_of(heads[name], width)) is not None}
+    columns = [
+        ShownColumn(
+            name=key_text(name),
+            measured=name in measured,
+            axis=Markup(axis_labels(axes[name])) if name in axes else None,  # noqa: S704  numbers only
+        )
+        for name in facts["columns"]
+    ]
+
+    def cell(row: int, name: str) -> ShownCell:
+        if name not in heads:
+            return ShownCell(
+                column=name,
+                text=key_text(facts["rows"][row][name]),
+                error="",
+                measured=False,
+                unclear=False,
+                picture=None,
+            )
+        value, low, high = heads[name][row]
+        number, error = measure_text(value, low, high)
+        picture = whisker(heads[name][row], axes[name], f"{name}: {number} {error}") if name in axes else None
+        return ShownCell(
+            column=name,
+            text=number,
+            error=error,
+            measured=True,
+            unclear=isinstance(value, int | float) and low < 0 < high,
+            picture=None if picture is None else Markup(picture),  # noqa: S704  `whisker` escapes
+        )
+
+    return ShownAnswer(
+        facts=facts,
+        columns=columns,
+        rows=[[cell(i, name) for name in facts["columns"]] for i in rows],
+        more_rows=len(facts["rows"]) - len(rows),
+    )
+
+
+def answer_csv(text: str) -> str:
+    """The CSV of `ask --format csv`, from the JSON."""
+    facts = json.loads(text)
+    rows, ends, noise = facts["rows"], facts["intervals"], facts["noise_intervals"]
+    measured = list(facts["raw"][0]) if facts["raw"] else []
+    of_noise = list(noise[0]) if noise else []
+    return to_csv(
+        Released(
+            columns=tuple(facts["columns"]),
+            values={name: as_column([row[name] for row in rows]) for name in facts["columns"]},
+            raw={name: as_floats([_float(row[name]) for row in facts["raw"]]) for name in measured},
+            low={name: _ends(ends, name, 0) for name in measured},
+            high={name: _ends(ends, name, 1) for name in measured},
+            confidence=facts["confidence"],
+            notes=tuple(facts["notes"]),
+            noise_low={name: _ends(noise, name, 0) for name in of_noise},
+            noise_high={name: _ends(noise, name, 1) for name in of_noise},
+        )
+    )
+
+
+def noisy_number(facts: Mapping[str, Any], row: int, name: str) -> NoisyNumber:
+    """A cell before it was rounded and clipped: only such numbers may be added up."""
+    low, high = facts["intervals"][row][name]
+    raw = _float(facts["raw"][row][name])
+    return NoisyNumber(value=raw, low=_end(low, -math.inf), high=_end(high, math.inf))
+
+
+def _head(facts: Mapping[str, Any], row: int, name: str) -> tuple[Cell, float, float]:
+    low, high = facts["intervals"][row][name]
+    return facts["rows"][row][name], _float(low), _float(high)
+
+
+def _float(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _ends(rows: Sequence[Mapping[str, Any]], name: str, side: int) -> Floats:
+    return as_floats([_float(row[name][side]) for row in rows])
+
+
+def _end(value: float | None, without: float) -> float:
+    return without if value is None else float(value)
+
+
+def _amount(charge: Mapping[str, float]) -> str:
+    name = "ε" if "epsilon" in charge else "ρ"
+    return f"{name} = {charge['epsilon' if 'epsilon' in charge else 'rho']:.4g}"
