@@ -182,6 +182,10 @@ class Curator:
         """What the ledger says of this dataset, oldest first: all entries with a number above `after`."""
         return self._ledger.entries(self.dataset.name, after=after)
 
+    def verify_ledger(self) -> None:
+        """Replay all entries of the ledger; LedgerClosed with what is wrong."""
+        self._ledger.verify()
+
     def for_analyst(self, name: str, *, caps: Sequence[Cap] = ()) -> "Curator":
         """The curator of another analyst, on the same open data and ledger. It has no `watch` yet.
 

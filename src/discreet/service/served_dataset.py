@@ -21,7 +21,7 @@ from discreet.service.dataset_facts import dataset_facts, flat_facts
 from discreet.service.event_log import Action, EventLog
 from discreet.service.history import AskedQuestion, History
 from discreet.service.question_terms import AskedTerms
-from discreet.service.user_account import Project, Role, UserAccount
+from discreet.service.user_account import NotThere, Project, Role, UserAccount
 
 T = TypeVar("T")
 LONGEST_QUESTION = 100_000
@@ -81,7 +81,7 @@ class ServedDataset:
                 return Told(answer=None, text=kept.answer)
         found = None if account.role is Role.AUDITOR else self._from_ledger(account, receipt)
         if found is None:
-            raise InvalidInput(
+            raise NotThere(
                 f"There is no answer with receipt {receipt} for this account.", remedy="See the history."
             )
         return found
@@ -94,6 +94,17 @@ class ServedDataset:
             own = {name: spent for name, spent in found.analysts.items() if name == account.name}
             return Balance(account=found.account, version=found.version, spent=found.spent, analysts=own)
         return found
+
+    def verify_ledger(self, account: UserAccount) -> int:
+        """Replay the whole ledger; LedgerClosed if anything is not as it was. The number of our entries."""
+        account.check_dataset(self.name)
+        account.check_role(Role.OWNER, Role.AUDITOR)
+        self._curator.verify_ledger()
+        return sum(1 for _ in self._curator.entries())
+
+    def check_ledger(self) -> None:
+        """LedgerClosed if the ledger cannot be read."""
+        self._curator.budget()
 
     def note_policy(self) -> None:
         """Record how the policy differs from what it was when the service last read it."""

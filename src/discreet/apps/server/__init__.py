@@ -3,8 +3,9 @@
 application    the ASGI application: routes, guards, the console if it is there
 settings       how a server is run
 api/           what can be asked for under /api/v1
-calls          one request: who, what, in which thread
-fields         what a body and an address may have, as read and as documented
+calls          one request: who, what, in which threads
+sign_in        whose token it is
+pools          threads for what is synchronous
 problems       errors as RFC 9457 has them
 openapi        the description of the API, from the same table as its routes
 metrics        counts and durations, never values
