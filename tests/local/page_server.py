@@ -6,11 +6,12 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from discreet.local.collector.server import listening, serve
 from discreet.local.collector.service import Settings, application
 from discreet.local.collector.store import Collector
 from discreet.local.signing import sign
 from discreet.local.survey import NumberBetween, OneOf, Survey
+from discreet.web.listening import listening
+from discreet.web.serving import serve
 
 TOWNS = [
     f"{first}{last}" for first in ("Ash", "Oak", "Elm", "Fox") for last in ("ford", "ton", "ham", "bury")

@@ -4,6 +4,8 @@ Aliases and keys are text that others wrote, possibly an attacker.
 """
 
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from discreet.answers.columns import iso_cells
 from discreet.answers.released import Released
@@ -23,7 +25,23 @@ def to_csv(released: Released) -> str:
     Missing values are empty. Numbers stay numbers. A text or column name that a spreadsheet would run gets
     a ' before it. Characters that a terminal would obey are escaped, as in \\x1b.
     """
-    texts = [[_cell(name), *map(_cell, iso_cells(column))] for name, column in released.flat().items()]
+    return _lines({name: iso_cells(column) for name, column in released.flat().items()})
+
+
+def csv_of(answer: Mapping[str, Any]) -> str:
+    """The same for an answer that is there as its JSON only, but for names that are taken twice."""
+    flat: dict[str, list[object]] = {}
+    for name in answer["columns"]:
+        flat[name] = [row[name] for row in answer["rows"]]
+        for ends, middle in (("intervals", ""), ("noise_intervals", "_noise")):
+            if answer[ends] and name in answer[ends][0]:
+                flat[f"{name}{middle}_low"] = [row[name][0] for row in answer[ends]]
+                flat[f"{name}{middle}_high"] = [row[name][1] for row in answer[ends]]
+    return _lines(flat)
+
+
+def _lines(columns: Mapping[str, Iterable[object]]) -> str:
+    texts = [[_cell(name), *map(_cell, cells)] for name, cells in columns.items()]
     lines = map(",".join, zip(*texts, strict=True))
     return "".join(f"{line or _EMPTY}\n" for line in lines)
 

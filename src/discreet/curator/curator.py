@@ -183,7 +183,7 @@ class Curator:
         return self._ledger.entries(self.dataset.name, after=after)
 
     def verify_ledger(self) -> None:
-        """Check the chain, the sums and the anchor of the ledger; LedgerClosed with what is wrong."""
+        """Replay all entries of the ledger; LedgerClosed with what is wrong."""
         self._ledger.verify()
 
     def for_analyst(self, name: str, *, caps: Sequence[Cap] = ()) -> "Curator":

@@ -15,7 +15,7 @@ from discreet.errors import DiscreetError, InvalidInput
 from discreet.service.database import ServiceDatabase
 from discreet.service.event_log import Action, now_text, record
 from discreet.service.question_terms import AskedTerms
-from discreet.service.user_account import UserAccount
+from discreet.service.user_account import NotThere, Role, UserAccount
 
 _LONGEST_PURPOSE = 2_000
 
@@ -121,13 +121,15 @@ class Approvals:
         with self._database.transaction() as changes:
             rows = changes.rows("SELECT * FROM approvals WHERE id = :id", id=number)
         if not rows:
-            raise InvalidInput("There is no such request.", remedy="See the list of approvals.")
+            raise NotThere("There is no such request.", remedy="See the list of approvals.")
         return _approval(rows[0])
 
     def decide(self, number: str, *, approve: bool, by: UserAccount) -> Approval:
         """Approve or deny what waits. What was decided stays."""
+        by.check_role(Role.OWNER)
         found = self.get(number)
-        by.check_dataset(found.dataset)
+        if found.dataset not in by.datasets:
+            raise NotThere("There is no such request.", remedy="See the list of approvals.")
         with self._database.transaction() as changes:
             changed = changes.change(
                 "UPDATE approvals SET status = :status, decided = :now, decided_by = :by"

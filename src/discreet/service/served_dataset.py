@@ -22,7 +22,7 @@ from discreet.service.dataset_facts import dataset_facts, flat_facts
 from discreet.service.event_log import Action, EventLog
 from discreet.service.history import AskedQuestion, History
 from discreet.service.question_terms import AskedTerms
-from discreet.service.user_account import Project, Role, UserAccount
+from discreet.service.user_account import NotThere, Project, Role, UserAccount
 
 T = TypeVar("T")
 LONGEST_QUESTION = 100_000
@@ -82,7 +82,7 @@ class ServedDataset:
                 return Told(answer=None, text=kept.answer)
         found = None if account.role is Role.AUDITOR else self._from_ledger(account, receipt)
         if found is None:
-            raise InvalidInput(
+            raise NotThere(
                 f"There is no answer with receipt {receipt} for this account.", remedy="See the history."
             )
         return found
@@ -102,12 +102,6 @@ class ServedDataset:
         account.check_role(Role.OWNER, Role.AUDITOR)
         return list(self._curator.entries())
 
-    def verify_ledger(self, account: UserAccount) -> None:
-        """Check the ledger's chain, sums and anchor; LedgerClosed if they do not hold."""
-        account.check_dataset(self.name)
-        account.check_role(Role.OWNER, Role.AUDITOR)
-        self._curator.verify_ledger()
-
     def public_standing(self) -> tuple[dict[str, Any], Balance]:
         """The policy, and what is spent in all: nothing of what anybody asked. For everybody."""
         found = self._curator.budget()
@@ -118,6 +112,17 @@ class ServedDataset:
     def policy(self) -> Dataset:
         """What the owner declared. All of it is public."""
         return self._curator.dataset
+
+    def verify_ledger(self, account: UserAccount) -> int:
+        """Replay the whole ledger; LedgerClosed if anything is not as it was. The number of our entries."""
+        account.check_dataset(self.name)
+        account.check_role(Role.OWNER, Role.AUDITOR)
+        self._curator.verify_ledger()
+        return sum(1 for _ in self._curator.entries())
+
+    def check_ledger(self) -> None:
+        """LedgerClosed if the ledger cannot be read."""
+        self._curator.budget()
 
     def note_policy(self) -> None:
         """Record how the policy differs from what it was when the service last read it."""

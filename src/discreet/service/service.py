@@ -16,8 +16,10 @@ from discreet.service.database import ServiceDatabase, open_database
 from discreet.service.event_log import Action, EventLog
 from discreet.service.history import History
 from discreet.service.served_dataset import ServedDataset
-from discreet.service.user_account import NotAllowed, UserAccount
+from discreet.service.user_account import NotThere, UserAccount
 
+THE_SERVICE = "the service"
+"""Who did it, in the log, if no person did."""
 USUAL_ANSWER_TIMES = (1.0, 4.0, 15.0, 60.0, 240.0)
 """When answers leave, if the policy does not say it."""
 
@@ -37,7 +39,7 @@ class CuratorService:
         """A dataset that this account may use; those of others do not exist for it."""
         account.check_dataset(name)
         if name not in self.datasets:
-            raise NotAllowed(
+            raise NotThere(
                 f"There is no dataset “{name}” for this account.",
                 remedy=f"It may use: {', '.join(self.visible(account)) or 'none'}.",
             )
@@ -49,6 +51,15 @@ class CuratorService:
     def erase_older_than(self, days: int) -> int:
         """Erase what old events say: questions may hold personal data."""
         return self.log.erase_before(datetime.now(UTC) - timedelta(days=days))
+
+    def note(self, action: Action) -> None:
+        """Record that the service started, or stopped."""
+        self.log.record(action, who=THE_SERVICE, details={"datasets": list(self.datasets)})
+
+    def check_ledgers(self) -> None:
+        """LedgerClosed if the ledger of a dataset cannot be read."""
+        for dataset in self.datasets.values():
+            dataset.check_ledger()
 
     def close(self) -> None:
         for dataset in self.datasets.values():
@@ -69,8 +80,13 @@ def open_people(policy: Path) -> CuratorService:
     return CuratorService(open_database(place_of_service(policy)))
 
 
-def open_service(policies: Sequence[Path], *, answer_times: Sequence[float] | None = None) -> CuratorService:
-    """All datasets, and the people of the first policy's service."""
+def open_service(
+    policies: Sequence[Path], *, answer_times: Sequence[float] | None = None, announce: bool = True
+) -> CuratorService:
+    """All datasets, and the people of the first policy's service.
+
+    The log says that it started, unless this is one of several processes of it.
+    """
     if not policies:
         raise InvalidInput("A service needs a policy.", remedy="Give --policy FILE.")
     service = open_people(policies[0])
@@ -78,7 +94,7 @@ def open_service(policies: Sequence[Path], *, answer_times: Sequence[float] | No
         opened.callback(service.close)
         for policy in policies:
             curator = open_curator(
-                policy, analyst="the service", answer_times=answer_times or USUAL_ANSWER_TIMES
+                policy, analyst=THE_SERVICE, answer_times=answer_times or USUAL_ANSWER_TIMES
             )
             dataset = ServedDataset(
                 curator, service.accounts, service.approvals, service.history, service.log
@@ -90,7 +106,9 @@ def open_service(policies: Sequence[Path], *, answer_times: Sequence[float] | No
                     remedy="Give each dataset a name of its own.",
                 )
             service.datasets[dataset.name] = dataset
-            dataset.note_policy()
-        service.log.record(Action.STARTED, who="the service", details={"datasets": list(service.datasets)})
+            if announce:
+                dataset.note_policy()
+        if announce:
+            service.note(Action.STARTED)
         opened.pop_all()
     return service

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InvalidInput
 
 
 class Role(StrEnum):
@@ -19,6 +19,10 @@ class Role(StrEnum):
 
 class NotAllowed(DiscreetError):
     """Somebody who is known, and may not do this."""
+
+
+class NotThere(NotAllowed, InvalidInput):
+    """What does not exist, or is somebody else's: nobody can tell which of the two."""
 
 
 class NotSignedIn(DiscreetError):
@@ -61,7 +65,7 @@ class UserAccount:
     def check_dataset(self, name: str) -> None:
         """The same for a dataset that is not theirs as for one that does not exist."""
         if name not in self.datasets:
-            raise NotAllowed(
+            raise NotThere(
                 f"There is no dataset “{name}” for this account.",
                 remedy=f"It may use: {', '.join(self.datasets) or 'none'}.",
             )

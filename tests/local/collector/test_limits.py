@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from discreet.errors import InvalidInput
-from discreet.local.collector.server import Room, room_for_connections
+from discreet.web.listening import Room, room_for_connections
 from tests.local.collector.processes import Sender, running, signed_file, stopped
 from tests.local.collector.surveys import batches_of, survey
 

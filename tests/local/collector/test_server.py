@@ -13,8 +13,8 @@ import pytest
 
 from discreet.errors import InvalidInput
 from discreet.local.collector.counts import merge
-from discreet.local.collector.server import listening
 from discreet.local.collector.store import counts_of_folder
+from discreet.web.listening import listening
 from tests.local.collector.processes import ROOT, Sender, running, signed_file, stopped
 from tests.local.collector.surveys import batches_of, same, survey, tallies_of
 
@@ -23,14 +23,15 @@ SLOW_PROGRAM = """
 import sys
 from pathlib import Path
 from discreet.local.collector.service import Settings, application
-from discreet.local.collector.server import listening, serve
+from discreet.web.listening import listening
+from discreet.web.serving import Manners, serve
 from discreet.local.collector.store import Collector
 from discreet.local.signing import open_signed
 signed = Path(sys.argv[1]).read_text()
 survey = open_signed(signed, key=sys.argv[2])
 with Collector(sys.argv[3], survey) as collector, listening("127.0.0.1", 0) as sock:
     print(sock.getsockname()[1], flush=True)
-    serve(application(collector, signed, Settings(body_seconds=1)), sock, silent_seconds=1)
+    serve(application(collector, signed, Settings(body_seconds=1)), sock, Manners(silent_seconds=1))
     print(dict(collector.rejected()), collector.reports(), flush=True)
 """
 

@@ -13,6 +13,7 @@ from discreet.apps.commands.local import local
 from discreet.apps.commands.options import policy_option, table_or_json
 from discreet.apps.commands.output import written_or_told
 from discreet.apps.commands.owner import budget, data, ledger
+from discreet.apps.commands.service import account, log, serve
 from discreet.apps.commands.synth import synth
 from discreet.errors import (
     BudgetExceeded,
@@ -74,6 +75,7 @@ def main() -> None:
       discreet audit                check every privacy claim on this machine
       discreet audit --help         also for mechanisms of your own
       discreet local --help         surveys that need no trust
+      discreet serve                let others ask over HTTP, with accounts and tokens
     """
 
 
@@ -385,5 +387,5 @@ def demo(folder: Path) -> None:
     run_demo(folder)
 
 
-for command in (budget, ledger, data, synth, local):
+for command in (budget, ledger, data, synth, local, serve, account, log):
     main.add_command(command)

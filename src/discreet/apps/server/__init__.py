@@ -1,1 +1,15 @@
-"""The curator over HTTP: for programs, and for people in a browser."""
+"""The curator over HTTP: a JSON API for several people, with tokens, and what it takes to run it.
+
+application    the ASGI application: routes, guards, the console if it is there
+settings       how a server is run
+api/           what can be asked for under /api/v1
+console/       pages for people in a browser
+calls          one request: who, what, in which threads
+sign_in        whose token it is
+pools          threads for what is synchronous
+problems       errors as RFC 9457 has them
+openapi        the description of the API, from the same table as its routes
+metrics        counts and durations, never values
+access_log     one line for each request, without values
+running        processes, signals, TLS
+"""

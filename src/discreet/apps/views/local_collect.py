@@ -7,10 +7,12 @@ from discreet.apps.views.escape import shown
 from discreet.apps.views.survey import console, open_survey
 from discreet.local.collector.acceptance import last_day_on_earth
 from discreet.local.collector.counts import write_counts
-from discreet.local.collector.server import listening, room_for_connections, serve, until_interrupted
-from discreet.local.collector.service import Settings, application, load_server
+from discreet.local.collector.service import Settings, application
 from discreet.local.collector.store import Collector, counts_of_folder
 from discreet.model.exact import positive_count
+from discreet.web.guarded import load_server
+from discreet.web.listening import address_of, listening, room_for_connections
+from discreet.web.serving import Manners, serve, until_interrupted
 
 
 def collect(
@@ -22,7 +24,7 @@ def collect(
     view, room = console(), room_for_connections()
     with Collector(folder, survey, cap=cap) as collector, listening(host, port) as sock:
         with until_interrupted():
-            address = f"http://{f'[{host}]' if ':' in host else host}:{sock.getsockname()[1]}/"
+            address = address_of(sock, host)
             view.print(f"Collecting [bold]{shown(survey.name)}[/] (epoch {survey.epoch}) at {shown(address)}")
             view.print(f"  in {shown(str(folder))}, until {survey.expires}. Ctrl-C stops.", soft_wrap=True)
             view.print(
@@ -30,7 +32,7 @@ def collect(
             )
             if survey.expires < last_day_on_earth():
                 view.print("[yellow]![/] The survey has ended: all reports are refused.")
-            serve(application(collector, signed, settings), sock, room=room)
+            serve(application(collector, signed, settings), sock, Manners(room=room))
         found, rejected = collector.reports(), collector.rejected()
     view.print(f"\nStopped. {_listed('Reports', found)}")
     view.print(_listed("Rejected", {reason.value: count for reason, count in rejected.items()}))

@@ -6,7 +6,6 @@ tallies          the tallies of what is committed, in memory
 store            the collector: acknowledges a batch when it is on the disk
 counts           tallies as a value and as a file; those of several collectors add up
 service          the same over HTTP
-server           runs the service until it is told to stop
 estimates_json   estimates as JSON
 report_files     reports that are kept in a file or a table
 """

@@ -4,23 +4,21 @@ It sets no cookie, writes no log of requests, and answers every mistake in JSON:
 """
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from discreet.errors import CollectorClosed, DiscreetError, InvalidInput, MissingExtra
+from discreet.errors import CollectorClosed, DiscreetError, InvalidInput
 from discreet.local.collector.acceptance import Reason
 from discreet.local.collector.estimates_json import DEFAULT_MINIMUM, estimates_as_json
 from discreet.local.collector.store import LARGEST_BATCH, Collector, too_large
 from discreet.local.signing import key_in
+from discreet.web.guarded import Guarded, body_of, load_server, security_headers
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -33,12 +31,6 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS = {
-    "content-security-policy": _POLICY,
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-store",
-    "referrer-policy": "no-referrer",
-}
 _ANYONE = {"access-control-allow-origin": "*"}
 _PREFLIGHT = {
     **_ANYONE,
@@ -54,12 +46,6 @@ _TYPES = {
     ".svg": "image/svg+xml",
 }
 _EMPTY_KEY = '<meta name="survey-key" content="">'
-_LOG = logging.getLogger(__name__)
-
-AsgiScope: TypeAlias = MutableMapping[str, Any]
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +59,7 @@ class Settings:
     body_seconds: float = BODY_SECONDS
 
 
-def application(collector: Collector, signed: str, settings: Settings | None = None) -> "Guarded":
+def application(collector: Collector, signed: str, settings: Settings | None = None) -> Guarded:
     """The ASGI application; `signed` is the survey's file, as it was opened."""
     load_server()
     from starlette.applications import Starlette
@@ -88,52 +74,12 @@ def application(collector: Collector, signed: str, settings: Settings | None = N
         Route("/", service.page, methods=["GET"]),
         Route("/{name}", service.page, methods=["GET"]),
     ]
-    return Guarded(Starlette(routes=routes, exception_handlers={HTTPException: _not_there}))
-
-
-def load_server() -> None:
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise MissingExtra(
-            "The parts of a web server are not installed.", remedy='Run: pip install "discreet[server]"'
-        ) from None
-
-
-class Guarded:
-    """Adds our headers to every answer, and lets no error out but in our words."""
-
-    def __init__(self, inner: "Starlette") -> None:
-        self._inner = inner
-
-    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-        started = False
-
-        async def send_with_headers(message: Message) -> None:
-            nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
-                ours = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-                message["headers"] = [*message.get("headers", []), *ours]
-            await send(message)
-
-        if _has_two_lengths(scope):
-            faulty = InvalidInput(
-                "The request says in two ways where its body ends.",
-                remedy="Send Content-Length, or Transfer-Encoding with HTTP/1.1, but not both.",
-            )
-            await _told(faulty, 400, {"connection": "close"})(scope, receive, send_with_headers)
-            return
-        try:
-            await self._inner(scope, receive, send_with_headers)
-        except Exception as error:
-            _LOG.error("a request failed: %s", type(error).__name__)
-            if not started:
-                failed = CollectorClosed("The collector failed.", remedy="Try again later.")
-                await _told(failed, 500)(scope, receive, send_with_headers)
+    return Guarded(
+        Starlette(routes=routes, exception_handlers={HTTPException: _not_there}),
+        headers=security_headers(_POLICY),
+        tell=_told,
+        failed=CollectorClosed("The collector failed.", remedy="Try again later."),
+    )
 
 
 class _Service:
@@ -166,7 +112,7 @@ class _Service:
             return Response(status_code=204, headers=_PREFLIGHT)
         try:
             async with asyncio.timeout(self._settings.body_seconds):
-                body = await _body(request)
+                body = await body_of(request, LARGEST_BATCH)
         except TimeoutError:
             self._collector.note_rejected(Reason.TOO_SLOW)
             slow = InvalidInput("The batch took too long to arrive.", remedy="Send it again.")
@@ -203,26 +149,6 @@ class _Service:
         tallies = self._collector.counts().tallies
         questions = estimates_as_json(self._collector.survey, tallies, minimum=self._settings.minimum)
         return {"demo": self._settings.demo, "questions": questions}
-
-
-def _has_two_lengths(scope: AsgiScope) -> bool:
-    """A proxy may go by the other length, and take one request for two (RFC 9112, 6.1)."""
-    names = {name.lower() for name, _ in scope["headers"]}
-    other = b"content-length" in names or scope["http_version"] == "1.0"
-    return b"transfer-encoding" in names and other
-
-
-async def _body(request: "Request") -> bytes | None:
-    """None as soon as there is more than a batch may have."""
-    with suppress(ValueError):
-        if int(request.headers.get("content-length", "0")) > LARGEST_BATCH:
-            return None
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST_BATCH:
-            return None
-    return bytes(body)
 
 
 def _page_files(key: str) -> Mapping[str, tuple[bytes, str]]:

@@ -1,89 +1,51 @@
-"""Runs the service until it is told to stop. Connections that are silent or slow are closed."""
+"""Runs an application until it is told to stop. Connections that are silent or slow are closed."""
 
 import asyncio
 import json
 import logging
+import math
 import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from discreet.errors import InvalidInput
-from discreet.local.collector.service import Guarded, load_server
-from discreet.model.exact import whole
+from discreet.web.guarded import AsgiApp, load_server
+from discreet.web.listening import Room, room_for_connections
 
 SILENT_SECONDS = 10.0
 """How long a connection may take to send the whole head of a request."""
-_MOST_CONNECTIONS = 2000
-_MOST_WAITING = 1024
-_FILES_OF_OUR_OWN = 64
-"""What a collector has open besides connections: its database, its log, its socket, and some to spare."""
-_FEWEST_FILES = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
-    """How many connections there may be, and how many more may wait. Each of them is an open file."""
+class Manners:
+    """How a server treats connections."""
 
-    connections: int
-    waiting: int
-
-
-def room_for_connections(limit: int | None = None) -> Room:
-    """The room that a limit of open files leaves; by default the limit of this process.
-
-    Without it, a flood of connections would take the files that reports are written to.
-    """
-    files = _limit_of_files() if limit is None else limit
-    if files < _FEWEST_FILES:
-        raise InvalidInput(
-            f"This process may have {files} open files only, too few for a collector.",
-            remedy=f"Run “ulimit -n 4096” before; {_FEWEST_FILES} is the least.",
-        )
-    left = files - _FILES_OF_OUR_OWN
-    waiting = min(_MOST_WAITING, left // 4)
-    return Room(connections=min(_MOST_CONNECTIONS, left - waiting), waiting=waiting)
+    what: str = "collector"
+    """What it calls itself."""
+    room: Room | None = None
+    """That of the process if not given."""
+    silent_seconds: float = SILENT_SECONDS
+    stop_seconds: float = SILENT_SECONDS
+    """How long requests under way may go on when it is told to stop."""
+    certificate: Path | None = None
+    key: Path | None = None
 
 
-def _limit_of_files() -> int:
-    try:
-        import resource
-    except ImportError:  # Windows, where there is no such limit
-        return _MOST_CONNECTIONS + _MOST_WAITING + _FILES_OF_OUR_OWN
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return 2**20 if limit == resource.RLIM_INFINITY else limit
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes any free one."""
-    whole(port, "port", 0, 65535)
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        found = socket.create_server((host, port), family=family, backlog=1024)
-    except OSError as error:
-        raise InvalidInput(
-            f"The collector cannot listen at {host}, port {port}: {error.strerror or 'no such address'}.",
-            remedy="Choose another --port, or stop what listens there.",
-        ) from None
-    found.set_inheritable(False)
-    return found
-
-
-def serve(
-    app: Guarded, sock: socket.socket, *, room: Room | None = None, silent_seconds: float = SILENT_SECONDS
-) -> None:
+def serve(app: AsgiApp, sock: socket.socket, manners: Manners | None = None) -> None:
     """Returns when the process is interrupted, or asked to end."""
     load_server()
     import uvicorn
 
-    room = room or room_for_connections()
+    manners = manners or Manners()
+    room = manners.room or room_for_connections(what=manners.what)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # its messages quote what others sent
     config = uvicorn.Config(
         app,
-        http=_impatient(silent_seconds, room.connections),
+        http=_impatient(manners, room.connections),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -92,8 +54,10 @@ def serve(
         date_header=False,
         proxy_headers=False,
         backlog=room.waiting,
-        timeout_keep_alive=int(silent_seconds) or 1,
-        timeout_graceful_shutdown=int(SILENT_SECONDS),
+        timeout_keep_alive=int(manners.silent_seconds) or 1,
+        timeout_graceful_shutdown=math.ceil(manners.stop_seconds),
+        ssl_certfile=manners.certificate,
+        ssl_keyfile=manners.key,
     )
     with until_interrupted():
         uvicorn.Server(config).run(sockets=[sock])
@@ -117,7 +81,7 @@ def until_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _impatient(seconds: float, most: int) -> type[asyncio.Protocol]:
+def _impatient(manners: Manners, most: int) -> type[asyncio.Protocol]:
     """uvicorn waits for the head of a request for ever: here such a connection is closed.
 
     A connection beyond the limit is closed at once: uvicorn would keep it until it sends a request.
@@ -131,7 +95,7 @@ def _impatient(seconds: float, most: int) -> type[asyncio.Protocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             if len(self.connections) > most:
-                self._told("503 Service Unavailable", "The collector has no room.", "Try again later.")
+                self._told("503 Service Unavailable", f"The {manners.what} has no room.", "Try again later.")
                 return
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._wait()
@@ -164,7 +128,7 @@ def _impatient(seconds: float, most: int) -> type[asyncio.Protocol]:
             if self._patience is not None:
                 self._patience.cancel()
             self._after = self.cycle
-            self._patience = self.loop.call_later(seconds, self._look)
+            self._patience = self.loop.call_later(manners.silent_seconds, self._look)
 
         def _look(self) -> None:
             self._patience = None

@@ -1,0 +1,103 @@
+"""Datasets: what is public of them, what is left, answers by receipt, checks of the ledger."""
+
+import json
+
+from discreet.answers.csv_text import csv_of
+from discreet.answers.json_text import charge_json
+from discreet.apps.server.api.fields import ApiField, FieldKind
+from discreet.apps.server.api.route import OVERSEERS, ApiCall, ApiReply, ApiRoute, Work
+from discreet.service.user_account import NotThere
+
+_CSV = "text/csv; charset=utf-8"
+_LONGEST_RECEIPT = 18
+_FORMAT = ApiField(
+    name="format", kind=FieldKind.TEXT, choices=("json", "csv"), about="How to write it; json if not given."
+)
+
+
+def datasets(call: ApiCall) -> ApiReply:
+    return ApiReply(content={"datasets": call.service.visible(call.account)})
+
+
+def facts(call: ApiCall) -> ApiReply:
+    return ApiReply(content=call.service.dataset(call.path["name"], call.account).facts(call.account))
+
+
+def budget(call: ApiCall) -> ApiReply:
+    dataset = call.service.dataset(call.path["name"], call.account)
+    found = dataset.balance(call.account)
+    return ApiReply(
+        content={
+            "dataset": dataset.name,
+            "version": found.version,
+            "budget": charge_json(found.account.budget),
+            "spent": charge_json(found.spent),
+            "left": charge_json(found.left),
+            "left_for_you": charge_json(dataset.curator_of(call.account).left()),
+            "analysts": {name: charge_json(spent) for name, spent in found.analysts.items()},
+        }
+    )
+
+
+def receipt(call: ApiCall) -> ApiReply:
+    """An answer that was paid for, free. As CSV it has the cells of `discreet ask --format csv`."""
+    dataset = call.service.dataset(call.path["name"], call.account)
+    text = call.path["number"]
+    if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_RECEIPT):
+        raise NotThere("A receipt has a whole number.", remedy="See the history.")
+    told = dataset.fetch(call.account, int(text))
+    if call.query.get("format") == "csv":
+        return ApiReply(content=csv_of(json.loads(told.text)), media_type=_CSV)
+    return ApiReply(content=told.text)
+
+
+def verify_ledger(call: ApiCall) -> ApiReply:
+    dataset = call.service.dataset(call.path["name"], call.account)
+    return ApiReply(content={"holds": True, "entries": dataset.verify_ledger(call.account)})
+
+
+ROUTES = (
+    ApiRoute(
+        method="GET",
+        path="/datasets",
+        action=datasets,
+        summary="Datasets of this account",
+        answer="Names",
+    ),
+    ApiRoute(
+        method="GET",
+        path="/datasets/{name}",
+        action=facts,
+        summary="What is public of a dataset: tables, types, bounds, keys, limits; and what you have left",
+        answer="Dataset",
+        problems=(404,),
+    ),
+    ApiRoute(
+        method="GET",
+        path="/datasets/{name}/budget",
+        action=budget,
+        summary="What is spent and left; by whom, for owners and auditors",
+        answer="Budget",
+        problems=(404,),
+    ),
+    ApiRoute(
+        method="GET",
+        path="/datasets/{name}/receipts/{number}",
+        action=receipt,
+        summary="An answer that was paid for, by its receipt; free",
+        answer="Answer",
+        query=(_FORMAT,),
+        problems=(404,),
+        other_media=("text/csv",),
+    ),
+    ApiRoute(
+        method="GET",
+        path="/datasets/{name}/ledger/verify",
+        action=verify_ledger,
+        summary="Replay the ledger: every hash, sum and stored answer, and the anchor",
+        answer="Verified",
+        roles=OVERSEERS,
+        work=Work.LONG,
+        problems=(404,),
+    ),
+)

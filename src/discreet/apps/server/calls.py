@@ -1,0 +1,179 @@
+"""One request, from bytes to an answer: who calls, may they, what do they want, in which threads.
+
+The order is always the same: the route, the token, the role, the body. So somebody without a token learns
+nothing else.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
+
+from discreet.apps.server.access_log import ACCOUNT, ROUTE
+from discreet.apps.server.api.fields import read_fields, read_json, read_query
+from discreet.apps.server.api.route import ApiCall, ApiReply, ApiRoute, Work
+from discreet.apps.server.api.table import PREFIX
+from discreet.apps.server.pools import WorkPool
+from discreet.apps.server.problems import HttpProblem, problem_response
+from discreet.apps.server.settings import ServerSettings
+from discreet.apps.server.sign_in import SignIn
+from discreet.errors import DiscreetError, InvalidInput
+from discreet.service.event_log import Action
+from discreet.service.service import CuratorService
+from discreet.service.user_account import NotAllowed, UserAccount
+from discreet.web.guarded import AsgiScope, Receive, Send, body_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+T = TypeVar("T")
+_LONG_THREADS = 2
+
+
+class Workshop:
+    """What all routes share: the service, its threads, who may come in."""
+
+    def __init__(self, service: CuratorService, settings: ServerSettings) -> None:
+        self.service = service
+        self.settings = settings
+        self.sign_in = SignIn(service)
+        threads = {
+            Work.ASK: (settings.ask_threads, settings.asks_of_one),
+            Work.EXPLAIN: (settings.explain_threads, settings.explain_threads),
+            Work.QUICK: (settings.quick_threads, settings.quick_threads),
+            Work.LONG: (_LONG_THREADS, 1),
+        }
+        self._pools = {
+            work: WorkPool(work.value, threads=most, of_one=of_one, most_waiting=settings.most_waiting)
+            for work, (most, of_one) in threads.items()
+        }
+
+    @property
+    def asks_under_way(self) -> int:
+        return self._pools[Work.ASK].under_way
+
+    async def account_of(self, request: "Request") -> UserAccount:
+        """Whose token the request has."""
+        header = request.headers.get("authorization")
+        client = request.client.host if request.client else ""
+        account = await self.run(Work.QUICK, "", lambda: self.sign_in.account(header, client))
+        request.scope[ACCOUNT] = account.name
+        return account
+
+    async def check_role(self, account: UserAccount, route: ApiRoute) -> None:
+        """NotAllowed if the route is not for this role, which the log says too."""
+        try:
+            account.check_role(*route.roles)
+        except NotAllowed:
+            details = {"route": f"{route.method} {PREFIX}{route.path}"}
+            record = partial(self.service.log.record, Action.REFUSED, who=account.name, details=details)
+            await self.run(Work.QUICK, account.name, record)
+            raise
+
+    async def run(self, work: Work, account: str, action: Callable[[], T]) -> T:
+        return await self._pools[work].run(account, action)
+
+    def close(self, seconds: float = 0.0) -> bool:
+        """Begin nothing more. Whether all that was begun has ended after so many seconds."""
+        ended = [pool.close(seconds) for pool in self._pools.values()]
+        return all(ended)
+
+
+class Endpoint:
+    """All methods of one address, as an ASGI application."""
+
+    def __init__(self, workshop: Workshop, routes: Sequence[ApiRoute]) -> None:
+        self._workshop = workshop
+        self._routes = {route.method: route for route in routes}
+        self._path = PREFIX + routes[0].path
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        from starlette.requests import ClientDisconnect, Request
+
+        scope[ROUTE] = self._path
+        request = Request(scope, receive)
+        try:
+            response = await self._answered(request)
+        except ClientDisconnect:
+            return  # before its body was there: nothing was begun
+        except DiscreetError as error:
+            response = problem_response(error)
+        await response(scope, receive, send)
+
+    async def _answered(self, request: "Request") -> "Response":
+        route = self._routes.get(request.method)
+        if route is None:
+            return not_this_method(self._routes)
+        account = await self._workshop.account_of(request)
+        await self._workshop.check_role(account, route)
+        call = ApiCall(
+            service=self._workshop.service,
+            account=account,
+            path={**request.path_params, "prefix": _receipts(request.path_params)},
+            query=read_query(request.query_params.multi_items(), route.query),
+            body=read_fields(await self._body(request), route.fields) if route.method == "POST" else {},
+        )
+        return _response(await self._workshop.run(route.work, account.name, lambda: route.action(call)))
+
+    async def _body(self, request: "Request") -> object:
+        settings = self._workshop.settings
+        try:
+            async with asyncio.timeout(settings.body_seconds):
+                body = await body_of(request, settings.largest_body)
+        except TimeoutError:
+            raise HttpProblem(
+                "The body took too long to arrive.", remedy="Send it again.", status=408, name="too-slow"
+            ) from None
+        if body is None:
+            raise HttpProblem(
+                f"The body has more than {settings.largest_body:,} bytes.",
+                remedy="Send less at once.",
+                status=413,
+                name="too-large",
+            )
+        if not body:
+            return {}
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise HttpProblem(
+                "The body is not said to be JSON.",
+                remedy="Send Content-Type: application/json",
+                status=415,
+                name="unsupported-media-type",
+            )
+        return read_json(body)
+
+
+def not_this_method(allowed: Mapping[str, object]) -> "Response":
+    error = HttpProblem(
+        "This address has no such method.",
+        remedy=f"Use {' or '.join(allowed)}.",
+        status=405,
+        name="method-not-allowed",
+    )
+    return problem_response(error, headers={"allow": ", ".join(allowed)})
+
+
+def _receipts(path: Mapping[str, str]) -> str:
+    """Where the receipts of the request's dataset are."""
+    return f"{PREFIX}/datasets/{quote(path.get('name', ''), safe='')}/receipts"
+
+
+def _response(reply: ApiReply) -> "Response":
+    from starlette.responses import Response
+
+    content = reply.content
+    if not isinstance(content, str):
+        try:
+            content = json.dumps(content, ensure_ascii=False, allow_nan=False)
+        except ValueError:
+            raise InvalidInput("The answer has no JSON.", remedy="Ask for less at once.") from None
+    return Response(
+        content.encode(errors="replace"),
+        status_code=reply.status,
+        media_type=reply.media_type,
+        headers=dict(reply.headers),
+    )

@@ -1,0 +1,28 @@
+"""How a server is run."""
+
+from dataclasses import dataclass
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """What an application needs to know besides its service."""
+
+    allowed_hosts: tuple[str, ...] = LOOPBACK_NAMES
+    """Names by which browsers may call it: any other may be that of an attacker's page (DNS rebinding)."""
+    access_log: bool = True
+    tls: bool = False
+    """Whether clients speak HTTPS, with us or with a proxy before us."""
+    largest_body: int = 1_000_000
+    body_seconds: float = 15.0
+    """How long a body may take to arrive."""
+    ask_threads: int = 64
+    """Questions that are answered at the same time. Most of them wait for their answer time."""
+    asks_of_one: int = 32
+    """… of one account. Its others wait, so that nobody takes all threads."""
+    explain_threads: int = 4
+    quick_threads: int = 8
+    """For all else: who is it, what is there."""
+    most_waiting: int = 1_000
+    """Requests that wait for a thread. Those beyond are told to come back later."""
