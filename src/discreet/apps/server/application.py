@@ -50,7 +50,7 @@ def application(
 
     settings = settings or ServerSettings()
     workshop, metrics = workshop or Workshop(service, settings), Metrics()
-    routes = [*_state_routes(workshop, metrics), *_api_routes(workshop), *_console(service, settings)]
+    routes = [*_state_routes(workshop, metrics), *_api_routes(workshop), *_console(workshop)]
     inner = Starlette(routes=routes, exception_handlers={HTTPException: _not_there})
     headers = _HEADERS | (_TLS_HEADERS if settings.tls else {})
     failed = HttpProblem("The service failed.", remedy="Try again later.", status=500, name="failed")
@@ -148,13 +148,13 @@ def _state_routes(workshop: Workshop, metrics: Metrics) -> "list[BaseRoute]":
     return [Route(HEALTH_PATH, health, methods=["GET"]), Route("/metrics", counts, methods=["GET"])]
 
 
-def _console(service: CuratorService, settings: ServerSettings) -> "list[BaseRoute]":
+def _console(workshop: Workshop) -> "list[BaseRoute]":
     """The pages, if this installation has them. They answer what is not under /api, /healthz and /metrics."""
     if find_spec(_CONSOLE) is None:
         return []
     from importlib import import_module
 
-    found: list[BaseRoute] = import_module(f"{_CONSOLE}.routes").console_routes(service, settings)
+    found: list[BaseRoute] = import_module(f"{_CONSOLE}.routes").console_routes(workshop)
     return found
 
 

@@ -1,6 +1,7 @@
 """For owners, and for auditors who only read: spending, approvals, accounts, the policy, the log."""
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -17,8 +18,13 @@ from discreet.errors import DiscreetError, InvalidInput
 from discreet.service.accounts import new_account
 from discreet.service.approvals import Status
 from discreet.service.event_log import LogEvent
-from discreet.service.service import CuratorService
-from discreet.service.user_account import NotAllowed, Project, Role, UserAccount
+from discreet.service.owner_rights import (
+    check_datasets,
+    managed_account,
+    visible_approvals,
+    visible_events,
+)
+from discreet.service.user_account import Project, Role
 
 _NEWEST = 200
 
@@ -41,7 +47,9 @@ def verify(visit: Visit) -> Response:
 def _overview(visit: Visit, **facts: Any) -> Response:
     name = visit.path("dataset")
     found = spending_of(visit.service, visit.account, name)
-    waiting = [each for each in _approvals(visit) if each.status is Status.WAITING]
+    waiting = [
+        each for each in visible_approvals(visit.service, visit.account) if each.status is Status.WAITING
+    ]
     return rendered(
         "overview.html",
         visit=visit,
@@ -68,7 +76,7 @@ def policy(visit: Visit) -> Response:
 
 
 def approvals(visit: Visit) -> Response:
-    found = _approvals(visit)
+    found = visible_approvals(visit.service, visit.account)
     return rendered(
         "approvals.html",
         visit=visit,
@@ -98,6 +106,7 @@ def add_account(visit: Visit) -> Response:
     names = [name for name in visit.service.visible(visit.account) if visit.sent.get(f"dataset:{name}")]
     if not names:
         raise InvalidInput("An account needs a dataset.", remedy="Choose at least one.")
+    check_datasets(visit.account, names)
     account = new_account(visit.text("name").strip(), Role(role), names, **_caps(visit))
     token = visit.service.accounts.add(account, by=visit.account.name)
     return _accounts(visit, token=token, whose=account.name)
@@ -106,7 +115,7 @@ def add_account(visit: Visit) -> Response:
 def change_account(visit: Visit) -> Response:
     """Revoke, a new token, or other caps."""
     people, name = visit.service.accounts, visit.path("name")
-    account = _managed(visit, name)
+    account = managed_account(people, visit.account, name)
     match visit.text("change"):
         case "revoke":
             if name == visit.account.name:
@@ -134,35 +143,40 @@ def set_project(visit: Visit) -> Response:
 
 
 def log(visit: Visit) -> Response:
-    events = [event for event in visit.service.log.newest(_NEWEST) if _seen(visit, event)]
-    return rendered("log.html", visit=visit, place="log", events=[(each, _details(each)) for each in events])
+    events = deque(visible_events(visit.service, visit.account), maxlen=_NEWEST)
+    return rendered(
+        "log.html",
+        visit=visit,
+        place="log",
+        events=[(each, _details(each)) for each in reversed(events)],
+    )
 
 
 def log_export(visit: Visit) -> Response:
     """All events, oldest first, one JSON object a line."""
-    lines = _lines(visit, visit.service)
+    lines = _lines(visit)
     name = 'attachment; filename="discreet-log.jsonl"'
     return StreamingResponse(lines, media_type="application/jsonl", headers={"Content-Disposition": name})
 
 
-def _lines(visit: Visit, service: CuratorService) -> Iterator[str]:
-    for event in service.log.events():
-        if _seen(visit, event):
-            facts = {
-                "number": event.number,
-                "at": event.at.isoformat(),
-                "who": event.who,
-                "action": event.action.value,
-                "dataset": event.dataset,
-                "details": event.details,
-                "digest": event.digest,
-            }
-            yield json.dumps(facts) + "\n"
+def _lines(visit: Visit) -> Iterator[str]:
+    for event in visible_events(visit.service, visit.account):
+        facts = {
+            "number": event.number,
+            "at": event.at.isoformat(),
+            "who": event.who,
+            "action": event.action.value,
+            "dataset": event.dataset,
+            "details": event.details,
+            "digest": event.digest,
+        }
+        yield json.dumps(facts) + "\n"
 
 
 def _accounts(visit: Visit, *, token: str = "", whose: str = "") -> Response:
     visible = set(visit.service.visible(visit.account))
     found = [each for each in visit.service.accounts.all() if visible & set(each.datasets)]
+    managed = {each.name for each in found if set(each.datasets) <= set(visit.account.datasets)}
     return rendered(
         "accounts.html",
         visit=visit,
@@ -171,17 +185,10 @@ def _accounts(visit: Visit, *, token: str = "", whose: str = "") -> Response:
         revoked=[each for each in found if each.revoked is not None],
         projects=visit.service.accounts.projects(),
         datasets=visit.service.visible(visit.account),
+        managed=managed if visit.account.role is Role.OWNER else set(),
         token=token,
         whose=whose,
     )
-
-
-def _managed(visit: Visit, name: str) -> UserAccount:
-    """An account that has no dataset but those of this owner."""
-    found = visit.service.accounts.find(name)
-    if found is None or not set(found.datasets) <= set(visit.account.datasets):
-        raise NotAllowed(f"There is no account “{name}” for you.", remedy="See the list of accounts.")
-    return found
 
 
 def _caps(visit: Visit) -> dict[str, Any]:
@@ -204,14 +211,6 @@ def _number(text: str, title: str) -> Fraction | None:
     if not 0 < found < 10**6:
         raise InvalidInput(f"{title} must be an ε above 0.", remedy="Write a number such as 0.5")
     return found
-
-
-def _approvals(visit: Visit) -> list[Any]:
-    return [each for each in visit.service.approvals.all() if each.dataset in visit.account.datasets]
-
-
-def _seen(visit: Visit, event: LogEvent) -> bool:
-    return not event.dataset or event.dataset in visit.account.datasets
 
 
 def _details(event: LogEvent) -> list[tuple[str, str]]:

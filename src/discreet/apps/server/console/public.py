@@ -8,21 +8,20 @@ from starlette.responses import Response
 from discreet.accounting.odds import rare_chance
 from discreet.answers.wording import one_case_in
 from discreet.apps.server.console.made_up import limits_text, range_text
-from discreet.apps.server.console.rendering import problem_page, rendered
-from discreet.apps.server.console.settings import ConsoleSettings
-from discreet.errors import InvalidInput
+from discreet.apps.server.console.rendering import rendered
+from discreet.apps.server.settings import ServerSettings
 from discreet.model.privacy import Spend, amount_of
 from discreet.release.explain import epsilon_of, posterior_of
 from discreet.service.served_dataset import ServedDataset
 from discreet.service.service import CuratorService
+from discreet.service.user_account import NotThere
 
 
-def public_page(service: CuratorService, settings: ConsoleSettings, request: Request) -> Response:
+def public_page(service: CuratorService, settings: ServerSettings, request: Request) -> Response:
     """The page of a dataset; the same 404 if there is none as if pages are not shown."""
     dataset = service.datasets.get(request.path_params["dataset"])
     if dataset is None or not settings.public_pages:
-        missing = InvalidInput("There is no such page.", remedy="Ask the owner of the data.")
-        return problem_page(missing, 404)
+        raise NotThere("There is no such page.", remedy="Ask the owner of the data.")
     facts, balance = dataset.public_standing()
     return rendered(
         "public.html",

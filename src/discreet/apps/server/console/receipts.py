@@ -1,15 +1,17 @@
 """Answers by their receipt: each has an address for good, as a page, as JSON and as CSV."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
+from discreet.answers.csv_text import csv_of
 from discreet.answers.wording import confidence_text, measure_text
 from discreet.apps.server.console.combining import LEAST_CONFIDENCE, NoisyNumber, combined, ratio
 from discreet.apps.server.console.rendering import amount_text, rendered
-from discreet.apps.server.console.shown_answer import answer_csv, noisy_number, shown
+from discreet.apps.server.console.shown_answer import noisy_number, shown
 from discreet.apps.server.console.visits import Visit
 from discreet.apps.server.console.what_happened import what_happened
 from discreet.errors import DiscreetError, InvalidInput
@@ -38,7 +40,7 @@ def receipt_json(visit: Visit) -> Response:
 
 def receipt_csv(visit: Visit) -> Response:
     dataset, number = _addressed(visit)
-    text = answer_csv(dataset.fetch(visit.account, number).text)
+    text = csv_of(json.loads(dataset.fetch(visit.account, number).text))
     name = f'attachment; filename="receipt-{number}.csv"'
     return Response(text, media_type="text/csv", headers={"Content-Disposition": name})
 

@@ -12,24 +12,27 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from discreet.apps.server.console.settings import ConsoleSettings
+from discreet.apps.server.sign_in import SignIn
 from discreet.service.accounts import SESSION_HOURS, TokenKind
-from discreet.service.event_log import Action
 from discreet.service.service import CuratorService
 from discreet.service.user_account import NotAllowed, NotSignedIn, UserAccount
 
 _LONGEST_TOKEN = 200
-NOBODY = "somebody who did not sign in"
 
 
-def cookie_name(settings: ConsoleSettings) -> str:
+def cookie_name(request: Request) -> str:
     """With https the browser itself holds it to this host, this path and https."""
-    return "__Host-discreet" if settings.https else "discreet-session"
+    return "__Host-discreet" if is_https(request) else "discreet-session"
 
 
-def session_secret(request: Request, settings: ConsoleSettings) -> str:
+def is_https(request: Request) -> bool:
+    """With us, or with a proxy before us that says so."""
+    return bool(request.url.scheme == "https")
+
+
+def session_secret(request: Request) -> str:
     """The cookie; empty if there is none."""
-    return str(request.cookies.get(cookie_name(settings), ""))
+    return str(request.cookies.get(cookie_name(request), ""))
 
 
 def account_of(service: CuratorService, secret: str) -> UserAccount:
@@ -59,39 +62,36 @@ def check_csrf(secret: str, given: str) -> None:
         raise NotAllowed("This page is out of date.", remedy="Load it again, then try once more.")
 
 
-def sign_in(
-    service: CuratorService, settings: ConsoleSettings, request: Request, token: str, then: str
-) -> Response:
+def sign_in(service: CuratorService, guard: SignIn, request: Request, token: str, then: str) -> Response:
     """A new session for a good token. One from before, whoever set it, ends. NotSignedIn is logged."""
     try:
         if not token or len(token) > _LONGEST_TOKEN:
             raise NotSignedIn("This token is wrong, expired or revoked.", remedy="Ask the owner for one.")
         account = service.accounts.with_token(token)
     except NotSignedIn:
-        client = request.client.host if request.client else "unknown"
-        service.log.record(Action.SIGN_IN_REFUSED, who=NOBODY, details={"way": "console", "from": client})
+        guard.note_refused(request.client.host if request.client else "", way="console")
         raise
-    _close(service, session_secret(request, settings))
+    _close(service, session_secret(request))
     secret = service.accounts.open_session(account, way="console")
     response = RedirectResponse(local_path(then), status_code=303)
     response.set_cookie(
-        cookie_name(settings),
+        cookie_name(request),
         secret,
         max_age=SESSION_HOURS * 3600,
         path="/",
-        secure=settings.https,
+        secure=is_https(request),
         httponly=True,
         samesite="strict",
     )
     return response
 
 
-def sign_out(service: CuratorService, settings: ConsoleSettings, secret: str) -> Response:
+def sign_out(service: CuratorService, request: Request, secret: str) -> Response:
     """The session ends here and in the browser."""
     _close(service, secret)
     response = RedirectResponse("/sign-in", status_code=303)
     response.delete_cookie(
-        cookie_name(settings), path="/", secure=settings.https, httponly=True, samesite="strict"
+        cookie_name(request), path="/", secure=is_https(request), httponly=True, samesite="strict"
     )
     return response
 

@@ -2,23 +2,20 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
-from discreet.answers.columns import Cell, as_column, as_floats
-from discreet.answers.csv_text import to_csv
-from discreet.answers.released import Released
+from discreet.answers.columns import Cell
 from discreet.answers.whiskers import axis_labels, axis_of, whisker
 from discreet.answers.wording import MISSING, confidence_text, key_text, measure_text
 from discreet.apps.server.console.combining import NoisyNumber
-from discreet.arrays import Floats
 
 MOST_ROWS = 200
 _MOST_PICTURES = 2
-_WIDE, _NARROW = 260, 150
+_WIDE, _NARROW = 300, 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +62,11 @@ class ShownAnswer:
     def single(self) -> ShownCell | None:
         """The one number of an answer that is nothing else."""
         return self.rows[0][0] if len(self.rows) == 1 and len(self.rows[0]) == 1 else None
+
+    @property
+    def one_measure(self) -> bool:
+        """Whether whiskers find a line of their own where the page is narrow."""
+        return [column.measured for column in self.columns] == [False, True]
 
     @property
     def several_numbers(self) -> bool:
@@ -133,27 +135,6 @@ def shown(text: str) -> ShownAnswer:
     )
 
 
-def answer_csv(text: str) -> str:
-    """The CSV of `ask --format csv`, from the JSON."""
-    facts = json.loads(text)
-    rows, ends, noise = facts["rows"], facts["intervals"], facts["noise_intervals"]
-    measured = list(facts["raw"][0]) if facts["raw"] else []
-    of_noise = list(noise[0]) if noise else []
-    return to_csv(
-        Released(
-            columns=tuple(facts["columns"]),
-            values={name: as_column([row[name] for row in rows]) for name in facts["columns"]},
-            raw={name: as_floats([_float(row[name]) for row in facts["raw"]]) for name in measured},
-            low={name: _ends(ends, name, 0) for name in measured},
-            high={name: _ends(ends, name, 1) for name in measured},
-            confidence=facts["confidence"],
-            notes=tuple(facts["notes"]),
-            noise_low={name: _ends(noise, name, 0) for name in of_noise},
-            noise_high={name: _ends(noise, name, 1) for name in of_noise},
-        )
-    )
-
-
 def noisy_number(facts: Mapping[str, Any], row: int, name: str) -> NoisyNumber:
     """A cell before it was rounded and clipped: only such numbers may be added up."""
     low, high = facts["intervals"][row][name]
@@ -168,10 +149,6 @@ def _head(facts: Mapping[str, Any], row: int, name: str) -> tuple[Cell, float, f
 
 def _float(value: float | None) -> float:
     return math.nan if value is None else float(value)
-
-
-def _ends(rows: Sequence[Mapping[str, Any]], name: str, side: int) -> Floats:
-    return as_floats([_float(row[name][side]) for row in rows])
 
 
 def _end(value: float | None, without: float) -> float:

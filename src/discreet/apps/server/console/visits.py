@@ -1,16 +1,18 @@
 """One request of somebody: who they are, what they sent, and what happens if it goes wrong."""
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from discreet.apps.server.access_log import ACCOUNT, ROUTE
+from discreet.apps.server.api.route import Work
+from discreet.apps.server.calls import Workshop
 from discreet.apps.server.console.rendering import problem_page, with_headers
 from discreet.apps.server.console.sessions import (
     account_of,
@@ -19,12 +21,12 @@ from discreet.apps.server.console.sessions import (
     csrf_token,
     session_secret,
 )
-from discreet.apps.server.console.settings import ConsoleSettings
+from discreet.apps.server.problems import HttpProblem
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidInput, QueryRefused
 from discreet.service.service import CuratorService
-from discreet.service.user_account import NotAllowed, NotSignedIn, Role, UserAccount
+from discreet.service.user_account import NotAllowed, NotSignedIn, NotThere, Role, UserAccount
+from discreet.web.guarded import body_of
 
-MOST_BYTES = 500_000
 _MOST_FIELDS = 200
 
 
@@ -34,7 +36,6 @@ class Visit:
 
     request: Request
     service: CuratorService
-    settings: ConsoleSettings
     account: UserAccount
     secret: str
     sent: Mapping[str, Any] = field(default_factory=dict)
@@ -54,91 +55,91 @@ class Visit:
 
 
 PageHandler: TypeAlias = Callable[[Visit], Response]
-Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+PageEndpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
-def page(service: CuratorService, settings: ConsoleSettings, handler: PageHandler, *roles: Role) -> Endpoint:
-    """An address for people who are signed in, and have one of these roles (any, if none is named)."""
+def page(
+    workshop: Workshop, path: str, handler: PageHandler, roles: Sequence[Role], work: Work
+) -> PageEndpoint:
+    """An address for people who are signed in, and have one of these roles."""
+
+    async def answered(request: Request) -> Response:
+        secret = session_secret(request)
+        account = await workshop.run(Work.QUICK, "", lambda: account_of(workshop.service, secret))
+        request.scope[ACCOUNT] = account.name
+        sent: dict[str, Any] = {}
+        if request.method == "POST":
+            check_origin(request)
+            sent = _sent(request, await read_body(workshop, request))
+            given = request.headers.get("x-csrf-token") or sent.get("csrf", "")
+            check_csrf(secret, given if isinstance(given, str) else "")
+        account.check_role(*roles)
+        visit = Visit(request=request, service=workshop.service, account=account, secret=secret, sent=sent)
+        return await workshop.run(work, account.name, lambda: handler(visit))
+
+    return guarded(path, answered)
+
+
+def guarded(path: str, answered: PageEndpoint) -> PageEndpoint:
+    """An address whose errors become pages that say what is wrong, and what to do."""
 
     async def endpoint(request: Request) -> Response:
+        request.scope[ROUTE] = path
         try:
-            body = await _body(request) if request.method == "POST" else b""
-            work = partial(_visited, service, settings, handler, roles, request, body)
-            return with_headers(await run_in_threadpool(work))
+            response = await answered(request)
         except ClientDisconnect:
-            return Response(status_code=400)
+            response = Response(status_code=400)
+        except NotSignedIn as error:
+            response = _sign_in_first(request, error)
+        except DiscreetError as error:
+            response = _problem(request, error, _status(error))
+        return with_headers(response)
 
     return endpoint
 
 
-def anybody(handler: Callable[[Request, bytes], Response]) -> Endpoint:
-    """An address for everybody."""
-
-    async def endpoint(request: Request) -> Response:
-        try:
-            body = await _body(request) if request.method == "POST" else b""
-            return with_headers(await run_in_threadpool(_tried, request, partial(handler, request, body)))
-        except ClientDisconnect:
-            return Response(status_code=400)
-
-    return endpoint
+async def read_body(workshop: Workshop, request: Request) -> bytes:
+    """What was sent, if it is not too much and not too slow."""
+    try:
+        async with asyncio.timeout(workshop.settings.body_seconds):
+            body = await body_of(request, workshop.settings.largest_body)
+    except TimeoutError:
+        raise InvalidInput("The form took too long to arrive.", remedy="Send it again.") from None
+    if body is None:
+        raise InvalidInput(
+            "This is too large.", remedy=f"Send at most {workshop.settings.largest_body:,} bytes."
+        )
+    return body
 
 
 def fields_of(body: bytes) -> dict[str, str]:
     """The fields of a form."""
     try:
-        pairs = parse_qsl(
-            body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="replace"
-        )
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise InvalidInput("This form cannot be read.", remedy="Load the page again.") from None
     return dict(pairs)
 
 
-def _visited(
-    service: CuratorService,
-    settings: ConsoleSettings,
-    handler: PageHandler,
-    roles: tuple[Role, ...],
-    request: Request,
-    body: bytes,
-) -> Response:
-    def visit() -> Response:
-        secret = session_secret(request, settings)
-        account = account_of(service, secret)
-        sent = _sent(request, body) if request.method == "POST" else {}
-        if request.method == "POST":
-            check_origin(request)
-            given = request.headers.get("x-csrf-token") or sent.get("csrf", "")
-            check_csrf(secret, given if isinstance(given, str) else "")
-        if roles:
-            account.check_role(*roles)
-        found = Visit(
-            request=request, service=service, settings=settings, account=account, secret=secret, sent=sent
-        )
-        return handler(found)
-
-    return _tried(request, visit)
+def _sign_in_first(request: Request, error: NotSignedIn) -> Response:
+    if request.method != "GET":
+        return _problem(request, error, 401)
+    path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return RedirectResponse(f"/sign-in?then={quote(path, safe='')}", status_code=303)
 
 
-def _tried(request: Request, work: Callable[[], Response]) -> Response:
-    """What a handler gives, or a page that says what is wrong and what to do."""
-    try:
-        return work()
-    except NotSignedIn as error:
-        if _wants_json(request):
-            return _problem_json(error, 401)
-        if request.method == "GET":
-            path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            return RedirectResponse(f"/sign-in?then={quote(path, safe='')}", status_code=303)
-        return problem_page(error, 401)
-    except DiscreetError as error:
-        status = _status(error)
-        return _problem_json(error, status) if _wants_json(request) else problem_page(error, status)
+def _problem(request: Request, error: DiscreetError, status: int) -> Response:
+    if _is_json(request):
+        return JSONResponse({"problem": error.problem, "remedy": error.remedy}, status_code=status)
+    return problem_page(error, status)
 
 
 def _status(error: DiscreetError) -> int:
     match error:
+        case HttpProblem():
+            return error.status
+        case NotThere():
+            return 404
         case NotAllowed():
             return 403
         case InvalidInput():
@@ -148,28 +149,12 @@ def _status(error: DiscreetError) -> int:
     return 503
 
 
-def _wants_json(request: Request) -> bool:
+def _is_json(request: Request) -> bool:
     return str(request.headers.get("content-type", "")).startswith("application/json")
 
 
-def _problem_json(error: DiscreetError, status: int) -> Response:
-    return JSONResponse({"problem": error.problem, "remedy": error.remedy}, status_code=status)
-
-
-async def _body(request: Request) -> bytes:
-    """At most so many bytes; more is cut, and then refused."""
-    found = bytearray()
-    async for part in request.stream():
-        found += part
-        if len(found) > MOST_BYTES:
-            return bytes(found[: MOST_BYTES + 1])
-    return bytes(found)
-
-
 def _sent(request: Request, body: bytes) -> dict[str, Any]:
-    if len(body) > MOST_BYTES:
-        raise InvalidInput("This is too large.", remedy=f"Send at most {MOST_BYTES:,} bytes.")
-    if not _wants_json(request):
+    if not _is_json(request):
         return dict(fields_of(body))
     try:
         found = json.loads(body)

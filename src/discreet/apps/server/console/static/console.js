@@ -188,7 +188,7 @@ function drawOutcomes(fresh) {
     truth.value = Number((reach * 8).toPrecision(1));
   }
   const middle = Number(truth.value);
-  const x = (value) => 320 + (280 * (value - middle)) / (reach * 2);
+  const x = (value) => 320 + (320 * (value - middle)) / (reach * 2);
   const marks = [
     make("rect", "", { x: x(middle - reach), y: 8, width: x(middle + reach) - x(middle - reach), height: 48, class: "band" }),
     make("line", "", { x1: 320, x2: 320, y1: 2, y2: 62, class: "truth" }),
@@ -200,8 +200,8 @@ function drawOutcomes(fresh) {
   find("outcomes-picture").replaceChildren(...marks);
   const off = middle ? ` (± ${short((100 * reach) / Math.abs(middle))} %)` : "";
   find("outcomes-picture").setAttribute("aria-label", `Nineteen of twenty answers are within ± ${short(reach)}${off}`);
-  find("outcome-low").textContent = short(middle - reach * 2);
-  find("outcome-high").textContent = short(middle + reach * 2);
+  find("outcome-low").textContent = (middle - reach * 2).toLocaleString("en", { maximumSignificantDigits: 3 });
+  find("outcome-high").textContent = (middle + reach * 2).toLocaleString("en", { maximumSignificantDigits: 3 });
 }
 
 // Completion, as an ARIA combobox. Tab always leaves the editor.
