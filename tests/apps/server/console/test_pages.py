@@ -256,6 +256,6 @@ def test_all_that_happens_is_logged(service, visitor):
     ana.ask()
     ana.ask("SELECT * FROM visits")
     found = [event.action for event in service.log.events(who="ana")]
-    assert found == [Action.SIGNED_IN, Action.ASKED, Action.ANSWERED, Action.REFUSED]
+    assert found == [Action.SIGNED_IN, Action.ASKED, Action.ANSWERED, Action.ASKED, Action.REFUSED]
     service.accounts.change(replace(ana_account(service), default_epsilon=Fraction(1)), by="olga")
     assert 'value="1"' in ana.get("/ask/clinic").text

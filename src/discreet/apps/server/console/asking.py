@@ -83,7 +83,7 @@ def ask_question(visit: Visit) -> Response:
         by=str(sent.get("by", "")),
         value=str(sent.get("value", "")),
         status=status,
-        **facts,
+        **{name: fact for name, fact in facts.items() if name not in ("sql", "dataset")},
     )
 
 

@@ -6,7 +6,8 @@ quadrature
     The half-width is the root of the sum of the squares. For numbers whose noise is independent and known:
     counts and sums of different groups of one column. It is exact for Gaussian noise. For Laplace noise it
     holds from a confidence of 0.95 on: |X + Y| with scales a and b exceeds ln(1/α)·√(a² + b²) with
-    probability at most α = 0.05, and with more numbers less often. At 0.9 it would not. Tests compute these exactly.
+    probability at most α = 0.05, and with more numbers less often. At 0.9 it would
+    not. Tests compute these exactly.
 
 worst case
     Interval arithmetic on intervals that all hold at once: each of k is taken at confidence 1 − (1 − c)/k,

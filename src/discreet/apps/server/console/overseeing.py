@@ -205,12 +205,12 @@ def _number(text: str, title: str) -> Fraction | None:
     if not text.strip():
         return None
     try:
-        found = Fraction(text.strip()) if len(text) < 50 else Fraction(-1)
-    except (ValueError, ZeroDivisionError):
-        found = Fraction(-1)
-    if not 0 < found < 10**6:
+        rough = float(text)  # before a fraction is made of it: 1e999999999 would have a billion digits
+    except ValueError:
+        rough = -1.0
+    if not 1e-9 < rough < 1e6 or len(text) > 50:
         raise InvalidInput(f"{title} must be an ε above 0.", remedy="Write a number such as 0.5")
-    return found
+    return Fraction(text.strip())
 
 
 def _details(event: LogEvent) -> list[tuple[str, str]]:
