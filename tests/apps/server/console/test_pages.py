@@ -127,17 +127,21 @@ def test_an_auditor_reads_and_changes_nothing(service, visitor):
 
 def test_a_question_waits_is_approved_and_is_answered(service, visitor):
     ana, olga = visitor("ana", approval_above=Fraction(1, 2)), visitor("olga", Role.OWNER)
-    assert ana.explain(value=1).json["needs_approval"]
-    assert "What is it for" in ana.ask(value=1).text or ana.ask(value=1).status == 422
+    assert ana.explain(value=0.1).json["approval"] == "none"
+    assert ana.explain(value=1).json["approval"] == "needed"
+    assert ana.ask(value=1).status == 422
     page = ana.ask(value=1, purpose="the yearly report")
     assert page.status == 202
     assert "Waits for the owner" in page.text
     assert "waiting" in ana.get("/history").text
+    assert ana.explain(value=1).json["approval"] == "waiting"
     assert "the yearly report" in olga.get("/owner/approvals").text
     (waiting,) = service.approvals.all()
     assert olga.post(f"/owner/approvals/{waiting.id}", {"decision": "approve"}).status == 303
+    assert ana.explain(value=1).json["approval"] == "approved"
     assert "Ask it now" in ana.get("/history").text
     assert ana.ask(value=1).status == 200
+    assert ana.explain(value=1).json["approval"] == "none"
 
 
 def test_an_owner_adds_changes_and_revokes_accounts(service, port, visitor):

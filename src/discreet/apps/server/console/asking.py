@@ -1,6 +1,7 @@
 """The page to ask: tables, the editor, explain while typing, the answer."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +22,7 @@ from discreet.errors import DiscreetError, InvalidInput
 from discreet.model.privacy import amount_of
 from discreet.release.explain import epsilon_of
 from discreet.service.approvals import NeedsApproval, Status
+from discreet.service.question_terms import AskedTerms
 from discreet.service.served_dataset import ServedDataset
 from discreet.service.user_account import Role
 
@@ -43,7 +45,7 @@ def ask_page(visit: Visit) -> Response:
     return _page(
         visit,
         visit.path("dataset"),
-        sql=query.get("sql", ""),
+        sql=query.get("sql"),
         by=query.get("by", ""),
         value=query.get("value", ""),
     )
@@ -54,7 +56,9 @@ def explain_question(visit: Visit) -> Response:
     dataset = _dataset(visit)
     try:
         sql = visit.text("sql")
-        return JSONResponse(explained(dataset, visit.account, sql, terms_of(visit.sent, dataset.policy)))
+        terms = terms_of(visit.sent, dataset.policy)
+        found = explained(dataset, visit.account, sql, terms)
+        return JSONResponse(found | {"approval": _approval(visit, dataset.name, sql, terms, found)})
     except DiscreetError as error:
         return JSONResponse({"problem": error.problem, "remedy": error.remedy})
 
@@ -74,7 +78,9 @@ def ask_question(visit: Visit) -> Response:
         facts, status = {"refused": error}, 422
     if visit.request.headers.get("x-piece") == "answer":
         left = {"X-Left": json.dumps(_left(visit, dataset)["left"])}
-        return Response(piece("_answer.html", visit=visit, **facts), media_type="text/html", headers=left)
+        return Response(
+            piece("_answer.html", visit=visit, place="ask", **facts), media_type="text/html", headers=left
+        )
     sent = visit.sent
     return _page(
         visit,
@@ -103,12 +109,13 @@ def history(visit: Visit) -> Response:
 
 
 def _page(
-    visit: Visit, name: str, *, sql: str, by: str, value: str, status: int = 200, **facts: Any
+    visit: Visit, name: str, *, sql: str | None, by: str, value: str, status: int = 200, **facts: Any
 ) -> Response:
     visit.account.check_role(Role.ANALYST, Role.OWNER)
     dataset = visit.service.dataset(name, visit.account)
     policy = dataset.facts(visit.account)
-    left = _left(visit, dataset)
+    left, examples = _left(visit, dataset), example_questions(policy)
+    first = examples[0]["sql"] if examples else ""
     usual = visit.account.default_epsilon or left["left"] / _USUAL_SHARE
     return rendered(
         "ask.html",
@@ -120,14 +127,22 @@ def _page(
         rows={table["name"]: made_up_rows(table) for table in policy["tables"]},
         limits=limits_text,
         ranges=range_text,
-        examples=example_questions(policy),
+        examples=examples,
         words=json.dumps(completion_words(policy), ensure_ascii=False),
-        sql=sql,
+        sql=first if sql is None else sql,
         by=by if by in WAYS else "epsilon",
         value=value or f"{float(usual):.3g}",
         **left,
         **facts,
     )
+
+
+def _approval(visit: Visit, name: str, sql: str, terms: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """ "none" if the owner need not decide; else "needed", or what became of the request."""
+    if not found["decides_owner"]:
+        return "none"
+    before = visit.service.approvals.find(visit.account, name, sql, AskedTerms.read(terms))
+    return "needed" if before is None else before.status.value
 
 
 def _left(visit: Visit, dataset: ServedDataset) -> dict[str, Any]:

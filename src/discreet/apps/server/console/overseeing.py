@@ -1,6 +1,7 @@
 """For owners, and for auditors who only read: spending, approvals, accounts, the policy, the log."""
 
 import json
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
@@ -213,13 +214,28 @@ def _number(text: str, title: str) -> Fraction | None:
     return Fraction(text.strip())
 
 
-def _details(event: LogEvent) -> list[tuple[str, str]]:
-    """What an event says, for people: the question in full, and no long texts else."""
+def _details(event: LogEvent) -> tuple[str, str]:
+    """What an event says, for people: the question, and the rest on one line."""
     if event.details is None:
-        return [("details", "erased")]
-    found = []
-    for name, value in event.details.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        if text not in ("", "null", "{}") and name != "policy":
-            found.append((name.replace("_", " "), text))
-    return found
+        return "", "What it said was erased."
+    facts = {
+        name: _plain(value) for name, value in event.details.items() if name not in ("question", "policy")
+    }
+    rest = " · ".join(f"{name.replace('_', ' ')} {text}" for name, text in facts.items() if text)
+    return str(event.details.get("question", "")), rest
+
+
+def _plain(value: object) -> str:
+    """A detail as people write it; empty if it says nothing."""
+    match value:
+        case None | False | "" | {}:
+            return ""
+        case str() if value.startswith("{"):
+            return _plain(json.loads(value))
+        case str() if re.fullmatch(r"\d+/\d+", value):
+            return f"{float(Fraction(value)):.4g}"
+        case dict():
+            return ", ".join(f"{name} {_plain(part) or part}" for name, part in value.items())
+        case list():
+            return ", ".join(_plain(part) or str(part) for part in value)
+    return str(value)

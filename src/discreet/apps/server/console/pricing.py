@@ -64,7 +64,7 @@ def explained(
         "other_errors": [error_text(each) for each in found.errors if each is not shown],
         "alternatives": list(found.alternatives),
         "notes": list(found.notes),
-        "needs_approval": _needs_approval(account, found) and not asked_before(curator, sql, terms),
+        "decides_owner": _needs_approval(account, found) and not asked_before(curator, sql, terms),
     }
 
 

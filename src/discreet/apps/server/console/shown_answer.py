@@ -79,12 +79,15 @@ class ShownAnswer:
     @property
     def price(self) -> str:
         """What it cost and what was left then."""
-        left = _amount(self.facts["left"])
+        return f"{self.cost} {_amount(self.facts['left'])} left for you."
+
+    @property
+    def cost(self) -> str:
         if self.facts["receipt"]["cached"]:
-            return f"Free: it follows from what was paid for before. {left} left for you."
+            return "Free: it follows from what was paid for before."
         if self.facts["receipt"]["repeated"]:
-            return f"Free: the same answer as before. {left} left for you."
-        return f"Cost {_amount(self.facts['charged'])}. {left} left for you."
+            return "Free: the same answer as before."
+        return f"Cost {_amount(self.facts['charged'])}."
 
 
 def shown(text: str) -> ShownAnswer:

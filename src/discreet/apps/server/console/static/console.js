@@ -5,6 +5,10 @@
 const find = (id) => document.getElementById(id);
 const csrf = () => document.querySelector('meta[name="csrf-token"]').content;
 const WAIT = 250;
+const APPROVALS = {
+  none: "", needed: "", waiting: "It waits for the owner.", approved: "The owner approved it.",
+  denied: "The owner denied it. You can send it again with another purpose.",
+};
 
 async function post(path, body) {
   const headers = { "Content-Type": "application/json", "X-CSRF-Token": csrf() };
@@ -150,11 +154,15 @@ function showExplanation(found) {
   find("refused").hidden = true;
   find("explained").hidden = false;
   find("go").disabled = false;
-  find("go").textContent = found.needs_approval ? "Send to the owner" : `Ask for ε ${short(found.epsilon)}`;
+  const { approval } = found;
+  const unsent = approval === "needed" || approval === "denied";
+  find("go").textContent = unsent ? "Send to the owner" : `Ask for ε ${short(found.epsilon)}`;
+  find("go").disabled = approval === "waiting";
+  find("state").textContent = APPROVALS[approval];
   find("price-text").textContent = found.price_text;
   find("error-text").textContent = found.error_text;
   find("risk-text").textContent = found.risk_text;
-  find("purpose-part").hidden = !found.needs_approval;
+  find("purpose-part").hidden = !unsent;
   find("groups-text").textContent = found.groups_text;
   find("groups-text").hidden = !found.groups_text;
   const lines = [...found.other_errors, ...found.notes, ...found.alternatives];
@@ -327,11 +335,11 @@ async function ask(form) {
     find("answer").focus({ preventScroll: true });
     find("answer").scrollIntoView({ block: "nearest" });
     find("state").textContent = "";
-    explain();
+    await explain();
   } catch {
     find("state").textContent = "The service cannot be reached. What was paid is in your history.";
+    go.disabled = false;
   }
-  go.disabled = false;
 }
 
 // Numbers of an answer: their sum, difference and ratio.
