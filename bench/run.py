@@ -19,6 +19,7 @@ import online
 import opacus_networks
 import person_time
 import scalar_release
+import service
 import startup
 import synth
 import timing_leak
@@ -31,6 +32,7 @@ def main() -> int:
     figures = []
     scripts = (startup, scalar_release, timing_leak, person_time, extreme_scales, vectors, curator, engines)
     scripts += (ledger, local, local_collect, local_javascript, synth, online, learn, fit, opacus_networks)
+    scripts += (service,)
     for script in scripts:
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")

@@ -10,7 +10,7 @@ fraction of the δ that is kept for this as it pays of the budget's ρ, so that 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor, log10
 from typing import TypeAlias
@@ -60,10 +60,17 @@ class Plan:
     threshold: StabilityThreshold | None
     """With private keys: how large the noisy count of a key must be for the key to be shown."""
     request: Request
+    _loss_found: list[Spend] = field(default_factory=list, init=False, compare=False, repr=False)
+    """Once it was asked for: many ask."""
 
     @property
     def loss(self) -> Spend:
         """Derived from the same bounds that `emit_sql` writes into the SQL, so that the two always agree."""
+        if not self._loss_found:
+            self._loss_found.append(self._derived_loss())
+        return self._loss_found[0]
+
+    def _derived_loss(self) -> Spend:
         losses = [
             _loss(mechanism, part, self.bounded)
             for mechanism, part in zip(self.mechanisms, self.bounded.parts, strict=True)

@@ -40,6 +40,8 @@ _MARGIN = Fraction(1, 10**12)
 
 def exact_fraction(value: object, name: str) -> Fraction:
     """Read a number exactly; a float as the decimal that it prints as."""
+    if type(value) is Fraction and _is_short(value):  # most are: a plan checks hundreds of them
+        return value
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         raise InvalidInput(
             f"{name} must be a number, not {_describe(value)}.",
@@ -49,15 +51,19 @@ def exact_fraction(value: object, name: str) -> Fraction:
     if not finite:
         raise InvalidInput(f"{name} must be finite, not {value}.", remedy="Give a finite number.")
     if isinstance(value, Rational):
-        numerator, denominator = int(value.numerator), int(value.denominator)
-        if max(numerator.bit_length(), denominator.bit_length()) > _LONGEST_BITS:
+        found = Fraction(int(value.numerator), int(value.denominator))
+        if not _is_short(found):
             raise _unwieldy(name)
-        return Fraction(numerator, denominator)
+        return found
     if isinstance(value, Decimal):
         if len(value.as_tuple().digits) > 1000 or (value and not -400 < value.adjusted() < 400):
             raise _unwieldy(name)
         return Fraction(value)
     return Fraction(float.__repr__(float(value)))
+
+
+def _is_short(value: Fraction) -> bool:
+    return max(value.numerator.bit_length(), value.denominator.bit_length()) <= _LONGEST_BITS
 
 
 def within(value: object, name: str, low: Fraction, high: Fraction) -> Fraction:
@@ -101,6 +107,8 @@ def positive_scale(value: object, name: str = "scale") -> Fraction:
 
 def whole(value: object, name: str, low: int, high: int) -> int:
     """Read an integer in range; a float is refused even when it is whole."""
+    if type(value) is int and low <= value <= high:
+        return value
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise InvalidInput(
             f"{name} must be a whole number, not {_describe(value)}.",

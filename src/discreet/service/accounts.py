@@ -104,7 +104,7 @@ class Accounts:
 
     def with_token(self, token: str, kind: TokenKind = TokenKind.API) -> UserAccount:
         """Whose token this is; NotSignedIn if it is nobody's, or no longer."""
-        with self._database.transaction() as changes:
+        with self._database.reading() as changes:
             rows = changes.rows(
                 "SELECT accounts.*, tokens.expires, tokens.revoked AS token_revoked FROM tokens"
                 " JOIN accounts ON accounts.name = tokens.account WHERE digest = :digest AND kind = :kind",
@@ -153,13 +153,13 @@ class Accounts:
             record(changes, Action.PROJECT_CHANGED, who=by, details=details)
 
     def projects(self) -> list[Project]:
-        with self._database.transaction() as changes:
+        with self._database.reading() as changes:
             rows = changes.rows("SELECT * FROM projects ORDER BY name")
         return [Project(name=row["name"], most_epsilon=Fraction(row["most_epsilon"])) for row in rows]
 
     def members(self, project: str) -> list[str]:
         """Who is in a project; revoked accounts too, as what they spent still counts."""
-        with self._database.transaction() as changes:
+        with self._database.reading() as changes:
             rows = changes.rows("SELECT name FROM accounts WHERE project = :project", project=project)
         return [row["name"] for row in rows]
 

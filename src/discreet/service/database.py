@@ -37,8 +37,14 @@ class Changes(Protocol):
 class ServiceDatabase(Protocol):
     """Transactions, one at a time for each process."""
 
-    def transaction(self) -> AbstractContextManager[Changes]:
-        """All of it is durable at its end, or nothing of it if an error leaves it."""
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[Changes]:
+        """All of it is durable at its end, or nothing of it if an error leaves it.
+
+        One that is not durable outlives the process, but perhaps not a power cut: for what the ledger has too.
+        """
+
+    def reading(self) -> AbstractContextManager[Changes]:
+        """Only looks, and waits for nobody who writes."""
 
     def close(self) -> None: ...
 
@@ -70,13 +76,19 @@ class SqliteServiceDatabase:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._durable = True
+        self._reading_lock = threading.Lock()
+        self._reader: sqlite3.Connection | None = None
 
     @contextmanager
-    def transaction(self) -> Iterator[Changes]:
+    def transaction(self, *, durable: bool = True) -> Iterator[Changes]:
         with self._lock, self._translated():
             if self._connection is None:
                 self._connection = self._opened()
             connection = self._connection
+            if durable != self._durable:
+                connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield _SqliteChanges(connection)
@@ -85,11 +97,21 @@ class SqliteServiceDatabase:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
+    @contextmanager
+    def reading(self) -> Iterator[Changes]:
+        with self._reading_lock, self._translated():
+            if self._reader is None:
+                with self._lock:
+                    self._reader = self._opened()
+            yield _SqliteChanges(self._reader)
+
     def close(self) -> None:
-        with self._lock:
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
+        with self._reading_lock, self._lock:
+            for connection in (self._reader, self._connection):
+                if connection is not None:
+                    connection.close()
+            self._reader = self._connection = None
+            self._durable = True
 
     def _opened(self) -> sqlite3.Connection:
         self._path.touch(mode=0o600)
@@ -146,14 +168,18 @@ class PostgresServiceDatabase:
         self._connection: psycopg.Connection[dict[str, Any]] | None = None
 
     @contextmanager
-    def transaction(self) -> Iterator[Changes]:
+    def transaction(self, *, durable: bool = True) -> Iterator[Changes]:
         with self._lock, self._translated():
             if self._connection is None or self._connection.closed:
                 self._connection = self._opened()
             with self._connection.transaction():
                 self._connection.execute(f"SET LOCAL search_path TO {self._schema}, pg_temp".encode())
-                self._connection.execute(b"SET LOCAL synchronous_commit TO on")
+                setting = b"on" if durable else b"off"
+                self._connection.execute(b"SET LOCAL synchronous_commit TO " + setting)
                 yield _PostgresChanges(self._connection)
+
+    def reading(self) -> AbstractContextManager[Changes]:
+        return self.transaction(durable=False)
 
     def close(self) -> None:
         with self._lock:

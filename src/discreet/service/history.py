@@ -60,8 +60,11 @@ class History:
     def answered(
         self, number: str, account: UserAccount, dataset: str, facts: Mapping[str, Any], answer: str
     ) -> None:
-        """Keep what was told. `facts` go to the log: the receipt, the price, whether it was a repeat."""
-        with self._database.transaction() as changes:
+        """Keep what was told. `facts` go to the log: the receipt, the price, whether it was a repeat.
+
+        It is not forced to the disk: the ledger has the charge and the draw, and gives the same answer.
+        """
+        with self._database.transaction(durable=False) as changes:
             changes.change(
                 "UPDATE questions SET receipt = :receipt, answer = :answer WHERE id = :id",
                 receipt=facts["receipt"],

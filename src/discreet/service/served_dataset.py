@@ -26,6 +26,9 @@ from discreet.service.user_account import NotThere, Project, Role, UserAccount
 
 T = TypeVar("T")
 LONGEST_QUESTION = 100_000
+MOST_SYNTHETIC_ROWS = 100_000
+_SYNTHESIZE = "SYNTHESIZE"
+"""How the history and the log begin a synthetic table, before its SELECT."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,13 @@ class ServedDataset:
     def ask(self, account: UserAccount, sql: str, terms: Mapping[str, Any], *, purpose: str = "") -> Told:
         """The answer, charged to this account; written down before, and kept."""
         return self._logged(account, sql, lambda: self._ask(account, sql, terms, purpose))
+
+    def synthesize(
+        self, account: UserAccount, sql: str, terms: Mapping[str, Any], *, rows: int | None, purpose: str = ""
+    ) -> Told:
+        """Rows of nobody, of the columns of a SELECT. The table is charged once; more rows of it are free."""
+        question = f"{_SYNTHESIZE} {sql}"
+        return self._logged(account, question, lambda: self._synthesize(account, sql, terms, rows, purpose))
 
     def fetch(self, account: UserAccount, receipt: int) -> Told:
         """An answer that this account got, by its receipt; free. Owners and auditors may fetch all."""
@@ -148,7 +158,32 @@ class ServedDataset:
         asked = AskedTerms.read(terms, account.default_epsilon)
         self._check_approval(account, curator, _checked(sql), asked, purpose)
         number = self._history.begin(account, self.name, sql, asked)
-        answer = curator.ask(sql, **asked.given())
+        return self._told(number, account, curator.ask(sql, **asked.given()))
+
+    def _synthesize(
+        self, account: UserAccount, sql: str, terms: Mapping[str, Any], rows: int | None, purpose: str
+    ) -> Told:
+        account.check_role(Role.ANALYST, Role.OWNER)
+        curator = self.curator_of(account)
+        asked = AskedTerms.read(terms, account.default_epsilon)
+        found = curator.explain_synthesis(_checked(sql), epsilon=asked.epsilon, rho=asked.rho)
+        question = f"{_SYNTHESIZE} {sql}"
+        if account.approval_above is not None and Fraction(found.epsilon) > account.approval_above:
+            self._wait_for_owner(account, question, asked, Fraction(found.epsilon), purpose)
+        number = self._history.begin(account, self.name, question, asked)
+        table = curator.synthesize(sql, epsilon=asked.epsilon, rho=asked.rho)
+        drawn = table.rows(min(MOST_SYNTHETIC_ROWS, len(table)) if rows is None else rows)
+        answer = Answer(
+            released=drawn.released,
+            charged=table.charged,
+            left=table.left,
+            receipt=table.receipt,
+            repeated=table.repeated,
+        )
+        return self._told(number, account, answer)
+
+    def _told(self, number: str, account: UserAccount, answer: Answer) -> Told:
+        """Keep an answer."""
         text = "".join(to_json(answer))
         facts = {
             "receipt": answer.receipt.number,
@@ -164,8 +199,13 @@ class ServedDataset:
         if account.approval_above is None:
             return
         epsilon = Fraction(curator.explain(sql, **terms.given()).epsilon)
-        if epsilon <= account.approval_above or curator.recall(sql, **terms.given()) is not None:
-            return
+        if epsilon > account.approval_above and curator.recall(sql, **terms.given()) is None:
+            self._wait_for_owner(account, sql, terms, epsilon, purpose)
+
+    def _wait_for_owner(
+        self, account: UserAccount, sql: str, terms: AskedTerms, epsilon: Fraction, purpose: str
+    ) -> None:
+        """NeedsApproval, unless the owner has approved just this."""
         found = self._approvals.find(account, self.name, sql, terms)
         if found is not None and found.status is Status.APPROVED:
             return
@@ -177,8 +217,8 @@ class ServedDataset:
             )
         waiting = self._approvals.request(account, self.name, sql, terms, epsilon=epsilon, purpose=purpose)
         raise NeedsApproval(
-            f"This costs ε = {float(epsilon):.4g}. Above {float(account.approval_above):.4g} the owner of the"
-            " data decides. Nothing was spent.",
+            f"This costs ε = {float(epsilon):.4g}. Above {float(account.approval_above or 0):.4g} the owner"
+            " of the data decides. Nothing was spent.",
             remedy="The request is sent. Ask the same again when it is approved.",
             approval=waiting.id,
         )

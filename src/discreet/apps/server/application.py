@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
-_CONSOLE = "discreet.apps.server.console"
 _POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {
     **security_headers(_POLICY),
@@ -52,6 +51,7 @@ def application(
     workshop, metrics = workshop or Workshop(service, settings), Metrics()
     routes = [*_state_routes(workshop, metrics), *_api_routes(workshop), *_console(workshop)]
     inner = Starlette(routes=routes, exception_handlers={HTTPException: _not_there})
+    inner.router.redirect_slashes = False
     headers = _HEADERS | (_TLS_HEADERS if settings.tls else {})
     failed = HttpProblem("The service failed.", remedy="Try again later.", status=500, name="failed")
     guarded = Guarded(_Hosts(inner, settings), headers=headers, tell=problem_response, failed=failed)
@@ -67,9 +67,8 @@ class _Hosts:
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         given = [value for name, value in scope["headers"] if name == b"host"]
-        if (len(given) == 1 and self._knows(host_name(given[0].decode("latin-1")))) or scope[
-            "path"
-        ] == HEALTH_PATH:
+        known = len(given) == 1 and self._knows(host_name(given[0].decode("latin-1")))
+        if known or scope["path"] == HEALTH_PATH:
             await self._inner(scope, receive, send)
             return
         error = HttpProblem(
@@ -149,13 +148,12 @@ def _state_routes(workshop: Workshop, metrics: Metrics) -> "list[BaseRoute]":
 
 
 def _console(workshop: Workshop) -> "list[BaseRoute]":
-    """The pages, if this installation has them. They answer what is not under /api, /healthz and /metrics."""
-    if find_spec(_CONSOLE) is None:
+    """The pages, if templates can be read. They answer what is not under /api, /healthz and /metrics."""
+    if find_spec("jinja2") is None:
         return []
-    from importlib import import_module
+    from discreet.apps.server.console.routes import console_routes
 
-    found: list[BaseRoute] = import_module(f"{_CONSOLE}.routes").console_routes(workshop)
-    return found
+    return console_routes(workshop)
 
 
 def _not_there(_: "Request", error: Exception) -> "Response":

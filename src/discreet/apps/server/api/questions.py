@@ -5,9 +5,10 @@ from typing import Any
 
 from discreet.apps.server.api.fields import ApiField, FieldKind
 from discreet.apps.server.api.route import ApiCall, ApiReply, ApiRoute, Work
+from discreet.errors import InvalidInput
 from discreet.release.explanation_json import explanation_json
 from discreet.service.history import AskedQuestion
-from discreet.service.served_dataset import LONGEST_QUESTION
+from discreet.service.served_dataset import LONGEST_QUESTION, MOST_SYNTHETIC_ROWS, Told
 from discreet.service.user_account import Role
 
 _TERMS = ("epsilon", "rho", "within", "confidence")
@@ -24,6 +25,17 @@ _QUESTION = (
     ApiField(name="within", kind=FieldKind.NUMBER, about="Be within ± this, at the least price."),
     ApiField(name="confidence", kind=FieldKind.NUMBER, about="Of stated errors, such as 0.95."),
 )
+_SYNTHESIS = (
+    ApiField(
+        name="sql",
+        kind=FieldKind.TEXT,
+        required=True,
+        longest=LONGEST_QUESTION,
+        about="The columns, as SQL: SELECT ward, age FROM visits.",
+    ),
+    *_QUESTION[1:3],
+    ApiField(name="rows", kind=FieldKind.WHOLE, least=1, about="How many rows; about as many as there are."),
+)
 _PURPOSE = ApiField(
     name="purpose",
     kind=FieldKind.TEXT,
@@ -38,10 +50,22 @@ def ask(call: ApiCall) -> ApiReply:
     dataset = call.service.dataset(call.path["name"], call.account)
     purpose = call.body.get("purpose", "")
     told = dataset.ask(call.account, call.body["sql"], _terms(call), purpose=purpose)
-    headers = {}
-    if told.answer is not None:
-        headers["location"] = f"{call.path['prefix']}/{told.answer.receipt.number}"
-    return ApiReply(content=told.text, headers=headers)
+    return _told(call, told)
+
+
+def synthesize(call: ApiCall) -> ApiReply:
+    """As `ask` answers, without intervals: a cell of a row of nobody has no error of its own."""
+    dataset = call.service.dataset(call.path["name"], call.account)
+    rows = call.body.get("rows")
+    if rows is not None and rows > MOST_SYNTHETIC_ROWS:
+        raise InvalidInput(
+            f"At most {MOST_SYNTHETIC_ROWS:,} rows are drawn at once.",
+            remedy="Ask again: other rows of the same table are free.",
+        )
+    told = dataset.synthesize(
+        call.account, call.body["sql"], _terms(call), rows=rows, purpose=call.body.get("purpose", "")
+    )
+    return _told(call, told)
 
 
 def explain(call: ApiCall) -> ApiReply:
@@ -53,6 +77,13 @@ def history(call: ApiCall) -> ApiReply:
     most = min(1_000, call.query.get("most", 100))
     found = call.service.history.of(call.account, most=most)
     return ApiReply(content={"questions": [_question(each) for each in found]})
+
+
+def _told(call: ApiCall, told: Told) -> ApiReply:
+    headers = {}
+    if told.answer is not None:
+        headers["location"] = f"{call.path['prefix']}/{told.answer.receipt.number}"
+    return ApiReply(content=told.text, headers=headers)
 
 
 def _terms(call: ApiCall) -> dict[str, Any]:
@@ -80,6 +111,17 @@ ROUTES = (
         roles=(Role.ANALYST, Role.OWNER),
         work=Work.ASK,
         fields=(*_QUESTION, _PURPOSE),
+        problems=(404, 409, 422, 504),
+    ),
+    ApiRoute(
+        method="POST",
+        path="/datasets/{name}/synthesize",
+        action=synthesize,
+        summary="Rows of nobody, in which counts are nearly as in the real table; paid for once",
+        answer="Answer",
+        roles=(Role.ANALYST, Role.OWNER),
+        work=Work.ASK,
+        fields=(*_SYNTHESIS, _PURPOSE),
         problems=(404, 409, 422, 504),
     ),
     ApiRoute(
