@@ -1,6 +1,7 @@
 """The ASGI application of a service: the API, the state of the service, and the console if it is there."""
 
 import json
+from importlib import import_module
 from importlib.util import find_spec
 from ipaddress import ip_address
 from itertools import groupby
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
+_CONSOLE = "discreet.apps.server.console.routes"
 _POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {
     **security_headers(_POLICY),
@@ -151,9 +153,9 @@ def _console(workshop: Workshop) -> "list[BaseRoute]":
     """The pages, if templates can be read. They answer what is not under /api, /healthz and /metrics."""
     if find_spec("jinja2") is None:
         return []
-    from discreet.apps.server.console.routes import console_routes
-
-    return console_routes(workshop)
+    pages = import_module(_CONSOLE)  # by its name, as it builds on this folder
+    found: list[BaseRoute] = pages.console_routes(workshop)
+    return found
 
 
 def _not_there(_: "Request", error: Exception) -> "Response":
