@@ -13,6 +13,7 @@ SLOW = (
     "apps/test_bounds",
     "apps/test_cli_local",
     "apps/test_demo",
+    "apps/server/console/test_walks",
     "apps/test_output",
     "attacks/test_budget",
     "attacks/test_ledger_kept",

@@ -43,7 +43,7 @@ def explain(plan: Plan, dataset: Dataset, *, budget: Spend, left: Spend) -> Expl
         errors=_errors(plan, groups),
         private_groups=_private_groups(plan),
         confidence=float(plan.request.confidence),
-        posterior=_posterior(loss, dataset),
+        posterior=posterior_of(loss, dataset),
         posterior_chance=float(rare_chance(dataset.delta)),
         alternatives=tuple(_alternatives(plan, dataset)),
         notes=notes_of(plan),
@@ -69,7 +69,7 @@ def priced(
         share=float(amount_of(loss) / amount_of(budget)),
         questions_left=_questions_left(loss, left) if amount_of(loss) else None,
         errors=tuple(replace(error, each=reach, all=reach) for error in found.errors),
-        posterior=_posterior(loss, dataset),
+        posterior=posterior_of(loss, dataset),
         alternatives=(),
         way=way,
     )
@@ -83,7 +83,7 @@ def epsilon_of(loss: Spend, dataset: Dataset) -> float:
     return float(loss.epsilon)
 
 
-def _posterior(loss: Spend, dataset: Dataset) -> float:
+def posterior_of(loss: Spend, dataset: Dataset) -> float:
     """What even odds become at most, but for `rare_chance` (`discreet.accounting.odds`)."""
     limit = odds_limit(loss, rare_chance(dataset.delta))
     return 1.0 if limit is None else 1 / (1 + math.exp(-float(limit)))

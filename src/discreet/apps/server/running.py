@@ -55,6 +55,7 @@ class ServeRequest:
     keep_questions: int | None = None
     access_log: bool = True
     stop_seconds: float = 60.0
+    public_pages: bool = False
 
     def check(self) -> None:
         """Everything that can be known before the data is opened."""
@@ -81,6 +82,7 @@ class ServeRequest:
             allowed_hosts=(*LOOPBACK_NAMES, *own, *self.allowed_hosts),
             access_log=self.access_log,
             tls=self.certificate is not None,
+            public_pages=self.public_pages,
         )
 
     @property
