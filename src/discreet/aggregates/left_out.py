@@ -68,7 +68,7 @@ def estimate_lost(
 ) -> Lost:
     """From the noisy number of people in each bin, where the truth lies at this confidence."""
     miss = (1 - confidence) / 2
-    drawn = _draw_people(part, people, noise, generator)
+    drawn = _draw_people(part, people[: part.bins], noise, generator)
     least, most = _sizes(part)
     place = np.clip(generator.uniform(-0.1, 1.1, size=drawn.shape), 0, 1)
     lost = np.sum(drawn * (least + (most - least) * place), axis=1)
