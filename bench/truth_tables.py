@@ -105,9 +105,10 @@ def _orders(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
         f" FROM '{folder}/orders.parquet'"
     )
     connection.execute(
-        "CREATE TABLE items AS SELECT customer, l_quantity::INT AS quantity, l_extendedprice::DOUBLE AS price,"
-        " l_discount::DOUBLE AS discount, l_returnflag AS returned, l_shipmode AS mode, l_shipdate AS shipped,"
-        f" l_shipinstruct AS instructions FROM '{folder}/lineitem.parquet' JOIN orders ON number = l_orderkey"
+        "CREATE TABLE items AS SELECT customer, l_quantity::INT AS quantity,"
+        " l_extendedprice::DOUBLE AS price, l_discount::DOUBLE AS discount, l_returnflag AS returned,"
+        " l_shipmode AS mode, l_shipdate AS shipped, l_shipinstruct AS instructions"
+        f" FROM '{folder}/lineitem.parquet' JOIN orders ON number = l_orderkey"
     )
 
 
@@ -288,7 +289,7 @@ _ORDERS = (
     ),
     Question(
         "large customers",
-        "SELECT count(*) AS v FROM (SELECT customer FROM orders GROUP BY customer HAVING sum(price) > 3000000)",
+        "SELECT count(*) AS v FROM (SELECT customer FROM orders GROUP BY customer HAVING sum(price) > 3e6)",
     ),
     *_one(
         "items",

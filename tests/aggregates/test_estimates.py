@@ -23,6 +23,7 @@ def noisy(measure_sql, *sums):
         sums=tuple(np.array(each, dtype=np.float64) for each in sums),
         trees=(),
         confidence=CONFIDENCE,
+        grouped=False,
     )
     return AGGREGATES[measure.measure.aggregate], found
 
