@@ -90,7 +90,8 @@ class Truncated:
 
 
 def _argument(sql: str) -> str:
-    return sql.partition("(")[2].partition(")")[0]
+    """What is summed, or counted."""
+    return sql.partition(" FROM ")[0].rpartition("(")[2].partition(")")[0]
 
 
 def measure(
