@@ -53,7 +53,8 @@ def figures(rows: int = ROWS) -> list[Figure]:
         folder = Path(name)
         duckdb.execute(
             f"COPY (SELECT (hash(range) % ({rows} // 10))::BIGINT AS person,"
-            f" (hash(range + 1) % 100)::INT AS k, (hash(range + 2) % 1000)::DOUBLE AS x FROM range({rows})) TO '{folder}/t.parquet'"
+            f" (hash(range + 1) % 100)::INT AS k, (hash(range + 2) % 1000)::DOUBLE AS x"
+            f" FROM range({rows})) TO '{folder}/t.parquet'"
         )
         for delta in (0, 1e-6):
             found += _of_currency(folder, delta, "ρ" if delta else "ε")
