@@ -23,6 +23,9 @@ import service
 import startup
 import synth
 import timing_leak
+import truth
+import truth_cost
+import truth_peers
 import vectors
 from timing import CONSOLE, judge
 
@@ -32,7 +35,7 @@ def main() -> int:
     figures = []
     scripts = (startup, scalar_release, timing_leak, person_time, extreme_scales, vectors, curator, engines)
     scripts += (ledger, local, local_collect, local_javascript, synth, online, learn, fit, opacus_networks)
-    scripts += (service,)
+    scripts += (service, truth, truth_peers, truth_cost)
     for script in scripts:
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")

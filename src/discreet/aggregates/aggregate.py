@@ -173,7 +173,7 @@ class AggregateDefinition(ABC):
         low, high = reach
         return low, high + lost.high
 
-    def guess(self, values: Floats, lost: Lost) -> Floats:  # noqa: ARG002
+    def guess(self, noisy: NoisyMeasure, values: Floats, lost: Lost) -> Floats:  # noqa: ARG002
         """The likeliest answer without limits, where it can be told which groups lose how much."""
         return values
 
@@ -196,8 +196,18 @@ class AggregateDefinition(ABC):
 
 def share_left_out(count: Floats, lost: Lost) -> Floats:
     """The largest share of rows that is left out of a group with this noisy count."""
-    share: Floats = lost.high / np.maximum(np.maximum(count, 0) + lost.high, 1e-300)
-    return share if lost.high else np.zeros_like(count)
+    most = lost.of_counted(count)
+    share: Floats = most / np.maximum(np.maximum(count, 0) + most, 1e-300)
+    return share
+
+
+def beyond_bounds(
+    low: Floats, high: Floats, lost: Lost, width: Floats | float, *, whole: bool
+) -> tuple[Floats, Floats]:
+    """With what clamping takes off, in units of `width`: of a group, perhaps nothing, or all of it."""
+    above, below = lost.above, lost.below
+    most, least = above.high - (below.low if whole else 0.0), (above.low if whole else 0.0) - below.high
+    return low + width * least, high + width * most
 
 
 def clamping_notes(measure: Measure) -> list[str]:

@@ -6,6 +6,7 @@ from sqlglot import exp
 from discreet.aggregates.aggregate import (
     AggregateDefinition,
     NoisyMeasure,
+    beyond_bounds,
     bounds_of,
     clamped,
     clamping_notes,
@@ -45,10 +46,17 @@ class AverageAggregate(AggregateDefinition):
     def with_left_out(
         self, noisy: NoisyMeasure, reach: tuple[Floats, Floats], lost: Lost
     ) -> tuple[Floats, Floats]:
-        """The rows that are left out may all lie at one of the bounds."""
+        """The mean of rows that are left out is as far from the nearer bound as that of others, or twice, or
+        half as far.
+        """
         (low, high), (least, most) = reach, bounds_of(noisy.measure)
         share = share_left_out(noisy.sums[0], lost)
-        return low - share * (low - least), high + share * (most - high)
+        from_least = (low + high) / 2 - least <= most - (low + high) / 2
+        lower = np.where(from_least, least + (low - least) / 2, np.maximum(most - 2 * (most - low), least))
+        upper = np.where(from_least, np.minimum(least + 2 * (high - least), most), most - (most - high) / 2)
+        low, high = low - share * (low - lower), high + share * (upper - high)
+        whole = not noisy.grouped and noisy.measure.condition is None
+        return beyond_bounds(low, high, lost, (most - least) / np.maximum(noisy.sums[0], 1.0), whole=whole)
 
     def span(self, measure: Measure) -> tuple[float, float]:
         return bounds_of(measure)

@@ -1,5 +1,6 @@
 """count(*), count(x): rows, or rows on which x is not NULL."""
 
+import numpy as np
 from sqlglot import exp
 
 from discreet.aggregates.aggregate import ArgumentReader, AskedMeasure, NoisyMeasure
@@ -40,10 +41,19 @@ class CountAggregate(CountingAggregate):
     def with_left_out(
         self, noisy: NoisyMeasure, reach: tuple[Floats, Floats], lost: Lost
     ) -> tuple[Floats, Floats]:
-        """Rows are lost only if they are counted: by a condition, perhaps none of them."""
+        """Rows are lost only if they are counted: by a condition, perhaps none of them.
+
+        Of all rows, noise and the guess are two errors that have nothing to do with each other.
+        """
         low, high = reach
         all_counted = not noisy.grouped and noisy.measure.condition is None and noisy.measure.argument is None
-        return low + (lost.low if all_counted else 0.0), high + lost.high
+        if not all_counted:
+            return low, high + lost.of_counted(high)
+        middle = (low + high) / 2
+        return (
+            middle + lost.guess - np.hypot(middle - low, lost.guess - lost.low),
+            middle + lost.guess + np.hypot(high - middle, lost.high - lost.guess),
+        )
 
 
 def count_of_rows(measure: Measure, bounds: ContributionBounds) -> WeightedSum:

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from discreet.aggregates.aggregate import ArgumentReader, AskedMeasure
+from discreet.aggregates.aggregate import ArgumentReader, AskedMeasure, NoisyMeasure
 from discreet.aggregates.bounding import ContributionBounds
 from discreet.aggregates.left_out import Lost
 from discreet.aggregates.one_vector import CountingAggregate
@@ -22,7 +22,7 @@ class DistinctAggregate(CountingAggregate):
     def limit_text(self, source: Relation) -> str:
         return f"{source.max_groups:,} values"
 
-    def guess(self, values: Floats, lost: Lost) -> Floats:  # noqa: ARG002
+    def guess(self, noisy: NoisyMeasure, values: Floats, lost: Lost) -> Floats:  # noqa: ARG002
         """Others may have the values that were dropped of one person."""
         return values
 

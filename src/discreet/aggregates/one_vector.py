@@ -40,8 +40,10 @@ class CountingAggregate(OneVectorAggregate):
 
     least = 0.0
 
-    def guess(self, values: Floats, lost: Lost) -> Floats:
+    def guess(self, noisy: NoisyMeasure, values: Floats, lost: Lost) -> Floats:
         """What is left out, in proportion to what is counted: no group is known to lose more than others."""
+        if noisy.measure.condition is not None or noisy.measure.argument is not None:
+            return values
         counted = np.maximum(values, 0.0)
         total = float(counted.sum())
         return values + counted * (lost.guess / total) if total > 0 else values

@@ -1,5 +1,7 @@
 """count(DISTINCT person): people with at least one row."""
 
+import numpy as np
+
 from discreet.aggregates.aggregate import NoisyMeasure
 from discreet.aggregates.bounding import ContributionBounds
 from discreet.aggregates.left_out import Lost
@@ -33,7 +35,7 @@ class PeopleAggregate(CountingAggregate):
     ) -> tuple[Floats, Floats]:
         """Each person who is in too many groups loses less than one in each."""
         low, high = reach
-        return low, high + lost.of_one_group
+        return low, high + np.minimum(lost.of_one_group, lost.in_proportion(high))
 
 
 def count_of_people(condition: Expression | None, bounds: ContributionBounds) -> WeightedSum:

@@ -106,8 +106,9 @@ class QuantileAggregate(AggregateDefinition):
         """
         histogram, trees, share = _trees(noisy)
         rows = [max(float(tree.total) * float(histogram.scale), 1.0) for tree in trees]
-        above = [min(1.0, float(share) * (each + lost.high) / each) for each in rows]
-        below = [max(0.0, over - lost.high / each) for over, each in zip(above, rows, strict=True)]
+        most = lost.of_counted(np.array(rows))
+        above = [min(1.0, float(share) * (n + d) / n) for n, d in zip(rows, most, strict=True)]
+        below = [max(0.0, over - d / n) for over, n, d in zip(above, rows, most, strict=True)]
         return _reach(noisy, below)[0], _reach(noisy, above)[1]
 
     def box(self, low: NoisyMeasure, high: NoisyMeasure) -> tuple[Floats, Floats]:  # noqa: ARG002

@@ -6,12 +6,13 @@ from math import floor
 import numpy as np
 from sqlglot import exp
 
-from discreet.aggregates.aggregate import NoisyMeasure, bounds_of, clamping_notes
+from discreet.aggregates.aggregate import NoisyMeasure, beyond_bounds, bounds_of, clamping_notes
 from discreet.aggregates.bounding import ContributionBounds, bounded_argument
 from discreet.aggregates.grid import grid_of, steps
 from discreet.aggregates.left_out import Lost
 from discreet.aggregates.one_vector import LARGEST_SHOWN, OneVectorAggregate
-from discreet.aggregates.vectors import Part, WeightedSum
+from discreet.aggregates.vectors import Part, WeightedSum, known
+from discreet.aggregates.weights import Norm
 from discreet.arrays import ColumnValues, Floats
 from discreet.model.policy import ValueType
 from discreet.model.query import Aggregate, Measure
@@ -32,10 +33,32 @@ class SumAggregate(OneVectorAggregate):
     def with_left_out(
         self, noisy: NoisyMeasure, reach: tuple[Floats, Floats], lost: Lost
     ) -> tuple[Floats, Floats]:
-        """Each row that is left out has a value within the bounds."""
+        """Rows that are left out have values like those that count: on average, half of that or twice.
+
+        If values have both signs, anything within the bounds. What clamping takes off comes on top.
+        """
         low, high = reach
         least, most = bounds_of(noisy.measure)
-        return low + min(least, 0.0) * lost.high, high + max(most, 0.0) * lost.high
+        whole = not noisy.grouped and noisy.measure.condition is None
+        if lost.counted and least >= 0:
+            mean = max(float(np.maximum(noisy.sums[0], 0.0).sum()) / lost.counted, 1e-300)
+            usual = max(least, mean / 2), min(most, 2 * mean)
+            lost_here = lost.of_counted(high / max(usual[0], 1e-300))
+            low, high = low + usual[0] * (lost.low if whole else 0.0), high + usual[1] * lost_here
+        else:
+            low, high = low + min(least, 0.0) * lost.high, high + max(most, 0.0) * lost.high
+        return beyond_bounds(low, high, lost, most - least, whole=whole)
+
+    def guess(self, noisy: NoisyMeasure, values: Floats, lost: Lost) -> Floats:
+        """What is left out, in proportion to what counts. In ℓ₂ it is not known how many rows count."""
+        weight = known(WeightedSum, noisy.vectors[0]).weight
+        if not lost.counted or weight is None or weight.norm is not Norm.L1:
+            return values
+        found: Floats = values * (1 + lost.guess / lost.counted)
+        if noisy.grouped or noisy.measure.condition is not None:
+            return found
+        least, most = bounds_of(noisy.measure)
+        return found + (most - least) * (lost.above.guess - lost.below.guess)
 
     def span(self, measure: Measure) -> tuple[float, float]:
         """On one side of 0, if all values are."""

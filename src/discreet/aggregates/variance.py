@@ -65,7 +65,9 @@ class VarianceAggregate(AggregateDefinition):
         """
         (low, high), (least, most) = reach, bounds_of(noisy.measure)
         share, square = share_left_out(noisy.sums[0], lost), (most - least) ** 2
-        return low * (1 - share), high * (1 - share) + share * square / 4 + share * (1 - share) * square
+        low, high = low * (1 - share), high * (1 - share) + share * square / 4 + share * (1 - share) * square
+        beyond = lost.above.squares + lost.below.squares + 2 * (lost.above.high + lost.below.high)
+        return low, high + square * beyond / np.maximum(noisy.sums[0], 1.0)
 
     def span(self, measure: Measure) -> tuple[float, float]:
         """At most the square of half of the range (Popoviciu 1935)."""

@@ -4,7 +4,7 @@ WeightedSum      Σ w·q over the rows, or the people, of each group
 Histogram        Σ w over the rows of each group and bin, for quantiles
 DistinctCount    different values in each group, among a few of each person
 Scores           people or rows of each group, to pick the largest from
-LeftOut          people by how much contribution bounding leaves out of them, over all groups
+LeftOut          people by how much contribution bounding leaves out of them, and by their size
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 
 from discreet.aggregates.grid import EXACT_STEPS
 from discreet.aggregates.weights import Unit, Weight, together, too_large
-from discreet.model.expression import Expression
+from discreet.model.expression import Expression, Field
 from discreet.model.neighbours import Neighbours
 from discreet.model.sensitivity import ScoreSensitivity, Sensitivity
 
@@ -178,13 +178,38 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Clamped:
+    """A column with bounds that is summed: what lies beyond them is taken off."""
+
+    value: Field
+    condition: Expression | None
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        if self.value.range is None:
+            raise TypeError("A column with bounds is expected here.")
+        return self.value.range.low, self.value.range.high
+
+
+SIZES = (0.0625, 0.125, 0.25, 0.5, 0.7, 1.0)
+"""The largest sizes of people who count fully, in each bin of them, as shares of what counts fully."""
+BEYOND_STEPS = 4096
+"""In so many steps of a column's bounds it is measured how far values lie beyond them."""
+BEYOND_BINS = 14
+"""For what is taken off above, and as many for below: up to 1/64 of the bounds, 1/32, … 64, and more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """How many people lose how much by their weight: one integer for each bin of sizes.
+    """How many people lose how much by their weight: one integer for each bin.
 
     A person with n rows (or pairs of person and group, or of group and value) and the weight w loses
     n·(1 − w), rounded to a whole number. Bin 0 holds the people who lose 0 or 1, bin b those who lose more
-    than 2^(b−1) and at most 2^b, the last one whoever loses more. A person whose weight is whole is in no
-    bin, and nobody is in two.
+    than 2^(b−1) and at most 2^b, the last of `bins` whoever loses more.
+
+    People who count fully are in further bins, which cost nothing: nobody is in two. If clamping takes
+    something off the sum of a person's values, in that of how much. Else in that of their size, which tells
+    how many people come near the limit, and so what is likely beyond it.
     """
 
     weight: Weight
@@ -193,6 +218,9 @@ class LeftOut:
     """What different values are counted of; None where rows or people are weighed."""
     condition: Expression | None
     """Rows on which it is not true do not count."""
+    clamped: tuple[Clamped, ...] = field(default=(), compare=False)
+    """The columns that are summed with this weight. They decide between bins that a question pays for anyway,
+    and so are no part of what it is."""
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """One bin of a person who comes or goes; two bins if one is replaced."""
@@ -202,6 +230,11 @@ class LeftOut:
     def bins(self) -> int:
         """The last one is for people who lose more than 64 times what counts fully, or more than 2²²."""
         return min((64 * self.weight.limit - 1).bit_length(), 22) + 2
+
+    @property
+    def all_bins(self) -> int:
+        """Those of people who lose something, of sizes, and of what clamping takes off above and below."""
+        return self.bins + len(SIZES) + (2 * BEYOND_BINS if self.clamped else 0)
 
     @property
     def scale(self) -> Fraction:

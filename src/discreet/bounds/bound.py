@@ -13,13 +13,15 @@ from typing import TypeAlias
 from discreet.aggregates.bounding import ContributionBounds
 from discreet.aggregates.people import count_of_people
 from discreet.aggregates.registry import AGGREGATES
-from discreet.aggregates.vectors import DistinctCount, Histogram, LeftOut, Part, Scores, WeightedSum
+from discreet.aggregates.vectors import Clamped, DistinctCount, Histogram, LeftOut, Part, Scores, WeightedSum
 from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.bounds.one_value import fields_with_one_value
 from discreet.bounds.work_limits import check_statements, check_written
 from discreet.errors import QueryRefused
+from discreet.model.exact import LARGEST_COUNT
+from discreet.model.expression import Field
 from discreet.model.neighbours import Neighbours
-from discreet.model.policy import Dataset
+from discreet.model.policy import Dataset, ValueType
 from discreet.model.query import (
     Filter,
     Measure,
@@ -32,6 +34,8 @@ from discreet.model.query import (
 )
 
 OneValue: TypeAlias = Callable[[Relation], frozenset[str] | None]
+
+_LARGEST_MEASURED = Fraction(10) ** 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,10 +131,23 @@ class _Bounder:
         found = [left_out_of(part) for part in self._parts]
         few = not self._query.private_keys and group_count(self._query) <= self._source.max_groups
         return [
-            each
+            replace(each, clamped=self._clamped(each))
             for each in dict.fromkeys(each for each in found if each is not None)
             if each.distinct is not None or each.weight.unit is Unit.ROWS or not few
         ]
+
+    def _clamped(self, lost: LeftOut) -> tuple[Clamped, ...]:
+        """The columns that are summed with the same weights. What is computed from columns has no bins."""
+        return tuple(
+            dict.fromkeys(
+                Clamped(value=part.value, condition=part.condition)
+                for part in self._parts
+                if isinstance(part, WeightedSum)
+                and part.weight == lost.weight
+                and isinstance(part.value, Field)
+                and can_be_measured(part.value)
+            )
+        )
 
     def _selector(self) -> int:
         """The count that selects the private keys: one that is released anyway, or else that of people."""
@@ -148,6 +165,15 @@ class _Bounder:
             one_row=self._source.one_row_a_person,
             largest=picks.largest,
         )
+
+
+def can_be_measured(value: Field) -> bool:
+    """Whether it can be told how far values lie beyond their bounds: there has to be room for them."""
+    if value.range is None or value.range.low == value.range.high:
+        return False
+    return max(abs(value.range.low), abs(value.range.high)) < (
+        LARGEST_COUNT if value.type is ValueType.INTEGER else _LARGEST_MEASURED
+    )
 
 
 def limits_are_facts(relation: Relation) -> bool:

@@ -18,9 +18,11 @@ from discreet.aggregates.aggregate import AggregateDefinition, NoisyMeasure, Vec
 from discreet.aggregates.left_out import Lost, estimate_lost
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import LeftOut, known
+from discreet.aggregates.weights import Unit
 from discreet.arrays import Floats
 from discreet.bounds.bound import BoundedMeasure, left_out_of
 from discreet.bounds.calibrate import Plan, QuestionMechanism
+from discreet.model.query import group_count
 from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
@@ -86,20 +88,22 @@ def _estimated(plan: Plan, place: int, people: Floats, generator: np.random.Gene
     noise = _vector_noise(plan.mechanisms[place])
     if isinstance(noise, QuantileTree):
         raise TypeError("Added noise is expected here.")
-    part = known(LeftOut, plan.bounded.parts[place])
-    return estimate_lost(part, people, noise, float(plan.request.confidence), generator)
+    part, query = known(LeftOut, plan.bounded.parts[place]), plan.bounded.query
+    by_group = part.weight.unit is Unit.PEOPLE and part.distinct is None and not query.private_keys
+    most = group_count(query) if by_group else None
+    return estimate_lost(part, people, noise, float(plan.request.confidence), generator, most)
 
 
-def guess(plan: Plan, measure: BoundedMeasure, values: Floats, lost: Lost) -> Floats:
+def guess(plan: Plan, measure: BoundedMeasure, noisy: Noisy, values: Floats, lost: Lost) -> Floats:
     """The likeliest answer without limits.
 
     With private keys, or grouping sets, what is left out of the groups that are shown is not known.
     """
     query = plan.bounded.query
-    whole = measure.measure.condition is None and measure.measure.argument is None
-    if query.private_keys or len(query.sets) > 1 or not whole:
+    if query.private_keys or len(query.sets) > 1:
         return values
-    return _definition(measure).guess(values, lost)
+    of_measure = noisy_measure(plan, measure, noisy, noisy.sums, plan.request.confidence)
+    return _definition(measure).guess(of_measure, values, lost)
 
 
 def with_left_out(

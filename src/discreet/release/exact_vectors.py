@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.aggregates.vectors import LeftOut, WeightedSum, known
+from discreet.aggregates.vectors import LeftOut, WeightedSum
 from discreet.aggregates.weights import MOST_BITS
 from discreet.arrays import ColumnValues, Integers
 from discreet.bounds.calibrate import Plan
@@ -62,20 +62,24 @@ class ExactVectors:
 
 def exact_vectors(plan: Plan, results: Results) -> ExactVectors:
     """The results of all statements of a plan, in the order of its groups."""
-    lost = [part for part, each in enumerate(plan.bounded.parts) if isinstance(each, LeftOut)]
-    measured = [(statement, table) for statement, table in results if statement.parts[0] not in lost]
-    found = _occurring if plan.bounded.query.private_keys else _enumerated
-    exact = found(plan, measured)
-    bins = {part: known(LeftOut, plan.bounded.parts[part]).bins for part in lost}
-    return replace(exact, left_out={part: _people_by_loss(part, bins[part], results) for part in lost})
-
-
-def _people_by_loss(part: int, bins: int, results: Results) -> Integers:
-    people = np.zeros(bins, dtype=np.int64)
+    bins = {
+        part: np.zeros(each.all_bins, dtype=np.int64)
+        for part, each in enumerate(plan.bounded.parts)
+        if isinstance(each, LeftOut)
+    }
+    measured = []
     for statement, table in results:
-        if statement.parts == (part,):
-            np.add.at(people, small_integers_of(table["leaf"]), small_integers_of(table[f"s{part}"]))
-    return people
+        if statement.left_out is None:
+            measured.append((statement, table))
+            continue
+        people = ~np.ma.getmaskarray(table["bin"])
+        places = small_integers_of(table["bin"][people])
+        counts = small_integers_of(table[f"s{statement.left_out}"][people])
+        np.add.at(bins[statement.left_out], places, counts)
+        if statement.parts:
+            measured.append((statement, {name: column[~people] for name, column in table.items()}))
+    found = _occurring if plan.bounded.query.private_keys else _enumerated
+    return replace(found(plan, measured), left_out=bins)
 
 
 def _enumerated(plan: Plan, results: Results) -> ExactVectors:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from discreet.accounting.odds import odds_limit, rare_chance
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import WeightedSum, known
-from discreet.aggregates.weights import Norm
+from discreet.aggregates.weights import Norm, Unit
 from discreet.answers.explanation import ErrorStatement, Explanation, PrivateGroups
 from discreet.bounds.bound import OneValue, bound
 from discreet.bounds.calibrate import THRESHOLD_SHARE, Plan, calibrate
@@ -16,7 +16,7 @@ from discreet.errors import DiscreetError
 from discreet.model.expression import fields_of, title
 from discreet.model.policy import Dataset
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
-from discreet.model.query import Aggregate, Filter, Lookup, Query, Relation, Scan, group_count
+from discreet.model.query import Filter, Lookup, Query, Relation, Scan, group_count
 from discreet.model.request import ByEpsilon, ByRho, Price, Request
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 from discreet.release.notes.answer_notes import notes_of
@@ -189,7 +189,7 @@ def _alternatives(plan: Plan, dataset: Dataset) -> list[str]:
 def _one_value(plan: Plan, dataset: Dataset) -> list[str]:
     """What people by group would gain, if a person has one value of all that it is grouped by."""
     query = plan.bounded.query
-    people = [each for each in plan.bounded.measures if each.measure.aggregate is Aggregate.PEOPLE]
+    people = [m for m in plan.bounded.measures if AGGREGATES[m.measure.aggregate].counts is Unit.PEOPLE]
     known_ones, declarable = fields_with_one_value(query.source), _columns(query.source)
     keys = {field.name for key in query.keys for field in fields_of(key.expression)} - known_ones
     if not people or not keys or not keys <= declarable:

@@ -96,7 +96,7 @@ class OutputIntervals:
     ) -> Ends | None:
         """The ends for the answer without limits; None if limits leave nothing out, as far as is known."""
         used = self._used(expression)
-        if not any(lost[m.measure.name].high for m in used if m.measure.name in lost):
+        if not any(_some(lost[m.measure.name]) for m in used if m.measure.name in lost):
             return None
         everything = np.arange(self._groups)
         boxes: dict[Expression, Box] = {}
@@ -295,6 +295,10 @@ class OutputIntervals:
     def _used(self, expression: Expression) -> list[BoundedMeasure]:
         names = {field.name for field in fields_of(expression)}
         return [measure for name, measure in self._measures.items() if name in names]
+
+
+def _some(lost: Lost) -> bool:
+    return bool(lost.high or lost.above.high or lost.below.high)
 
 
 def _field(measure: BoundedMeasure) -> Field:

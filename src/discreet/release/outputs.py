@@ -66,7 +66,7 @@ class _NoisyTable:
             self._within_limits[name] = estimate(plan, measure, noisy)
         self._lost = lost_by_measure(plan, noisy)
         self._estimates = {
-            name: guess(plan, self._measures[name], values, self._lost.get(name, NOTHING))
+            name: guess(plan, self._measures[name], noisy, values, self._lost.get(name, NOTHING))
             for name, values in self._within_limits.items()
         }
         self._intervals = OutputIntervals(

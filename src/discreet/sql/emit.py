@@ -13,17 +13,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from discreet.aggregates.vectors import DistinctCount, Histogram, LeftOut, Scores, WeightedSum
+from discreet.aggregates.vectors import (
+    BEYOND_STEPS,
+    DistinctCount,
+    Histogram,
+    LeftOut,
+    Scores,
+    WeightedSum,
+    known,
+)
 from discreet.aggregates.weights import Unit, Weight
+from discreet.bounds.bound import left_out_of
 from discreet.dialects.dialect import Dialect
 from discreet.dialects.parameters import Parameters
 from discreet.functions.registry import emit, emit_steps, range_of
-from discreet.model.expression import Expression, Field, Literal
+from discreet.model.expression import Expression, Field, Literal, Range
 from discreet.model.policy import ValueType
 from discreet.model.query import GroupKey
 from discreet.sql.relation import clamped, relation_sql
 from discreet.sql.statement import Planned, Statement
-from discreet.sql.weights import group_by, people_by_loss, weighed, weighted_total
+from discreet.sql.weights import (
+    CountedPeople,
+    group_by,
+    people_by_loss,
+    people_sql,
+    weighed,
+    weighted_total,
+)
 
 
 def emit_sql(plan: Planned, tables: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
@@ -69,75 +85,125 @@ class _StatementWriter:
         self._query = plan.bounded.query
         self._tables = tables
         self._dialect = dialect
+        self._counted: set[int] = set()
+        """Parts that are `LeftOut` and are counted in the same pass as something else."""
 
     def statements(self) -> list[Statement]:
         found = [each for number in range(len(self._query.sets)) for each in self.of_set(number)]
         return [*found, *self._of_people()]
 
     def _of_people(self) -> list[Statement]:
-        """One for each vector of what is left out, over the people of all groups of the finest set."""
-        sets = self._query.sets
-        finest = max(range(len(sets)), key=lambda number: len(sets[number]))
+        """One for each vector of what is left out that no other statement has."""
         return [
             Statement(
-                sql=self._left_out(sets[finest], part, i),
-                grouping_set=finest,
+                sql=self._left_out(self._query.sets[self._finest], part, i),
+                grouping_set=self._finest,
                 keys=(),
-                parts=(i,),
+                parts=(),
                 by_leaf=True,
+                left_out=i,
             )
             for i, part in enumerate(self._parts)
-            if isinstance(part, LeftOut)
+            if isinstance(part, LeftOut) and i not in self._counted
         ]
+
+    @property
+    def _finest(self) -> int:
+        """The grouping set with all groups: what is left out is of people in those."""
+        sets = self._query.sets
+        return max(range(len(sets)), key=lambda number: len(sets[number]))
+
+    def _counts_people(self, number: int, vector: WeightedSum | Histogram) -> CountedPeople | None:
+        """What is left out by the weights of a vector, if it can be counted in the same pass, and was not."""
+        wanted = None if self._dialect.weighs_in_windows or number != self._finest else left_out_of(vector)
+        found = [i for i, part in enumerate(self._parts) if part == wanted and i not in self._counted]
+        if not found:
+            return None
+        (index,) = found
+        part = known(LeftOut, self._parts[index])
+        self._counted.add(index)
+        columns = self._beyond(part)
+        rows = self._keyed_rows((), columns, _used_by(part), where=self._is_beyond(part)) if columns else ""
+        return CountedPeople(part=part, index=index, beyond=[name for name, *_ in columns], rows_beyond=rows)
 
     def of_set(self, number: int) -> list[Statement]:
         """The sums of one grouping set in one statement, and one more for each histogram."""
         keys = self._query.sets[number]
-        pieces = [*self._over_rows(keys), *self._over_people(keys)]
         statements = []
+        rows = self._over_rows(number)
+        pieces = [*rows, *self._over_people(number, alone=not any(lost is not None for *_, lost in rows))]
         if pieces:
-            wanted = tuple(sorted(i for _, chosen in pieces for i in chosen))
-            statements.append(self._statement(_side_by_side(pieces, len(keys)), number, wanted))
+            wanted = tuple(sorted(i for _, chosen, _ in pieces for i in chosen))
+            lost = [i for *_, i in pieces if i is not None]
+            sql = _side_by_side(pieces, len(keys))
+            statements.append(self._statement(sql, number, wanted, left_out=lost[0] if lost else None))
         for i, part in enumerate(self._parts):
             if isinstance(part, Histogram):
-                statements.append(self._statement(self._bins(keys, part, i), number, (i,), by_leaf=True))
+                counted = self._counts_people(number, part)
+                sql = self._bins(keys, part, i, counted)
+                index = None if counted is None else counted.index
+                statements.append(self._statement(sql, number, (i,), by_leaf=True, left_out=index))
         return statements
 
-    def _over_rows(self, keys: Sequence[int]) -> list["_Piece"]:
+    def _over_rows(self, number: int) -> list["_Piece"]:
         """One piece for each way of weighing rows."""
         weights = {
             i: part.weight
             for i, part in enumerate(self._parts)
             if isinstance(part, WeightedSum) and part.unit is Unit.ROWS
         }
-        pieces = []
+        pieces: list[_Piece] = []
         for weight in dict.fromkeys(weights.values()):
             chosen = tuple(i for i, each in weights.items() if each == weight)
-            pieces.append((self._rows(keys, weight, chosen), chosen))
+            first = known(WeightedSum, self._parts[chosen[0]])
+            counted = None if pieces else self._counts_people(number, first)
+            sql = self._rows(self._query.sets[number], weight, chosen, counted)
+            pieces.append((sql, chosen, None if counted is None else counted.index))
         return pieces
 
-    def _over_people(self, keys: Sequence[int]) -> list["_Piece"]:
+    def _over_people(self, number: int, *, alone: bool) -> list["_Piece"]:
+        """If `alone`, the first of them also counts the people of whom something is left out."""
+        keys = self._query.sets[number]
         pieces: list[_Piece] = []
         for i, part in enumerate(self._parts):
             match part:
                 case WeightedSum(unit=Unit.PEOPLE):
-                    pieces.append((self._people(keys, part, i), (i,)))
+                    counted = self._counts_people(number, part) if alone and keys and not pieces else None
+                    sql = self._people(keys, part, i, counted)
+                    pieces.append((sql, (i,), None if counted is None else counted.index))
                 case DistinctCount():
-                    pieces.append((self._distinct(keys, part, i), (i,)))
+                    pieces.append((self._distinct(keys, part, i), (i,), None))
                 case Scores():
-                    pieces.append((self._scores(keys, part, i), (i,)))
+                    pieces.append((self._scores(keys, part, i), (i,), None))
         return pieces
 
     def _statement(
-        self, sql: str, number: int, parts: tuple[int, ...], *, by_leaf: bool = False
+        self,
+        sql: str,
+        number: int,
+        parts: tuple[int, ...],
+        *,
+        by_leaf: bool = False,
+        left_out: int | None = None,
     ) -> Statement:
         return Statement(
-            sql=sql, grouping_set=number, keys=self._query.sets[number], parts=parts, by_leaf=by_leaf
+            sql=sql,
+            grouping_set=number,
+            keys=self._query.sets[number],
+            parts=parts,
+            by_leaf=by_leaf,
+            left_out=left_out,
         )
 
     # Sums over rows
 
-    def _rows(self, keys: Sequence[int], weight: Weight | None, chosen: Sequence[int]) -> str:
+    def _rows(
+        self,
+        keys: Sequence[int],
+        weight: Weight | None,
+        chosen: Sequence[int],
+        lost: CountedPeople | None,
+    ) -> str:
         parts = [(i, part) for i in chosen if isinstance(part := self._parts[i], WeightedSum)]
         integers = {i: self._integer(part, f"v{i}") for i, part in parts}
         columns = [(f"v{i}", *sql) for i, sql in integers.items() if sql is not _ONE]
@@ -154,9 +220,10 @@ class _StatementWriter:
         totals = [
             f"{weighted_total(weight, self._dialect, values[i], part.largest)} AS s{i}" for i, part in parts
         ]
-        return weighed(rows, weight, names, totals, self._dialect, once=not self._query.source.has_ids)
+        once = not self._query.source.has_ids
+        return weighed(rows, weight, names, totals, self._dialect, once=once, lost=lost)
 
-    def _bins(self, keys: Sequence[int], part: Histogram, index: int) -> str:
+    def _bins(self, keys: Sequence[int], part: Histogram, index: int, lost: CountedPeople | None) -> str:
         used = [e for e in (part.value, part.condition) if e is not None]
         rows = self._keyed_rows(keys, [("leaf", *self._leaf(part))], used)
         names = [*_names(keys), "leaf"]
@@ -166,11 +233,39 @@ class _StatementWriter:
             return counts + where + group_by(names)
         total = f"{weighted_total(part.weight, self._dialect)} AS s{index}"
         once = not self._query.source.has_ids
-        return weighed(rows, part.weight, names, [total], self._dialect, where=where, once=once)
+        return weighed(rows, part.weight, names, [total], self._dialect, where=where, once=once, lost=lost)
+
+    def _beyond(self, part: LeftOut) -> list["_EmittedColumn"]:
+        """How far values lie beyond their bounds, in steps; NULL where they do not. They are read within
+        bounds that are much wider, so that no value is too large to compute with.
+        """
+        columns = []
+        for i, each in enumerate(part.clamped):
+            low, high = each.bounds
+            room = _ROOM * (high - low)
+            value = replace(each.value, range=Range(low=low - room, high=high + room))
+            grid = (high - low) / BEYOND_STEPS
+            steps = emit_steps(value, self._dialect, offset=low, grid=grid, half=Fraction(0))
+            if each.condition is not None:
+                steps = f"CASE WHEN ({self._emit(each.condition)}) IS TRUE THEN {steps} END"
+            name = f"beyond{i}"
+            above = f"WHEN {name} > {BEYOND_STEPS} THEN {name} - {BEYOND_STEPS}"
+            beyond = f"CAST(CASE {above} WHEN {name} < -1 THEN {name} + 1 END AS BIGINT)"
+            columns.append((name, steps, beyond))
+        return columns
+
+    def _is_beyond(self, part: LeftOut) -> str:
+        """Whether any value of a row lies beyond its bounds, as simple as a reader of files likes it."""
+        found = []
+        for each in part.clamped:
+            read = self._dialect.read(self._dialect.identifier(each.value.name), each.value.type)
+            low, high = (self._dialect.double(float(end)) for end in each.bounds)
+            found += [f"{read} < {low}", f"{read} > {high}"]
+        return " OR ".join(found)
 
     # Sums over people
 
-    def _people(self, keys: Sequence[int], part: WeightedSum, index: int) -> str:
+    def _people(self, keys: Sequence[int], part: WeightedSum, index: int, lost: CountedPeople | None) -> str:
         rows = self._keyed_rows(keys, [], [part.condition] if part.condition else [], part.condition)
         names = _names(keys)
         if part.one_each:
@@ -179,7 +274,7 @@ class _StatementWriter:
         if not keys:
             return f"SELECT count(*) * {part.weighing.whole} AS s{index} FROM ({pairs}) AS people"
         total = f"{weighted_total(part.weighing, self._dialect)} AS s{index}"
-        return weighed(pairs, part.weighing, names, [total], self._dialect, once=True)
+        return weighed(pairs, part.weighing, names, [total], self._dialect, once=True, lost=lost)
 
     def _one_group_each(self, keys: Sequence[int], rows: str, total: str) -> str:
         """A person has one value of each key in all of their rows. Here, each has one row of them."""
@@ -219,16 +314,19 @@ class _StatementWriter:
         return f"SELECT {select} FROM ({pairs}) AS pairs{group_by(names)}"
 
     def _left_out(self, keys: Sequence[int], part: LeftOut, index: int) -> str:
-        """People by how much of them is left out, whoever has no more than counts fully left aside."""
+        """People by how much of them is left out, in a pass of its own."""
         names = _names(keys)
         columns = [] if part.distinct is None else [("v", self._emit(part.distinct), "v")]
-        used = [e for e in (part.distinct, part.condition) if e is not None]
+        columns += self._beyond(part)
+        used = [*(e for e in (part.distinct, part.condition) if e is not None), *_used_by(part)]
         rows = self._keyed_rows(keys, columns, used, part.condition)
         if part.weight.unit is Unit.PEOPLE:
             known = "" if part.distinct is None else " WHERE v IS NOT NULL"
             wanted = ", ".join(["p", *names, *(name for name, _, _ in columns)])
             rows = f"SELECT DISTINCT {wanted} FROM ({rows}) AS rows{known}"
-        return people_by_loss(rows, part, names, index, self._dialect)
+        beyond = [f"beyond{i}" for i in range(len(part.clamped))]
+        people = people_sql(f"({rows}) AS rows", part.weight, names, beyond, self._dialect)
+        return f"WITH people AS ({people}) {people_by_loss(part, index, self._dialect)}"
 
     # Rows with their keys
 
@@ -238,6 +336,7 @@ class _StatementWriter:
         columns: Sequence["_EmittedColumn"],
         used: Sequence[Expression],
         condition: Expression | None = None,
+        where: str = "",
     ) -> str:
         """The rows that belong to a group: the person, the keys, and what is computed of each row.
 
@@ -251,6 +350,7 @@ class _StatementWriter:
         computed += [f"{sql} AS {name}" for name, sql, _ in columns]
         rows = f"SELECT {', '.join(['p', *computed])} FROM ({source}) AS source"
         wanted = [] if condition is None else [f"({self._emit(condition)}) IS TRUE"]
+        wanted += [f"({where})"] if where else []
         if self._slice is not None:
             wanted.append(self._dialect.in_slice("p", self._slice))
         if wanted:
@@ -326,8 +426,10 @@ class _StatementWriter:
 
 _EmittedColumn = tuple[str, str, str]
 """A column of the rows: its name, its SQL in the first step, and its SQL in the second, from that name."""
-_Piece = tuple[str, tuple[int, ...]]
-"""A SELECT, and the parts whose sums it has."""
+_Piece = tuple[str, tuple[int, ...], int | None]
+"""A SELECT, the parts whose sums it has, and the part whose people it counts."""
+_ROOM = 256
+"""Values are read up to so many times the width of their bounds beyond them."""
 
 _HALF = Fraction(1, 2)
 _ONE = ("1", "1")
@@ -339,13 +441,16 @@ def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
     """Several results with the same keys as one, NULL keys included."""
     if len(pieces) == 1:
         return pieces[0][0]
-    wanted = sorted(i for _, chosen in pieces for i in chosen)
-    names = [f"k{i}" for i in range(keys)]
-    selects = [
-        f"SELECT {', '.join([*names, *(f's{i}' if i in chosen else f'0 AS s{i}' for i in wanted)])}"
-        f" FROM ({sql}) AS piece"
-        for sql, chosen in pieces
-    ]
+    counted = [i for *_, i in pieces if i is not None]
+    wanted = sorted([*counted, *(i for _, chosen, _ in pieces for i in chosen)])
+    names = [*(f"k{i}" for i in range(keys)), *(["bin"] if counted else [])]
+    selects = []
+    for sql, chosen, lost in pieces:
+        has = {f"k{i}" for i in range(keys)} | {f"s{i}" for i in chosen}
+        has |= set() if lost is None else {"bin", f"s{lost}"}
+        columns = [name if name in has else f"NULL AS {name}" for name in names]
+        columns += [f"s{i}" if f"s{i}" in has else f"0 AS s{i}" for i in wanted]
+        selects.append(f"SELECT {', '.join(columns)} FROM ({sql}) AS piece")
     totals = [f"sum(s{i}) AS s{i}" for i in wanted]
     return f"SELECT {', '.join([*names, *totals])} FROM ({' UNION ALL '.join(selects)}) AS pieces" + group_by(
         names
@@ -366,6 +471,12 @@ def _is_clamped(part: WeightedSum, value: Expression) -> bool:
     if not isinstance(value, Field) or span is None or part.offset != 0 or not _is_whole(part, value):
         return False
     return -part.most_steps <= span.low and span.high <= part.most_steps
+
+
+def _used_by(part: LeftOut) -> list[Expression]:
+    """What its columns are computed from."""
+    conditions = [each.condition for each in part.clamped if each.condition is not None]
+    return [*(each.value for each in part.clamped), *conditions]
 
 
 def _names(keys: Sequence[int]) -> list[str]:

@@ -34,6 +34,8 @@ class Statement:
     """Which parts of the plan the columns s0, s1, … are."""
     by_leaf: bool
     """Whether there is a row for each key and bin, as for a histogram."""
+    left_out: int | None = None
+    """The part that is `LeftOut` and is counted in the same pass: in rows that have a bin, as column bin."""
     slices: tuple[str, ...] = ()
     """Statements for a part of the people each, to be run at once: their results add up to those of `sql`.
     Empty where the database gains nothing by it."""

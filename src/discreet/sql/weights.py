@@ -1,8 +1,9 @@
 """The weight of a person as SQL, and totals of rows that are weighed by it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from discreet.aggregates.vectors import LeftOut
+from discreet.aggregates.vectors import BEYOND_BINS, BEYOND_STEPS, SIZES, LeftOut
 from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.dialects.dialect import Dialect
 from discreet.model.policy import ValueType
@@ -31,6 +32,18 @@ def weight_sql(weight: Weight, n: str, dialect: Dialect) -> str:
     return share if weight.least == 1 else f"CASE WHEN {n} <= {weight.most} THEN {share} ELSE 0 END"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedPeople:
+    """People by what they lose, counted in the same pass as sums."""
+
+    part: LeftOut
+    index: int
+    beyond: Sequence[str]
+    """Columns: by how many steps a value lies beyond its bounds, negative if below."""
+    rows_beyond: str
+    """The rows that have such a value."""
+
+
 def weighed(
     rows: str,
     weight: Weight,
@@ -40,41 +53,92 @@ def weighed(
     *,
     where: str = "",
     once: bool,
+    lost: CountedPeople | None = None,
 ) -> str:
     """Totals of rows, each with the weight of its person as w. After a join, w is NULL if it is whole.
 
     Rows are read twice where that is faster than keeping them, but `once` if a second reading could differ.
+    With `lost`, people are kept after they were counted, and rows with a bin say how many are in it.
     """
     select, rest = ", ".join([*names, *totals]), where + group_by(names)
     if dialect.weighs_in_windows:
         return f"SELECT {select} FROM ({_in_windows(rows, weight, names, dialect)}) AS rows{rest}"
-    source, n = "rows", "count(*)"
-    if by_squares(weight):
-        source = f"(SELECT p, count(*) AS c FROM rows{group_by(['p', *names])}) AS pairs"
-        n = f"sum(CAST(c AS {dialect.types[ValueType.NUMBER]}) * c)"
-    share = weight_sql(weight, n, dialect)
-    heavy = f"SELECT p, {share} AS w FROM {source} GROUP BY p HAVING {n} > {most_of_whole(weight)}"
+    people = people_sql("rows", weight, [name for name in names if name != "leaf"], (), dialect)
+    heavy = f"SELECT p, {weight_sql(weight, 'n', dialect)} AS w FROM people WHERE n > {most_of_whole(weight)}"
+    kept = dialect.kept(once=True) if lost is not None else ""
+    tables = [
+        f"rows AS {dialect.kept(once=once)}({rows})",
+        f"people AS {kept}({people})",
+        f"heavy AS ({heavy})",
+    ]
+    totalled = f"SELECT {dialect.join_hint}{select} FROM {dialect.with_weights()}{rest}"
+    if lost is None:
+        return f"WITH {', '.join(tables)} {totalled}"
+    counted = people_by_loss(lost.part, lost.index, dialect)
+    if lost.beyond:  # few rows have any: to join them is faster than to add them up of everybody
+        net = ", ".join(f"sum({column}) AS {column}" for column in lost.beyond)
+        tables.append(f"beyond AS (SELECT p AS b, {net} FROM ({lost.rows_beyond}) AS rows GROUP BY p)")
+        sized = f"people LEFT JOIN beyond ON {dialect.same_person('people.p', 'beyond.b')}"
+        counted = people_by_loss(lost.part, lost.index, dialect, sized)
+    sums = [total.rpartition(" AS ")[2] for total in totals]
+    nothing = [*(f"NULL AS {name}" for name in names), *(f"0 AS {name}" for name in sums)]
     return (
-        f"WITH rows AS {dialect.kept(once=once)}({rows}), heavy AS ({heavy})"
-        f" SELECT {dialect.join_hint}{select} FROM {dialect.with_weights()}{rest}"
+        f"WITH {', '.join(tables)} SELECT *, 0 AS s{lost.index}, NULL AS bin FROM ({totalled}) AS sums"
+        f" UNION ALL SELECT {', '.join([*nothing, f's{lost.index}', 'bin'])} FROM ({counted}) AS counted"
     )
 
 
-def people_by_loss(rows: str, part: LeftOut, names: Sequence[str], index: int, dialect: Dialect) -> str:
-    """How many people lose how much: the bin as leaf. Too many values are not weighed but dropped."""
+def people_sql(
+    rows: str, weight: Weight, names: Sequence[str], beyond: Sequence[str], dialect: Dialect
+) -> str:
+    """A row for each person: n as in `weight_sql`, n1 of all that is counted, and beyond0, … added up."""
+    net = [f"sum({column}) AS {column}" for column in beyond]
+    if not by_squares(weight):
+        return f"SELECT {', '.join(['p', 'count(*) AS n', *net])} FROM {rows} GROUP BY p"
+    pairs = ", ".join(["p", "count(*) AS c", *net])
+    squares = f"sum(CAST(c AS {dialect.types[ValueType.NUMBER]}) * c) AS n"
+    return (
+        f"SELECT {', '.join(['p', squares, 'sum(c) AS n1', *net])}"
+        f" FROM (SELECT {pairs} FROM {rows}{group_by(['p', *names])}) AS pairs GROUP BY p"
+    )
+
+
+def people_by_loss(part: LeftOut, index: int, dialect: Dialect, people: str = "people") -> str:
+    """How many people are in each bin of `LeftOut`, from the people as in `people_sql`."""
     weight, dropped = part.weight, part.distinct is not None
-    source, n, n1 = f"({rows}) AS rows", "count(*)", "count(*)"
-    if by_squares(weight):
-        source = f"(SELECT p, count(*) AS c FROM ({rows}) AS rows{group_by(['p', *names])}) AS pairs"
-        n, n1 = f"sum(CAST(c AS {dialect.types[ValueType.NUMBER]}) * c)", "sum(c)"
+    n1 = "n1" if by_squares(weight) else "n"
     lost = (
-        f"{n1} - {weight.limit}" if dropped else f"{n1} * ({weight.whole} - {weight_sql(weight, n, dialect)})"
+        f"{n1} - {weight.limit}"
+        if dropped
+        else f"{n1} * ({weight.whole} - {weight_sql(weight, 'n', dialect)})"
     )
-    heavy = f"SELECT {lost} AS lost FROM {source} GROUP BY p HAVING {n} > {most_of_whole(weight)}"
-    whole = 1 if dropped else weight.whole
-    bins = " ".join(f"WHEN lost <= {(whole << b) + whole // 2} THEN {b}" for b in range(part.bins - 1))
-    leaf = f"SELECT CASE {bins} ELSE {part.bins - 1} END AS leaf FROM ({heavy}) AS heavy"
-    return f"SELECT leaf, count(*) AS s{index} FROM ({leaf}) AS lost GROUP BY leaf"
+    heavy, whole = f"n > {most_of_whole(weight)}", 1 if dropped else weight.whole
+    columns = [f"CASE WHEN {heavy} THEN {lost} END AS lost", "n"]
+    by_loss = [f"WHEN lost <= {(whole << b) + whole // 2} THEN {b}" for b in range(part.bins - 1)]
+    cases = ["WHEN lost IS NOT NULL THEN", f"CASE {' '.join(by_loss)} ELSE {part.bins - 1} END"]
+    if part.clamped:
+        nets = [f"coalesce(beyond{i}, 0)" for i in range(len(part.clamped))]
+        ends = (nets[0], nets[0]) if len(nets) == 1 else [f"{end}({', '.join(nets)})" for end in _ENDS]
+        columns += [f"{ends[0]} AS up", f"{ends[1]} AS down"]
+        start = part.bins + len(SIZES)
+        cases += ["WHEN up > 0 AND up + down >= 0 THEN", _beyond("up", start)]
+        cases += ["WHEN down < 0 THEN", _beyond("-down", start + BEYOND_BINS)]
+    most = most_of_whole(weight)
+    sizes = [int(most * (share**2 if by_squares(weight) else share)) for share in SIZES[:-1]]
+    cases += [f"WHEN n <= {end} THEN {part.bins + place}" for place, end in enumerate(sizes)]
+    bins = f"CASE {' '.join(cases)} ELSE {part.bins + len(SIZES) - 1} END"
+    placed = f"SELECT {bins} AS bin FROM (SELECT {', '.join(columns)} FROM {people}) AS sized"
+    return f"SELECT bin, count(*) AS s{index} FROM ({placed}) AS placed GROUP BY bin"
+
+
+_ENDS = ("greatest", "least")
+
+
+def _beyond(steps: str, start: int) -> str:
+    """The bin of what clamping takes off, in octaves from 1/64 of the bounds."""
+    least = BEYOND_STEPS // 64
+    bins = [f"WHEN {steps} <= {least << b} THEN {start + b}" for b in range(BEYOND_BINS - 1)]
+    return f"CASE {' '.join(bins)} ELSE {start + BEYOND_BINS - 1} END"
 
 
 def weighted_total(weight: Weight, dialect: Dialect, value: str | None = None, largest: int = 1) -> str:

@@ -59,4 +59,4 @@ def test_who_vanishes_from_private_keys_is_counted_as_left_out(sql, kept, lost):
     assert float(counted * plan.bounded.parts[0].scale) == pytest.approx(kept, rel=1e-2)
     (found,) = [b for b, each in enumerate(people) if each]
     assert 2 ** (found - 1) < lost <= 2**found
-    assert part.bins == len(people)
+    assert part.all_bins == len(people)

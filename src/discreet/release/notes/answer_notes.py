@@ -1,16 +1,28 @@
 """What bounding may have done to the truth, in words that go with every answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from discreet.aggregates.aggregate import bounds_of
 from discreet.aggregates.left_out import Lost
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import DistinctCount, Histogram, Part, WeightedSum, known
 from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.answers.wording import number_text
+from discreet.bounds.bound import limits_are_facts
 from discreet.bounds.calibrate import Plan
 from discreet.bounds.relation_tree import columns_of, expressions_of, looked_up, sides_cut, tables_of
-from discreet.model.expression import fields_of, title
-from discreet.model.query import Aggregate, FewRows, Query, group_count
+from discreet.model.expression import Field, fields_of, title
+from discreet.model.query import (
+    Aggregate,
+    FewRows,
+    Filter,
+    Measure,
+    PerPerson,
+    PersonAggregate,
+    Query,
+    Relation,
+    group_count,
+)
 from discreet.noise.selection import Selection
 from discreet.release.notes.condition_notes import condition_notes
 from discreet.release.notes.key_notes import key_notes
@@ -84,21 +96,41 @@ def left_out_notes(plan: Plan, lost: Mapping[str, Lost]) -> list[str]:
     """How much limits leave out, in words: one sentence for each way of being too many."""
     by_measure = {measure.measure.name: measure.measure.aggregate for measure in plan.bounded.measures}
     notes = [_left_out(plan, by_measure[name], found) for name, found in lost.items()]
-    return list(dict.fromkeys(notes))
+    notes += [_beyond(plan, name, found) for name, found in lost.items()]
+    return [note for note in dict.fromkeys(notes) if note]
 
 
 def _left_out(plan: Plan, aggregate: Aggregate, lost: Lost) -> str:
     definition = AGGREGATES[aggregate]
     what, limit = definition.loses, definition.limit_text(plan.bounded.query.source)
     if not lost.guess:
+        if not lost.near:
+            return f"Nobody stands out from the noise as having more than {limit}, or nearly as much."
+        source, people = plan.bounded.query.source, lost.hidden / 3
+        missing = people * (source.max_rows if what == "rows" else source.max_groups)
         return (
-            f"Nobody stands out from the noise as having more than {limit}. Some {_rough(lost.hidden)} people"
-            " could have far more, unseen: errors do not hold what they would leave out."
+            f"Nobody stands out from the noise as having more than {limit}, but people come near it."
+            f" If {_rough(people)} people had twice as much, unseen, {_rough(missing)} {what} more would be"
+            " missing than errors hold."
         )
     return (
         f"About {_rough(lost.guess)} {what} do not count, of people with more than {limit}: from"
         f" {_rough(lost.low)} to {_rough(lost.high)}. Errors hold that."
         + (" Some may be in groups that are not shown." if plan.bounded.query.private_keys else "")
+    )
+
+
+def _beyond(plan: Plan, name: str, lost: Lost) -> str:
+    """What clamping takes off a sum; of an average, the same is divided by the rows."""
+    (measure,) = (each.measure for each in plan.bounded.measures if each.measure.name == name)
+    taken, side = (lost.above, "above") if lost.above.high >= lost.below.high else (lost.below, "below")
+    if not taken.guess or measure.argument is None:
+        return ""
+    least, most = bounds_of(measure)
+    width = most - least
+    return (
+        f"Bounds take about {_rough(taken.guess * width)} off the sum, of values {side} them: from"
+        f" {_rough(taken.low * width)} to {_rough(taken.high * width)}. Errors hold that."
     )
 
 
@@ -113,7 +145,28 @@ def _named(few: FewRows) -> str:
 
 def _values(plan: Plan) -> list[str]:
     measures = [each.measure for each in plan.bounded.measures]
-    return [note for measure in measures for note in AGGREGATES[measure.aggregate].notes(measure)]
+    notes = [note for measure in measures for note in AGGREGATES[measure.aggregate].notes(measure)]
+    return [*notes, *_values_of_people(plan.bounded.query.source, measures)]
+
+
+def _values_of_people(source: Relation, measures: Iterable[Measure]) -> list[str]:
+    """What a person's count or sum is clamped to follows from max_rows: the plain answer may be larger."""
+    while isinstance(source, Filter):
+        source = source.source
+    if not isinstance(source, PerPerson) or limits_are_facts(source):
+        return []
+    added = {
+        value.field.name
+        for value in source.values
+        if value.aggregate in (PersonAggregate.COUNT, PersonAggregate.SUM)
+    }
+    taken = [each.argument for each in measures if isinstance(each.argument, Field)]
+    return [
+        f"A person whose {title(field.name)} is above {float(field.range.high):g}, as much as"
+        f" {source.source.max_rows:,} rows come to, counts as that. What this takes off is not in the error."
+        for field in taken
+        if field.name in added and field.range is not None
+    ]
 
 
 def _rows(plan: Plan) -> list[str]:
