@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from discreet.apps.server import metrics as prometheus
 from discreet.apps.server.access_log import ROUTE, Observed
-from discreet.apps.server.api.route import OVERSEERS, Work
+from discreet.apps.server.api.route import OVERSEERS, WorkKind
 from discreet.apps.server.api.table import API_ROUTES, PREFIX
 from discreet.apps.server.calls import Endpoint, Workshop
 from discreet.apps.server.metrics import Metrics
@@ -128,7 +128,7 @@ def _state_routes(workshop: Workshop, metrics: Metrics) -> "list[BaseRoute]":
         request.scope[ROUTE] = HEALTH_PATH
         try:
             if monotonic() > healthy_until:
-                await workshop.run(Work.QUICK, HEALTH_PATH, workshop.service.check_ledgers)
+                await workshop.run(WorkKind.QUICK, HEALTH_PATH, workshop.service.check_ledgers)
                 healthy_until = monotonic() + _HEALTH_SECONDS
         except DiscreetError:
             closed = HttpProblem(

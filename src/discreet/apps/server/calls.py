@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from discreet.apps.server.access_log import ACCOUNT, ROUTE
 from discreet.apps.server.api.fields import read_fields, read_json, read_query
-from discreet.apps.server.api.route import ApiCall, ApiReply, ApiRoute, Work
+from discreet.apps.server.api.route import ApiCall, ApiReply, ApiRoute, WorkKind
 from discreet.apps.server.api.table import PREFIX
 from discreet.apps.server.pools import WorkPool
 from discreet.apps.server.problems import HttpProblem, problem_response
@@ -41,10 +41,10 @@ class Workshop:
         self.settings = settings
         self.sign_in = SignIn(service)
         threads = {
-            Work.ASK: (settings.ask_threads, settings.asks_of_one),
-            Work.EXPLAIN: (settings.explain_threads, settings.explain_threads),
-            Work.QUICK: (settings.quick_threads, settings.quick_threads),
-            Work.LONG: (_LONG_THREADS, 1),
+            WorkKind.ASK: (settings.ask_threads, settings.asks_of_one),
+            WorkKind.EXPLAIN: (settings.explain_threads, settings.explain_threads),
+            WorkKind.QUICK: (settings.quick_threads, settings.quick_threads),
+            WorkKind.LONG: (_LONG_THREADS, 1),
         }
         self._pools = {
             work: WorkPool(work.value, threads=most, of_one=of_one, most_waiting=settings.most_waiting)
@@ -53,13 +53,13 @@ class Workshop:
 
     @property
     def asks_under_way(self) -> int:
-        return self._pools[Work.ASK].under_way
+        return self._pools[WorkKind.ASK].under_way
 
     async def account_of(self, request: "Request") -> UserAccount:
         """Whose token the request has."""
         header = request.headers.get("authorization")
         client = request.client.host if request.client else ""
-        account = await self.run(Work.QUICK, "", lambda: self.sign_in.account(header, client))
+        account = await self.run(WorkKind.QUICK, "", lambda: self.sign_in.account(header, client))
         request.scope[ACCOUNT] = account.name
         return account
 
@@ -70,10 +70,10 @@ class Workshop:
         except NotAllowed:
             details = {"route": f"{route.method} {PREFIX}{route.path}"}
             record = partial(self.service.log.record, Action.REFUSED, who=account.name, details=details)
-            await self.run(Work.QUICK, account.name, record)
+            await self.run(WorkKind.QUICK, account.name, record)
             raise
 
-    async def run(self, work: Work, account: str, action: Callable[[], T]) -> T:
+    async def run(self, work: WorkKind, account: str, action: Callable[[], T]) -> T:
         return await self._pools[work].run(account, action)
 
     def close(self, seconds: float = 0.0) -> bool:

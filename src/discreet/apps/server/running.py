@@ -125,6 +125,7 @@ def _serve_here(service: CuratorService, request: ServeRequest, sock: socket.soc
     gc.freeze()  # what is there by now stays: looking through it again and again took a tenth of the time
     gc.set_threshold(_GARBAGE_AFTER)
     serve(application(service, request.settings, workshop), sock, request.manners)
+    gc.unfreeze()  # so that Python can let go of it at its end
     return workshop.close(seconds=1.0)
 
 

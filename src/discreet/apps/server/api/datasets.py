@@ -5,7 +5,7 @@ import json
 from discreet.answers.csv_text import csv_of
 from discreet.answers.json_text import charge_json
 from discreet.apps.server.api.fields import ApiField, FieldKind
-from discreet.apps.server.api.route import OVERSEERS, ApiCall, ApiReply, ApiRoute, Work
+from discreet.apps.server.api.route import OVERSEERS, ApiCall, ApiReply, ApiRoute, WorkKind
 from discreet.service.user_account import NotThere
 
 _CSV = "text/csv; charset=utf-8"
@@ -97,7 +97,7 @@ ROUTES = (
         summary="Replay the ledger: every hash, sum and stored answer, and the anchor",
         answer="Verified",
         roles=OVERSEERS,
-        work=Work.LONG,
+        work=WorkKind.LONG,
         problems=(404,),
     ),
 )

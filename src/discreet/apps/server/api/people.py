@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from discreet.apps.server.api.fields import ApiField, FieldKind
-from discreet.apps.server.api.route import OVERSEERS, ApiCall, ApiReply, ApiRoute, Work
+from discreet.apps.server.api.route import OVERSEERS, ApiCall, ApiReply, ApiRoute, WorkKind
 from discreet.model.exact import positive_epsilon
 from discreet.service.accounts import USUAL_DAYS, new_account
 from discreet.service.approvals import Approval
@@ -221,7 +221,7 @@ ROUTES = (
             ApiField(name="after", kind=FieldKind.WHOLE, about="Only events with a higher number."),
             ApiField(name="most", kind=FieldKind.WHOLE, least=1, about="How many at most; 100 if not given."),
         ),
-        work=Work.LONG,
+        work=WorkKind.LONG,
     ),
     ApiRoute(
         method="GET",
@@ -230,6 +230,6 @@ ROUTES = (
         summary="Whether each event of the log follows from those before it",
         answer="Verified",
         roles=OVERSEERS,
-        work=Work.LONG,
+        work=WorkKind.LONG,
     ),
 )

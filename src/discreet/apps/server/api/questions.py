@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from discreet.apps.server.api.fields import ApiField, FieldKind
-from discreet.apps.server.api.route import ApiCall, ApiReply, ApiRoute, Work
+from discreet.apps.server.api.route import ApiCall, ApiReply, ApiRoute, WorkKind
 from discreet.errors import InvalidInput
 from discreet.release.explanation_json import explanation_json
 from discreet.service.history import AskedQuestion
@@ -109,7 +109,7 @@ ROUTES = (
         summary="Ask a question, and pay for its answer",
         answer="Answer",
         roles=(Role.ANALYST, Role.OWNER),
-        work=Work.ASK,
+        work=WorkKind.ASK,
         fields=(*_QUESTION, _PURPOSE),
         problems=(404, 409, 422, 504),
     ),
@@ -120,7 +120,7 @@ ROUTES = (
         summary="Rows of nobody, in which counts are nearly as in the real table; paid for once",
         answer="Answer",
         roles=(Role.ANALYST, Role.OWNER),
-        work=Work.ASK,
+        work=WorkKind.ASK,
         fields=(*_SYNTHESIS, _PURPOSE),
         problems=(404, 409, 422, 504),
     ),
@@ -130,7 +130,7 @@ ROUTES = (
         action=explain,
         summary="The price and the error of a question; costs nothing",
         answer="Explanation",
-        work=Work.EXPLAIN,
+        work=WorkKind.EXPLAIN,
         fields=_QUESTION,
         problems=(404, 409, 422, 504),
     ),

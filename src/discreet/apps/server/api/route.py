@@ -13,7 +13,7 @@ EVERYBODY = (Role.OWNER, Role.ANALYST, Role.AUDITOR)
 OVERSEERS = (Role.OWNER, Role.AUDITOR)
 
 
-class Work(StrEnum):
+class WorkKind(StrEnum):
     """Which threads do it."""
 
     ASK = "ask"
@@ -55,7 +55,7 @@ class ApiRoute:
     answer: str
     """The name of its schema."""
     roles: tuple[Role, ...] = EVERYBODY
-    work: Work = Work.QUICK
+    work: WorkKind = WorkKind.QUICK
     fields: tuple[ApiField, ...] = ()
     query: tuple[ApiField, ...] = ()
     status: int = 200
