@@ -18,6 +18,10 @@ from tests.slow import SLOW
 # Some virtual machines announce matrix units that they do not have, and torch would end by using them.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
+# No test asks a service that whoever runs it is signed in to.
+os.environ["XDG_CONFIG_HOME"] = os.devnull
+os.environ.pop("DISCREET_TOKEN", None)
+
 settings.register_profile("discreet", deadline=None)
 settings.load_profile("discreet")
 

@@ -15,10 +15,15 @@ from discreet.errors import (
     LedgerBusy,
     LedgerClosed,
     MissingExtra,
+    NeedsApproval,
+    NotAllowed,
     NotComposable,
+    NotSignedIn,
+    NotThere,
     PolicyError,
     QueryRefused,
     SelfTestFailed,
+    ServiceUnreachable,
     TookTooLong,
 )
 from discreet.model.interval import Interval
@@ -36,6 +41,7 @@ from discreet.noise.threshold import StabilityThreshold
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from discreet.client.remote_curator import RemoteCurator
     from discreet.curator import Curator
 
 __version__ = "0.1.0"
@@ -58,9 +64,13 @@ __all__ = [
     "LedgerBusy",
     "LedgerClosed",
     "MissingExtra",
+    "NeedsApproval",
     "Neighbours",
     "NoisyTree",
+    "NotAllowed",
     "NotComposable",
+    "NotSignedIn",
+    "NotThere",
     "OwnAudit",
     "PermuteAndFlip",
     "PolicyError",
@@ -72,9 +82,11 @@ __all__ = [
     "ScoreSensitivity",
     "SelfTestFailed",
     "Sensitivity",
+    "ServiceUnreachable",
     "StabilityThreshold",
     "TookTooLong",
     "audit_mechanism",
+    "connect",
     "open",
 ]
 
@@ -94,3 +106,26 @@ def open(  # noqa: A001
     from discreet.curator.open_policy import open_curator
 
     return open_curator(policy, analyst=analyst, spark=spark, progress=progress)
+
+
+def connect(
+    url: str,
+    token: str,
+    *,
+    dataset: str | None = None,
+    insecure: bool = False,
+    timeout: float = 600.0,
+    certificates: "str | Path | None" = None,
+) -> "RemoteCurator":
+    """Ask a service (`discreet serve`) instead of data on this machine: the same questions and answers.
+
+    The token says who you are. `dataset` may be left out if you may use only one. A question may take up to
+    `timeout` seconds: a service can hold answers back, so that their time tells nothing. https is required
+    unless the service is on this machine, or `insecure` is set: then others on the way can read the token.
+    `certificates` is a PEM file of the authorities to trust; without it, those of the system.
+    """
+    from discreet.client.remote_curator import connect_to_service
+
+    return connect_to_service(
+        url, token, dataset=dataset, insecure=insecure, timeout=timeout, certificates=certificates
+    )

@@ -9,6 +9,11 @@
     │   └── TookTooLong           it was stopped after the time limit of the policy
     ├── LedgerClosed              the ledger does not add up, is not the one it was, or cannot be reached
     │   └── LedgerBusy            another process uses it, or its server does not answer: try later
+    ├── NotSignedIn               a service does not know the token, or it has ended
+    ├── NotAllowed                a service knows who asks, and they may not do this
+    │   └── NotThere              it does not exist, or is somebody else's (also an InvalidInput)
+    ├── NeedsApproval             the question waits for the owner of the data; nothing was spent
+    ├── ServiceUnreachable        there is no answer from a service, or none that can be read
     ├── CollectorClosed           a folder of reports is in use, damaged, or cannot be written
     ├── NotComposable             two losses, or a loss and a group, that no theorem here covers
     ├── MissingExtra              an optional dependency is not installed
@@ -28,7 +33,7 @@ class DiscreetError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """So that it comes back from another process as it is."""
-        return _made, (type(self), self.problem, self.remedy)
+        return _made, (type(self), self.problem, self.remedy), vars(self)
 
 
 def _made(kind: "type[DiscreetError]", problem: str, remedy: str) -> "DiscreetError":
@@ -76,6 +81,31 @@ class LedgerClosed(DiscreetError):
 
 class LedgerBusy(LedgerClosed):
     """Another process uses the ledger, or its server does not answer. The same call may succeed later."""
+
+
+class NotSignedIn(DiscreetError):
+    """A token or a session that is missing, wrong, expired or revoked."""
+
+
+class NotAllowed(DiscreetError):
+    """Somebody who is known to a service, and may not do this."""
+
+
+class NotThere(NotAllowed, InvalidInput):
+    """What does not exist, or is somebody else's: nobody can tell which of the two."""
+
+
+class NeedsApproval(DiscreetError):
+    """The question waits for the owner of the data. Nothing was spent."""
+
+    def __init__(self, problem: str, *, remedy: str, approval: str = "") -> None:
+        super().__init__(problem, remedy=remedy)
+        self.approval = approval
+        """The id of the request."""
+
+
+class ServiceUnreachable(DiscreetError):
+    """There is no answer from a service, or none that can be read. The remedy says whether to try again."""
 
 
 class CollectorClosed(DiscreetError):

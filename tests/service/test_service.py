@@ -6,12 +6,20 @@ from fractions import Fraction
 
 import pytest
 
-from discreet import BudgetExceeded, InvalidInput, LedgerClosed, QueryRefused
+from discreet import (
+    BudgetExceeded,
+    InvalidInput,
+    LedgerClosed,
+    NeedsApproval,
+    NotAllowed,
+    NotSignedIn,
+    QueryRefused,
+)
 from discreet.service.accounts import TokenKind, new_account
-from discreet.service.approvals import NeedsApproval, Status
+from discreet.service.approvals import Status
 from discreet.service.event_log import Action
 from discreet.service.service import open_people, open_service
-from discreet.service.user_account import NotAllowed, NotSignedIn, Project, Role
+from discreet.service.user_account import Project, Role
 from tests.attacks.ask import Clinic
 
 COUNT = "SELECT count(*) AS n FROM visits"

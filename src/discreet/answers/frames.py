@@ -8,6 +8,7 @@ import numpy as np
 from discreet.answers.columns import kind_of
 from discreet.answers.released import Released
 from discreet.arrays import ColumnValues
+from discreet.errors import MissingExtra
 
 if TYPE_CHECKING:
     import duckdb
@@ -38,8 +39,10 @@ def write_file(released: Released, path: Path) -> None:
 
 
 def _relation(released: Released) -> "duckdb.DuckDBPyRelation":
-    import duckdb
-
+    try:
+        import duckdb
+    except ImportError as missing:  # a client of a service has none
+        raise MissingExtra("DuckDB is not installed.", remedy="Run: pip install duckdb") from missing
     connection = duckdb.connect(
         ":memory:", config={"memory_limit": "2GB", "python_enable_replacements": False}
     )

@@ -4,13 +4,13 @@ One piece of HTML that needs nothing else. All colours but one are the page's ow
 it is readable on light and on dark. All text is escaped: a key is whatever somebody wrote into the data.
 """
 
-import math
 from html import escape
 from typing import TYPE_CHECKING
 
 from discreet.answers.columns import Cell
 from discreet.answers.released import Released
-from discreet.answers.svg import Scale, ticks
+from discreet.answers.svg import Scale
+from discreet.answers.whiskers import axis_labels, axis_of, whisker
 from discreet.answers.wording import NULL, key_text, measure_text
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 50
 _MOST_PLOTS = 4
-_WIDTH, _HEIGHT, _HEAD = 150, 24, 18
-_DOT = "#3b82f6"
+_WIDTH = 150
 
 _STYLE = """
 .discreet-answer{font-variant-numeric:tabular-nums;line-height:1.35;max-width:100%;overflow-x:auto}
@@ -46,7 +45,7 @@ def html_table(answer: "Answer") -> str:
     released = answer.released
     heads = {name: released.head(name, _MOST_ROWS) for name in released.columns}
     plotted = released.measured[:_MOST_PLOTS] if len(released) > 1 else ()
-    axes = {name: axis for name in plotted if (axis := _axis(heads[name])) is not None}
+    axes = {name: axis for name in plotted if (axis := axis_of(heads[name], _WIDTH)) is not None}
     titles = "".join(_title(name, answer, axes) for name in heads)
     rows = [
         "".join(_cells(released, name, heads[name][i], axes.get(name)) for name in heads)
@@ -67,7 +66,7 @@ def _title(name: str, answer: "Answer", axes: dict[str, Scale]) -> str:
     if name not in answer.released.raw:
         return f'<th scope="col">{shown}</th>'
     title = f'<th scope="col" class="value">{shown}</th><td class="error"></td>'
-    return title + (f'<td class="plot">{_scale(axes[name])}</td>' if name in axes else "")
+    return title + (f'<td class="plot">{axis_labels(axes[name])}</td>' if name in axes else "")
 
 
 def _cells(released: Released, name: str, cell: tuple[Cell, float, float], axis: Scale | None) -> str:
@@ -81,64 +80,4 @@ def _cells(released: Released, name: str, cell: tuple[Cell, float, float], axis:
     cells = f'<td class="value">{escape(number)}</td><td class="error">{escape(error)}</td>'
     if axis is None:
         return cells
-    return f'{cells}<td class="plot">{_whisker(name, cell, axis, f"{number} {error}")}</td>'
-
-
-def _axis(head: list[tuple[Cell, float, float]]) -> Scale | None:
-    """From the least end to the greatest. It includes zero, unless all are close together and far from it."""
-    ends = [end for cell in head for end in map(_float, cell) if math.isfinite(end)]
-    if not ends:
-        return None
-    low, high = min(ends), max(ends)
-    if high - low >= max(abs(low), abs(high)) / 5 or low == high:
-        low, high = min(low, 0.0), max(high, 0.0)
-    span = high - low
-    if not 1e-300 < span < math.inf:
-        return None
-    low, high = low - span * (0.03 if low else 0), high + span * (0.03 if high else 0)
-    return Scale(low=low, high=high, end=_WIDTH)
-
-
-def _float(value: Cell) -> float:
-    return float(value) if isinstance(value, int | float) else math.nan
-
-
-def _scale(axis: Scale) -> str:
-    x = axis.inside
-    labels = "".join(
-        f'<text x="{x(tick)}" y="{_HEAD - 6}" text-anchor="middle" font-size="10" fill="currentColor"'
-        f' fill-opacity=".75">{escape(_short(tick))}</text>'
-        f'<path d="M{x(tick)} {_HEAD - 3}V{_HEAD}" stroke="currentColor" stroke-opacity=".5"/>'
-        for tick in ticks(axis.low, axis.high)
-    )
-    return f'<svg width="{_WIDTH}" height="{_HEAD}" aria-hidden="true">{labels}</svg>'
-
-
-def _short(tick: float) -> str:
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if size <= abs(tick) < 1e15:
-            return f"{tick / size:.4g}{letter}".replace("-", "−")
-    return f"{tick:.4g}".replace("-", "−")
-
-
-def _whisker(name: str, cell: tuple[Cell, float, float], axis: Scale, told: str) -> str:
-    middle, label = _HEIGHT / 2, escape(f"{key_text(name)}: {told.strip()}")
-    lines = "".join(
-        f'<path d="M{axis.inside(tick)} 0V{_HEIGHT}" stroke="currentColor"'
-        f' stroke-opacity="{0.18 if tick else 0.55}"/>'
-        for tick in ticks(axis.low, axis.high)
-    )
-    value, low, high = map(_float, cell)
-    drawn = ""
-    if not math.isnan(low) and not math.isnan(high):
-        left, right = axis.inside(low), axis.inside(high)
-        caps = "".join(
-            f"M{x} {middle - 4}V{middle + 4}" for x, end in ((left, low), (right, high)) if math.isfinite(end)
-        )
-        drawn += f'<path d="M{left} {middle}H{right}{caps}" stroke="{_DOT}" stroke-width="1.5" fill="none"/>'
-    if math.isfinite(value):
-        drawn += f'<circle cx="{axis.inside(value)}" cy="{middle}" r="3" fill="{_DOT}"/>'
-    return (
-        f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{label}">'
-        f"<title>{label}</title>{lines}{drawn}</svg>"
-    )
+    return f'{cells}<td class="plot">{whisker(cell, axis, f"{name}: {number} {error}")}</td>'

@@ -7,15 +7,19 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from discreet.answers.answer import Answer
-from discreet.answers.columns import iso_cells
+from discreet.answers.columns import iso_cells, kind_of
+from discreet.answers.released import Released
 from discreet.model.privacy import PureLoss, Spend
+
+FLOAT_PARTS = ("raw", "low", "high", "noise_low", "noise_high")
+"""What an answer has of measured columns."""
 
 
 def to_json(answer: Answer) -> Iterator[str]:
-    """The text of one object, in pieces: columns, rows, intervals, raw, confidence, charged, left, receipt,
-    notes.
-    """
+    """The text of one object, in pieces. `json_reading.read_answer` makes the same answer of it again."""
     return map(escaped_json, json_pieces(answer))
 
 
@@ -45,6 +49,9 @@ def answer_facts(answer: Answer) -> dict[str, object]:
     released = answer.released
     return {
         "columns": list(released.columns),
+        "types": {name: kind_of(released.values[name]) for name in released.columns},
+        "measured": list(released.measured),
+        "noise_measured": list(released.noise_low),
         "rows": [],
         "intervals": [],
         "noise_intervals": [],
@@ -54,13 +61,32 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "left": charge_json(answer.left),
         "receipt": {
             "number": answer.receipt.number,
+            "dataset": answer.receipt.dataset,
+            "version": answer.receipt.version,
+            "price": charge_json(answer.receipt.charged),
             "digest": answer.receipt.digest,
             "at": answer.receipt.at.isoformat(),
             "repeated": answer.repeated,
             "cached": answer.cached,
         },
         "notes": list(released.notes),
+        "ends": {name: list(ends) for name, ends in released.ends.items()},
+        "infinite": infinite_places(released),
     }
+
+
+def infinite_places(released: Released) -> dict[str, dict[str, list[list[int]]]]:
+    """Where a number is ∞ or −∞, which JSON cannot say: [row, 1 or -1] by part and column."""
+    found: dict[str, dict[str, list[list[int]]]] = {}
+    for part in FLOAT_PARTS:
+        for name, numbers in getattr(released, part).items():
+            (rows,) = np.isinf(numbers).nonzero()
+            if len(rows):
+                signs = np.sign(numbers[rows]).astype(int)
+                found.setdefault(part, {})[name] = [
+                    list(pair) for pair in zip(rows.tolist(), signs.tolist(), strict=True)
+                ]
+    return found
 
 
 def json_pieces(answer: Answer) -> Iterator[str]:

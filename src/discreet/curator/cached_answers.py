@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from discreet.answers.answer import Answer
+from discreet.answers.explanation import Explanation
 from discreet.bounds.calibrate import Plan, check_cap
 from discreet.curator.charging import ChargedData
 from discreet.curator.public_tables import PublicTables
@@ -10,7 +11,6 @@ from discreet.model.policy import PrivateTable
 from discreet.model.receipt import Receipt
 from discreet.question.answer_size import check_storable
 from discreet.question.counting import plain_count
-from discreet.release.explain import Explanation
 from discreet.release.older_keys import older_prefixes
 from discreet.synth.cached.cache import Asked, Cache
 from discreet.synth.cached.reading_release import ReadingRelease

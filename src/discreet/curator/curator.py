@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Unpack
 from sqlglot import exp
 
 from discreet.answers.answer import Answer
+from discreet.answers.explanation import Explanation
 from discreet.bounds.bound import bound
 from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate, check_cap
 from discreet.curator.answer_times import AnswerTimes
@@ -36,7 +37,7 @@ from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
 from discreet.question.scope import nearest
 from discreet.release.drawn import check_size
-from discreet.release.explain import Explanation, explain
+from discreet.release.explain import explain
 from discreet.release.outputs import check_outputs
 from discreet.release.question_release import QuestionRelease
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Unpack
 
+from discreet.answers.explanation import Explanation
 from discreet.bounds.calibrate import Plan, budget_of, charge_for
 from discreet.curator.charging import ChargedData
 from discreet.curator.learning_rows import price_of_rows
@@ -16,7 +17,6 @@ from discreet.profile.limits import forecast_notes, with_best_limits
 from discreet.profile.profile_plan import ProfilePlan
 from discreet.profile.table_profile import TableProfile
 from discreet.question.scope import nearest
-from discreet.release.explain import Explanation
 
 
 @dataclass(slots=True, kw_only=True)

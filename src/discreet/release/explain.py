@@ -1,13 +1,14 @@
 """What a question would cost and how accurate it would be: from the policy and the text alone."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from discreet.accounting.odds import odds_limit, rare_chance
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import WeightedSum, known
 from discreet.aggregates.weights import Norm
+from discreet.answers.explanation import ErrorStatement, Explanation, PrivateGroups
 from discreet.bounds.bound import OneValue, bound
 from discreet.bounds.calibrate import THRESHOLD_SHARE, Plan, calibrate
 from discreet.bounds.one_value import fields_with_one_value
@@ -23,61 +24,6 @@ from discreet.release.notes.answer_notes import notes_of
 _PEOPLE = (5, 10, 20, 50)
 _WORTH_A_WORD = 0.95
 """Errors that are less than 5 % smaller are not worth another question."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorStatement:
-    """How far a measure may be off, and of what."""
-
-    measure: str
-    each: float
-    """One cell, at the stated confidence."""
-    all: float
-    """All cells at once; the same as each where their number is private."""
-    of: str
-    """"value"; "total": to be divided by the number of rows; "rank": in rows, of a quantile."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrivateGroups:
-    """Which groups with private keys will be shown."""
-
-    people: int
-    """How many people a group needs to be shown in half of all cases."""
-    chances: dict[int, float]
-    """How likely a group of so many people is to be shown."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """Everything that can be said before anything is spent."""
-
-    loss: Spend
-    epsilon: float
-    """The loss as ε: pure, or at the dataset's δ."""
-    share: float
-    """The price as a share of the whole budget."""
-    questions_left: int | None
-    """How many such questions still fit; None if they are free."""
-    groups: int | None
-    """How many groups there are; None where that is private."""
-    noise: str
-    weights: str
-    """How a person with many rows is bounded, in a word or two."""
-    shares: dict[str, float]
-    """How the price is split over what is counted and summed."""
-    errors: tuple[ErrorStatement, ...]
-    private_groups: PrivateGroups | None
-    confidence: float
-    posterior: float
-    """The most that an even suspicion about one person can rise to, but for rare cases if there is a δ."""
-    posterior_chance: float
-    """With at most this probability it rises further; 0 where the budget has no δ."""
-    alternatives: tuple[str, ...]
-    """What would cost less, or be more accurate at the same price."""
-    notes: tuple[str, ...]
-    way: str = ""
-    """How it will be answered, where the policy caches answers; empty if it is paid by itself as usual."""
 
 
 def explain(plan: Plan, dataset: Dataset, *, budget: Spend, left: Spend) -> Explanation:
@@ -97,7 +43,7 @@ def explain(plan: Plan, dataset: Dataset, *, budget: Spend, left: Spend) -> Expl
         errors=_errors(plan, groups),
         private_groups=_private_groups(plan),
         confidence=float(plan.request.confidence),
-        posterior=_posterior(loss, dataset),
+        posterior=posterior_of(loss, dataset),
         posterior_chance=float(rare_chance(dataset.delta)),
         alternatives=tuple(_alternatives(plan, dataset)),
         notes=notes_of(plan),
@@ -123,7 +69,7 @@ def priced(
         share=float(amount_of(loss) / amount_of(budget)),
         questions_left=_questions_left(loss, left) if amount_of(loss) else None,
         errors=tuple(replace(error, each=reach, all=reach) for error in found.errors),
-        posterior=_posterior(loss, dataset),
+        posterior=posterior_of(loss, dataset),
         alternatives=(),
         way=way,
     )
@@ -137,7 +83,7 @@ def epsilon_of(loss: Spend, dataset: Dataset) -> float:
     return float(loss.epsilon)
 
 
-def _posterior(loss: Spend, dataset: Dataset) -> float:
+def posterior_of(loss: Spend, dataset: Dataset) -> float:
     """What even odds become at most, but for `rare_chance` (`discreet.accounting.odds`)."""
     limit = odds_limit(loss, rare_chance(dataset.delta))
     return 1.0 if limit is None else 1 / (1 + math.exp(-float(limit)))

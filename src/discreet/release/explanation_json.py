@@ -1,7 +1,7 @@
 """An explanation as JSON: for `explain --format json`, and for a service."""
 
+from discreet.answers.explanation import Explanation
 from discreet.answers.json_text import charge_json
-from discreet.release.explain import Explanation
 
 
 def explanation_json(found: Explanation) -> dict[str, object]:
@@ -25,4 +25,5 @@ def explanation_json(found: Explanation) -> dict[str, object]:
         "posterior_but_for_a_chance_of": found.posterior_chance,
         "alternatives": list(found.alternatives),
         "notes": list(found.notes),
+        "way": found.way,
     }

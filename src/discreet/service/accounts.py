@@ -9,11 +9,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import InvalidInput
+from discreet.errors import InvalidInput, NotSignedIn
 from discreet.service.database import Changes, ServiceDatabase
 from discreet.service.event_log import Action, now_text, record
 from discreet.service.tokens import digest_of, new_token
-from discreet.service.user_account import NotSignedIn, Project, Role, UserAccount
+from discreet.service.user_account import Project, Role, UserAccount
 
 USUAL_DAYS = 365
 """How long a token lasts."""

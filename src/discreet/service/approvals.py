@@ -11,11 +11,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import DiscreetError, InvalidInput
+from discreet.errors import InvalidInput, NotThere
 from discreet.service.database import ServiceDatabase
 from discreet.service.event_log import Action, now_text, record
 from discreet.service.question_terms import AskedTerms
-from discreet.service.user_account import NotThere, Role, UserAccount
+from discreet.service.user_account import Role, UserAccount
 
 _LONGEST_PURPOSE = 2_000
 
@@ -24,14 +24,6 @@ class Status(StrEnum):
     WAITING = "waiting"
     APPROVED = "approved"
     DENIED = "denied"
-
-
-class NeedsApproval(DiscreetError):
-    """The question waits for the owner. Nothing was spent."""
-
-    def __init__(self, problem: str, *, remedy: str, approval: str = "") -> None:
-        super().__init__(problem, remedy=remedy)
-        self.approval = approval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ class ServiceDatabase(Protocol):
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[Changes]:
         """All of it is durable at its end, or nothing of it if an error leaves it.
 
-        One that is not durable outlives the process, but maybe not a power cut: for what the ledger has too.
+        One that is not durable outlives the process, but not a power cut: for what the ledger has too.
         """
 
     def reading(self) -> AbstractContextManager[Changes]:

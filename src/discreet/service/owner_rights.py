@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from discreet.errors import NotThere
 from discreet.service.accounts import Accounts
 from discreet.service.approvals import Approval
 from discreet.service.event_log import LogEvent
 from discreet.service.service import CuratorService
-from discreet.service.user_account import NotThere, Role, UserAccount
+from discreet.service.user_account import Role, UserAccount
 
 
 def check_datasets(owner: UserAccount, datasets: Sequence[str]) -> None:

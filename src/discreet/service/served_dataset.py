@@ -9,19 +9,20 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from discreet.answers.answer import Answer
+from discreet.answers.explanation import Explanation
 from discreet.answers.json_text import charge_json, to_json
 from discreet.bounds.calibrate import charge_for
 from discreet.curator import Curator
-from discreet.errors import DiscreetError, EngineFailed, InvalidInput, LedgerClosed
-from discreet.ledger.interface import Balance, Cap
-from discreet.release.explain import Explanation
+from discreet.errors import DiscreetError, EngineFailed, InvalidInput, LedgerClosed, NeedsApproval, NotThere
+from discreet.ledger.interface import Balance, Cap, Entry
+from discreet.model.policy import Dataset
 from discreet.service.accounts import Accounts
-from discreet.service.approvals import Approvals, NeedsApproval, Status
+from discreet.service.approvals import Approvals, Status
 from discreet.service.dataset_facts import dataset_facts, flat_facts
 from discreet.service.event_log import Action, EventLog
 from discreet.service.history import AskedQuestion, History
 from discreet.service.question_terms import AskedTerms
-from discreet.service.user_account import NotThere, Project, Role, UserAccount
+from discreet.service.user_account import Project, Role, UserAccount
 
 T = TypeVar("T")
 LONGEST_QUESTION = 100_000
@@ -104,6 +105,23 @@ class ServedDataset:
             own = {name: spent for name, spent in found.analysts.items() if name == account.name}
             return Balance(account=found.account, version=found.version, spent=found.spent, analysts=own)
         return found
+
+    def entries(self, account: UserAccount) -> list[Entry]:
+        """What the ledger says, oldest first: for owners and auditors."""
+        account.check_dataset(self.name)
+        account.check_role(Role.OWNER, Role.AUDITOR)
+        return list(self._curator.entries())
+
+    def public_standing(self) -> tuple[dict[str, Any], Balance]:
+        """The policy, and what is spent in all: nothing of what anybody asked. For everybody."""
+        found = self._curator.budget()
+        spent = Balance(account=found.account, version=found.version, spent=found.spent, analysts={})
+        return dataset_facts(self._curator.dataset), spent
+
+    @property
+    def policy(self) -> Dataset:
+        """What the owner declared. All of it is public."""
+        return self._curator.dataset
 
     def verify_ledger(self, account: UserAccount) -> int:
         """Replay the whole ledger; LedgerClosed if anything is not as it was. The number of our entries."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from discreet.curator.ledgers import place_of
 from discreet.curator.open_policy import open_curator
-from discreet.errors import InvalidInput
+from discreet.errors import InvalidInput, NotThere
 from discreet.policy.reader import read_policy
 from discreet.postgres.address import is_postgres
 from discreet.service.accounts import Accounts
@@ -16,7 +16,7 @@ from discreet.service.database import ServiceDatabase, open_database
 from discreet.service.event_log import Action, EventLog
 from discreet.service.history import History
 from discreet.service.served_dataset import ServedDataset
-from discreet.service.user_account import NotThere, UserAccount
+from discreet.service.user_account import UserAccount
 
 THE_SERVICE = "the service"
 """Who did it, in the log, if no person did."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
 
-from discreet.errors import DiscreetError, InvalidInput
+from discreet.errors import NotAllowed, NotThere
 
 
 class Role(StrEnum):
@@ -15,18 +15,6 @@ class Role(StrEnum):
     """Asks, within caps."""
     AUDITOR = "auditor"
     """Reads the ledger, the log and reports. Asks nothing."""
-
-
-class NotAllowed(DiscreetError):
-    """Somebody who is known, and may not do this."""
-
-
-class NotThere(NotAllowed, InvalidInput):
-    """What does not exist, or is somebody else's: nobody can tell which of the two."""
-
-
-class NotSignedIn(DiscreetError):
-    """A token or a session that is missing, wrong, expired or revoked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

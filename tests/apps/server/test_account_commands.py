@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from discreet.apps.commands.main import main
+from discreet.errors import NotSignedIn
 from discreet.service.service import open_people
-from discreet.service.user_account import NotSignedIn
 from tests.attacks.ask import Clinic
 
 

@@ -2,7 +2,6 @@
 
 import io
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,11 @@ import click
 from discreet import __version__
 from discreet.apps.commands.dummy import dummy
 from discreet.apps.commands.local import local
+from discreet.apps.commands.login import login, logout
 from discreet.apps.commands.options import policy_option, table_or_json
 from discreet.apps.commands.output import written_or_told
 from discreet.apps.commands.owner import budget, data, ledger
+from discreet.apps.commands.questions import ask, explain
 from discreet.apps.commands.service import account, log, serve
 from discreet.apps.commands.synth import synth
 from discreet.errors import (
@@ -23,6 +24,7 @@ from discreet.errors import (
     EngineFailed,
     LedgerClosed,
     SelfTestFailed,
+    ServiceUnreachable,
 )
 
 EXIT_FAILED, EXIT_REFUSED, EXIT_OVER_BUDGET = 1, 2, 3
@@ -53,7 +55,7 @@ class _RefusingGroup(click.Group):
 def _exit_code(error: DiscreetError) -> int:
     if isinstance(error, BudgetExceeded):
         return EXIT_OVER_BUDGET
-    failed = EngineFailed | LedgerClosed | CollectorClosed | SelfTestFailed
+    failed = EngineFailed | LedgerClosed | CollectorClosed | SelfTestFailed | ServiceUnreachable
     return EXIT_FAILED if isinstance(error, failed) else EXIT_REFUSED
 
 
@@ -74,6 +76,7 @@ def main() -> None:
       discreet synth --columns ward,age --epsilon 1 --output synthetic.parquet
       discreet budget               what is spent, and how long the rest will last
       discreet ledger verify
+      discreet login https://curator.example      ask a service instead
       discreet audit                check every privacy claim on this machine
       discreet audit --help         also for mechanisms of your own
       discreet local --help         surveys that need no trust
@@ -126,86 +129,6 @@ def check(policy: Path) -> None:
     from discreet.apps.views.check import check_policy
 
     check_policy(policy)
-
-
-def _question_options(command: Callable[..., None]) -> Callable[..., None]:
-    """What `ask` and `explain` share."""
-    for option in reversed(
-        (
-            click.argument("sql"),
-            click.option("--epsilon", type=float, help="Pay this ε (pure, or at the dataset's δ)."),
-            click.option("--rho", type=float, help="Pay this ρ (zCDP); needs a budget with a δ."),
-            click.option("--within", type=float, help="Be within ± this, in each cell, at the least price."),
-            click.option(
-                "--confidence", type=float, default=0.95, show_default=True, help="Of stated errors."
-            ),
-            click.option("--as", "analyst", metavar="NAME", help="Who asks; the system's user if not given."),
-            policy_option,
-        )
-    ):
-        command = option(command)
-    return command
-
-
-@main.command()
-@_question_options
-@click.option(
-    "--format", "output", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
-)
-def ask(
-    sql: str,
-    epsilon: float | None,
-    rho: float | None,
-    within: float | None,
-    confidence: float,
-    analyst: str | None,
-    policy: Path,
-    output: str,
-) -> None:
-    """Ask a question in SQL, and pay for the answer.
-
-    The charge is durable before any data is read. The same question at the same price is charged once.
-
-    \b
-    Examples:
-      discreet ask "SELECT count(*) FROM visits" --epsilon 0.1
-      discreet ask "SELECT ward, avg(cost) FROM visits GROUP BY ward" --epsilon 0.5
-      discreet ask "SELECT count(*) FROM visits WHERE age > 65" --within 20 --format json
-    """
-    from discreet.apps.views.answer import show_answer
-    from discreet.curator.open_policy import note, open_curator
-
-    with open_curator(policy, analyst=analyst, progress=True, warn=note) as curator:
-        answer = curator.ask(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
-    show_answer(answer, output)
-
-
-@main.command()
-@_question_options
-@table_or_json
-def explain(
-    sql: str,
-    epsilon: float | None,
-    rho: float | None,
-    within: float | None,
-    confidence: float,
-    analyst: str | None,
-    policy: Path,
-    output: str,
-) -> None:
-    """Show what a question would cost and how accurate it would be. Reads no data, spends nothing.
-
-    \b
-    Examples:
-      discreet explain "SELECT ward, count(*) FROM visits GROUP BY ward" --epsilon 0.1
-      discreet explain "SELECT sum(cost) FROM visits" --within 5000
-    """
-    from discreet.apps.views.explain import show_explanation
-    from discreet.curator.open_policy import note, open_curator
-
-    with open_curator(policy, analyst=analyst, warn=note) as curator:
-        found = curator.explain(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
-    show_explanation(found, output)
 
 
 @main.command()
@@ -389,5 +312,5 @@ def demo(folder: Path) -> None:
     run_demo(folder)
 
 
-for command in (budget, ledger, data, synth, dummy, local, serve, account, log):
+for command in (ask, explain, budget, ledger, data, synth, dummy, login, logout, local, serve, account, log):
     main.add_command(command)

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 from click.core import ParameterSource
 
 from discreet.apps.commands.options import policy_option, table_or_json
+from discreet.apps.commands.service_choice import ServiceOptions, chosen_service, of_service
 
 if TYPE_CHECKING:
     from discreet.curator.ledgers import LedgerPlace
@@ -19,21 +20,29 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmati
 @click.group(invoke_without_command=True)
 @policy_option
 @table_or_json
+@of_service
 @click.pass_context
-def budget(ctx: click.Context, policy: Path, output: str) -> None:
+def budget(ctx: click.Context, policy: Path, output: str, **service: Unpack[ServiceOptions]) -> None:
     """Show what is spent, over time and by whom, what is left, and how long it will last.
 
-    Reads the ledger only: the data may be elsewhere.
+    Reads the ledger only: the data may be elsewhere. Of a service, shows what is left for you.
 
     \b
     Examples:
       discreet budget
       discreet budget --policy clinic.toml --format json
+      discreet budget --server https://curator.example
       discreet budget change --reason "approved by the board"
     """
     if ctx.invoked_subcommand is not None:
         if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in ctx.params):
             raise click.UsageError(f"Write the options after “{ctx.invoked_subcommand}”.")
+        return
+    remote = chosen_service(service)
+    if remote is not None:
+        from discreet.apps.views.remote_budget import show_remote_budget
+
+        show_remote_budget(remote.budget(), output)
         return
     from discreet.apps.views.budget import show_budget
 

@@ -47,6 +47,7 @@ def _serve_options(command: Callable[..., None]) -> Callable[..., None]:
                 metavar="DAYS",
                 help="Erase what older events of the log say, now and every day.",
             ),
+            click.option("--public-pages", is_flag=True, help="Tell everybody what is protected and spent."),
             click.option("--no-access-log", is_flag=True, help="Write no line for each request."),
             click.option(
                 "--stop-seconds",
@@ -76,6 +77,7 @@ def serve(
     keep_questions: int | None,
     no_access_log: bool,
     stop_seconds: float,
+    public_pages: bool,
 ) -> None:
     """Let others ask over HTTP, each with a token of their own, until Ctrl-C.
 
@@ -104,6 +106,7 @@ def serve(
         keep_questions=keep_questions,
         access_log=not no_access_log,
         stop_seconds=stop_seconds,
+        public_pages=public_pages,
     )
     run_service(request, click.echo)
 

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from discreet.accounting.meaning import attack_ceiling
 from discreet.answers.answer import Answer
+from discreet.answers.explanation import Explanation
 from discreet.apps.demo.attack import (
     Target,
     attack_all,
@@ -30,7 +31,6 @@ from discreet.apps.views.explain import rare_cases
 from discreet.curator import Curator
 from discreet.curator.open_policy import open_curator
 from discreet.errors import BudgetExceeded
-from discreet.release.explain import Explanation
 
 ATTACK_EPSILON = 0.5
 SUSPECTED = ("depression", "diabetes", "infection", "fracture")

@@ -1,8 +1,9 @@
 """The curator over HTTP: a JSON API for several people, with tokens, and what it takes to run it.
 
-application    the ASGI application: routes, guards, the console if it is there
+application    the ASGI application: routes and guards
 settings       how a server is run
 api/           what can be asked for under /api/v1
+console/       pages for people in a browser
 calls          one request: who, what, in which threads
 sign_in        whose token it is
 pools          threads for what is synchronous

@@ -1,6 +1,7 @@
 """The ASGI application of a service: the API, the state of the service, and the console if it is there."""
 
 import json
+from importlib import import_module
 from importlib.util import find_spec
 from ipaddress import ip_address
 from itertools import groupby
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
-_CONSOLE = "discreet.apps.server.console"
+_CONSOLE = "discreet.apps.server.console.routes"
 _POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {
     **security_headers(_POLICY),
@@ -50,7 +51,7 @@ def application(
 
     settings = settings or ServerSettings()
     workshop, metrics = workshop or Workshop(service, settings), Metrics()
-    routes = [*_state_routes(workshop, metrics), *_api_routes(workshop), *_console(service, settings)]
+    routes = [*_state_routes(workshop, metrics), *_api_routes(workshop), *_console(workshop)]
     inner = Starlette(routes=routes, exception_handlers={HTTPException: _not_there})
     inner.router.redirect_slashes = False
     headers = _HEADERS | (_TLS_HEADERS if settings.tls else {})
@@ -148,13 +149,12 @@ def _state_routes(workshop: Workshop, metrics: Metrics) -> "list[BaseRoute]":
     return [Route(HEALTH_PATH, health, methods=["GET"]), Route("/metrics", counts, methods=["GET"])]
 
 
-def _console(service: CuratorService, settings: ServerSettings) -> "list[BaseRoute]":
-    """The pages, if this installation has them. They answer what is not under /api, /healthz and /metrics."""
-    if find_spec(_CONSOLE) is None:
+def _console(workshop: Workshop) -> "list[BaseRoute]":
+    """The pages, if templates can be read. They answer what is not under /api, /healthz and /metrics."""
+    if find_spec("jinja2") is None:
         return []
-    from importlib import import_module
-
-    found: list[BaseRoute] = import_module(f"{_CONSOLE}.routes").console_routes(service, settings)
+    pages = import_module(_CONSOLE)  # by its name, as it builds on this folder
+    found: list[BaseRoute] = pages.console_routes(workshop)
     return found
 
 

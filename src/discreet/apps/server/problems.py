@@ -12,12 +12,14 @@ from discreet.errors import (
     InvalidInput,
     LedgerBusy,
     LedgerClosed,
+    NeedsApproval,
+    NotAllowed,
+    NotSignedIn,
+    NotThere,
     PolicyError,
     QueryRefused,
     TookTooLong,
 )
-from discreet.service.approvals import NeedsApproval
-from discreet.service.user_account import NotAllowed, NotSignedIn, NotThere
 
 if TYPE_CHECKING:
     from starlette.responses import Response

@@ -55,6 +55,7 @@ class ServeRequest:
     keep_questions: int | None = None
     access_log: bool = True
     stop_seconds: float = 60.0
+    public_pages: bool = False
 
     def check(self) -> None:
         """Everything that can be known before the data is opened."""
@@ -81,6 +82,7 @@ class ServeRequest:
             allowed_hosts=(*LOOPBACK_NAMES, *own, *self.allowed_hosts),
             access_log=self.access_log,
             tls=self.certificate is not None,
+            public_pages=self.public_pages,
         )
 
     @property
@@ -124,8 +126,10 @@ def _serve_here(service: CuratorService, request: ServeRequest, sock: socket.soc
     gc.collect()
     gc.freeze()  # what is there by now stays: looking through it again and again took a tenth of the time
     gc.set_threshold(_GARBAGE_AFTER)
-    serve(application(service, request.settings, workshop), sock, request.manners)
-    gc.unfreeze()  # so that Python can let go of it at its end
+    try:
+        serve(application(service, request.settings, workshop), sock, request.manners)
+    finally:
+        gc.unfreeze()  # or what is frozen is told as leaked at the end
     return workshop.close(seconds=1.0)
 
 

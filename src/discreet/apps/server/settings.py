@@ -14,6 +14,8 @@ class ServerSettings:
     access_log: bool = True
     tls: bool = False
     """Whether clients speak HTTPS, with us or with a proxy before us."""
+    public_pages: bool = False
+    """Whether /public/DATASET tells everybody what is protected, and how much was spent."""
     largest_body: int = 1_000_000
     body_seconds: float = 15.0
     """How long a body may take to arrive."""

@@ -3,9 +3,10 @@
 import threading
 from time import monotonic
 
+from discreet.errors import NotSignedIn
 from discreet.service.event_log import Action
 from discreet.service.service import CuratorService
-from discreet.service.user_account import NotSignedIn, UserAccount
+from discreet.service.user_account import UserAccount
 
 _LONGEST_TOKEN = 200
 _EVENTS_A_MINUTE = 20

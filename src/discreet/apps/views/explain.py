@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from discreet.answers.explanation import ErrorStatement, Explanation, PrivateGroups
 from discreet.answers.wording import (
     charge_text,
     confidence_text,
@@ -17,7 +18,6 @@ from discreet.answers.wording import (
 )
 from discreet.apps.views.escape import write_json
 from discreet.model.exact import exact_fraction
-from discreet.release.explain import ErrorStatement, Explanation, PrivateGroups
 from discreet.release.explanation_json import explanation_json
 
 _SUFFIX = {"value": "", "total": " / rows", "rank": " rows in rank"}

@@ -17,6 +17,7 @@ from threading import Lock
 
 import numpy as np
 
+from discreet.answers.explanation import Explanation
 from discreet.answers.released import Released
 from discreet.bounds.calibrate import charge_for
 from discreet.bounds.identity import mechanism_facts
@@ -26,7 +27,7 @@ from discreet.model.privacy import Spend, amount_of, spend_of
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request, Within
 from discreet.question.counting import Count
-from discreet.release.explain import Explanation, priced
+from discreet.release.explain import priced
 from discreet.synth.cached.counting_question import CountingQuestion
 from discreet.synth.cached.reading_text import as_text, from_text
 from discreet.synth.cached.readings import Reading

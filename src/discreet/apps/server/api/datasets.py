@@ -6,7 +6,7 @@ from discreet.answers.csv_text import csv_of
 from discreet.answers.json_text import charge_json
 from discreet.apps.server.api.fields import ApiField, FieldKind
 from discreet.apps.server.api.route import OVERSEERS, ApiCall, ApiReply, ApiRoute, WorkKind
-from discreet.service.user_account import NotThere
+from discreet.errors import NotThere
 
 _CSV = "text/csv; charset=utf-8"
 _LONGEST_RECEIPT = 18

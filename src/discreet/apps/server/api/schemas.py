@@ -116,6 +116,9 @@ SCHEMAS: dict[str, JsonSchema] = {
     },
     "Answer": record_of(
         columns=listed(TEXT),
+        types={"type": "object", "additionalProperties": TEXT},
+        measured=listed(TEXT),
+        noise_measured=listed(TEXT),
         rows=_ROWS,
         intervals=_ROWS,
         noise_intervals=_ROWS,
@@ -123,8 +126,19 @@ SCHEMAS: dict[str, JsonSchema] = {
         confidence=NUMBER,
         charged=named("Loss"),
         left=named("Loss"),
-        receipt=record_of(number=WHOLE, digest=TEXT, at=TIME, repeated=FLAG, cached=FLAG),
+        receipt=record_of(
+            number=WHOLE,
+            dataset=TEXT,
+            version=WHOLE,
+            price=named("Loss"),
+            digest=TEXT,
+            at=TIME,
+            repeated=FLAG,
+            cached=FLAG,
+        ),
         notes=listed(TEXT),
+        ends=ANY_OBJECT,
+        infinite=ANY_OBJECT,
     ),
     "Explanation": record_of(
         cost=named("Loss"),
@@ -142,6 +156,7 @@ SCHEMAS: dict[str, JsonSchema] = {
         posterior_but_for_a_chance_of=NUMBER,
         alternatives=listed(TEXT),
         notes=listed(TEXT),
+        way=TEXT,
     ),
     "Names": record_of(datasets=listed(TEXT)),
     "Dataset": record_of(

@@ -1,0 +1,241 @@
+"""For owners, and for auditors who only read: spending, approvals, accounts, the policy, the log."""
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+from urllib.parse import quote
+
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from discreet.apps.server.console.made_up import limits_text, range_text
+from discreet.apps.server.console.rendering import rendered
+from discreet.apps.server.console.spending import spending_of
+from discreet.apps.server.console.visits import Visit
+from discreet.errors import DiscreetError, InvalidInput
+from discreet.service.accounts import new_account
+from discreet.service.approvals import Status
+from discreet.service.event_log import LogEvent
+from discreet.service.owner_rights import (
+    check_datasets,
+    managed_account,
+    visible_approvals,
+    visible_events,
+)
+from discreet.service.user_account import Project, Role
+
+_NEWEST = 200
+
+
+def overview(visit: Visit) -> Response:
+    return _overview(visit)
+
+
+def verify(visit: Visit) -> Response:
+    """Check the chains of the ledger and of the log."""
+    dataset = visit.service.dataset(visit.path("dataset"), visit.account)
+    try:
+        dataset.verify_ledger(visit.account)
+        events = visit.service.log.verify()
+    except DiscreetError as error:
+        return _overview(visit, wrong=error)
+    return _overview(visit, verified=events)
+
+
+def _overview(visit: Visit, **facts: Any) -> Response:
+    name = visit.path("dataset")
+    found = spending_of(visit.service, visit.account, name)
+    waiting = [
+        each for each in visible_approvals(visit.service, visit.account) if each.status is Status.WAITING
+    ]
+    return rendered(
+        "overview.html",
+        visit=visit,
+        place="overview",
+        dataset=name,
+        found=found,
+        waiting=len(waiting),
+        **({"wrong": None, "verified": None} | facts),
+    )
+
+
+def policy(visit: Visit) -> Response:
+    name = visit.path("dataset")
+    facts = visit.service.dataset(name, visit.account).facts(visit.account)
+    return rendered(
+        "policy.html",
+        visit=visit,
+        place="policy",
+        dataset=name,
+        policy=facts,
+        limits=limits_text,
+        ranges=range_text,
+    )
+
+
+def approvals(visit: Visit) -> Response:
+    found = visible_approvals(visit.service, visit.account)
+    return rendered(
+        "approvals.html",
+        visit=visit,
+        place="approvals",
+        waiting=[each for each in found if each.status is Status.WAITING],
+        decided=[each for each in found if each.status is not Status.WAITING][:50],
+    )
+
+
+def decide(visit: Visit) -> Response:
+    choice = visit.text("decision")
+    if choice not in ("approve", "deny"):
+        raise InvalidInput("A request is approved or denied.", remedy="Use one of the two buttons.")
+    visit.service.approvals.decide(visit.path("approval"), approve=choice == "approve", by=visit.account)
+    return RedirectResponse("/owner/approvals", status_code=303)
+
+
+def accounts(visit: Visit) -> Response:
+    return _accounts(visit)
+
+
+def add_account(visit: Visit) -> Response:
+    """A new account. Its token is on this one page, and nowhere else."""
+    role = visit.text("role")
+    if role not in list(Role):
+        raise InvalidInput("There is no such role.", remedy=f"Choose: {', '.join(Role)}.")
+    names = [name for name in visit.service.visible(visit.account) if visit.sent.get(f"dataset:{name}")]
+    if not names:
+        raise InvalidInput("An account needs a dataset.", remedy="Choose at least one.")
+    check_datasets(visit.account, names)
+    account = new_account(visit.text("name").strip(), Role(role), names, **_caps(visit))
+    token = visit.service.accounts.add(account, by=visit.account.name)
+    return _accounts(visit, token=token, whose=account.name)
+
+
+def change_account(visit: Visit) -> Response:
+    """Revoke, a new token, or other caps."""
+    people, name = visit.service.accounts, visit.path("name")
+    account = managed_account(people, visit.account, name)
+    match visit.text("change"):
+        case "revoke":
+            if name == visit.account.name:
+                raise InvalidInput("This is your own account.", remedy="Another owner can revoke it.")
+            people.revoke(name, by=visit.account.name)
+        case "token":
+            token = people.new_token(name, by=visit.account.name)
+            return _accounts(visit, token=token, whose=name)
+        case "caps":
+            people.change(replace(account, **_caps(visit)), by=visit.account.name)
+        case _:
+            raise InvalidInput("There is no such change.", remedy="Use one of the buttons.")
+    return RedirectResponse(f"/owner/accounts#{quote(name)}", status_code=303)
+
+
+def set_project(visit: Visit) -> Response:
+    """A project that several analysts share a budget in."""
+    most = _number(visit.text("most_epsilon"), "The budget of a project")
+    if most is None:
+        raise InvalidInput("A project needs a budget.", remedy="Give its ε, such as 1.")
+    visit.service.accounts.set_project(
+        Project(name=visit.text("name").strip(), most_epsilon=most), by=visit.account.name
+    )
+    return RedirectResponse("/owner/accounts", status_code=303)
+
+
+def log(visit: Visit) -> Response:
+    events = deque(visible_events(visit.service, visit.account), maxlen=_NEWEST)
+    return rendered(
+        "log.html",
+        visit=visit,
+        place="log",
+        events=[(each, _details(each)) for each in reversed(events)],
+    )
+
+
+def log_export(visit: Visit) -> Response:
+    """All events, oldest first, one JSON object a line."""
+    lines = _lines(visit)
+    name = 'attachment; filename="discreet-log.jsonl"'
+    return StreamingResponse(lines, media_type="application/jsonl", headers={"Content-Disposition": name})
+
+
+def _lines(visit: Visit) -> Iterator[str]:
+    for event in visible_events(visit.service, visit.account):
+        facts = {
+            "number": event.number,
+            "at": event.at.isoformat(),
+            "who": event.who,
+            "action": event.action.value,
+            "dataset": event.dataset,
+            "details": event.details,
+            "digest": event.digest,
+        }
+        yield json.dumps(facts) + "\n"
+
+
+def _accounts(visit: Visit, *, token: str = "", whose: str = "") -> Response:
+    visible = set(visit.service.visible(visit.account))
+    found = [each for each in visit.service.accounts.all() if visible & set(each.datasets)]
+    managed = {each.name for each in found if set(each.datasets) <= set(visit.account.datasets)}
+    return rendered(
+        "accounts.html",
+        visit=visit,
+        place="accounts",
+        accounts=[each for each in found if each.revoked is None],
+        revoked=[each for each in found if each.revoked is not None],
+        projects=visit.service.accounts.projects(),
+        datasets=visit.service.visible(visit.account),
+        managed=managed if visit.account.role is Role.OWNER else set(),
+        token=token,
+        whose=whose,
+    )
+
+
+def _caps(visit: Visit) -> dict[str, Any]:
+    names = {
+        "most_epsilon": "The most that they may spend",
+        "default_epsilon": "The usual price",
+        "approval_above": "The price above which you decide",
+    }
+    caps: dict[str, Any] = {name: _number(visit.text(name), title) for name, title in names.items()}
+    return caps | {"project": visit.text("project")}
+
+
+def _number(text: str, title: str) -> Fraction | None:
+    if not text.strip():
+        return None
+    try:
+        rough = float(text)  # before a fraction is made of it: 1e999999999 would have a billion digits
+    except ValueError:
+        rough = -1.0
+    if not 1e-9 < rough < 1e6 or len(text) > 50:
+        raise InvalidInput(f"{title} must be an ε above 0.", remedy="Write a number such as 0.5")
+    return Fraction(text.strip())
+
+
+def _details(event: LogEvent) -> tuple[str, str]:
+    """What an event says, for people: the question, and the rest on one line."""
+    if event.details is None:
+        return "", "What it said was erased."
+    facts = {
+        name: _plain(value) for name, value in event.details.items() if name not in ("question", "policy")
+    }
+    rest = " · ".join(f"{name.replace('_', ' ')} {text}" for name, text in facts.items() if text)
+    return str(event.details.get("question", "")), rest
+
+
+def _plain(value: object) -> str:
+    """A detail as people write it; empty if it says nothing."""
+    match value:
+        case None | False | "" | {}:
+            return ""
+        case str() if value.startswith("{"):
+            return _plain(json.loads(value))
+        case str() if re.fullmatch(r"\d+/\d+", value):
+            return f"{float(Fraction(value)):.4g}"
+        case dict():
+            return ", ".join(f"{name} {_plain(part) or part}" for name, part in value.items())
+        case list():
+            return ", ".join(_plain(part) or str(part) for part in value)
+    return str(value)

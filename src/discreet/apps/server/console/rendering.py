@@ -1,0 +1,107 @@
+"""Templates, and the headers of every page: nothing from elsewhere, no script or style inside a page."""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime
+from fractions import Fraction
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, Response
+
+from discreet.answers.wording import counted, cut_text, key_text, number_text
+from discreet.errors import DiscreetError
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+def with_headers(response: Response) -> Response:
+    """The same response, safe in a browser. Pages are kept by nobody."""
+    for name, value in HEADERS.items():
+        response.headers[name] = value
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+def rendered(template: str, *, status: int = 200, **facts: Any) -> Response:
+    return HTMLResponse(piece(template, **facts), status_code=status)
+
+
+def piece(template: str, **facts: Any) -> Markup:
+    """A part of a page. All facts are escaped unless they are Markup."""
+    return Markup(_templates().get_template(template).render(**facts))  # noqa: S704  autoescaped
+
+
+def problem_page(error: DiscreetError, status: int) -> Response:
+    return rendered("problem.html", status=status, error=error, visit=None)
+
+
+@cache
+def static_file(name: str) -> bytes | None:
+    """A file of ours by its name; None if there is none."""
+    return {path.name: path.read_bytes() for path in _static_files()}.get(name)
+
+
+def static_url(name: str) -> str:
+    """With a digest, so that a browser can keep it until it changes."""
+    content = static_file(name) or b""
+    return f"/console/static/{name}?{hashlib.sha256(content).hexdigest()[:12]}"
+
+
+def _static_files() -> Iterator[Any]:
+    return (path for path in files(__package__).joinpath("static").iterdir() if path.is_file())
+
+
+@cache
+def _templates() -> Environment:
+    found = Environment(
+        loader=PackageLoader("discreet.apps.server.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "amount": amount_text,
+        "when": when_text,
+        "cut": cut_text,
+        "key": key_text,
+        "percent": percent_text,
+    }
+    found.globals |= {"static": static_url, "counted": counted, "rounded": number_text}
+    return found
+
+
+def amount_text(value: float | Fraction) -> str:
+    """An ε, a ρ or an error, with up to four digits."""
+    number = float(value)
+    return (
+        f"{number:.4g}" if 0.001 <= abs(number) < 10_000 or not number else number_text(number, number / 50)
+    )
+
+
+def when_text(moment: datetime) -> str:
+    return f"{moment.day} {moment:%B %Y, %H:%M} UTC"
+
+
+def percent_text(share: float) -> str:
+    """A share as a percentage that is not 0 unless it is nothing."""
+    if 0 < share < 0.01:
+        return "less than 1 %"
+    return f"{100 * share:.0f} %"

@@ -1,0 +1,229 @@
+"""A curator that is elsewhere: the same questions, the same answers, the same errors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from discreet.answers.answer import Answer
+from discreet.answers.explanation import Explanation
+from discreet.answers.json_reading import read_answer, read_charge, read_explanation
+from discreet.client.address import read_address
+from discreet.client.facts import (
+    BudgetFacts,
+    PastQuestion,
+    TableFacts,
+    read_budget,
+    read_question,
+    read_table,
+)
+from discreet.client.requests import USUAL_TIMEOUT, Requests
+from discreet.errors import InvalidInput, MissingExtra, ServiceUnreachable
+from discreet.model import exact
+from discreet.model.exact import Number
+from discreet.model.privacy import Spend
+
+if TYPE_CHECKING:
+    from discreet.question.frame import Frame
+
+T = TypeVar("T")
+_LARGEST = Fraction(10**12)
+
+
+def connect_to_service(
+    url: str,
+    token: str,
+    *,
+    dataset: str | None = None,
+    insecure: bool = False,
+    timeout: float = USUAL_TIMEOUT,
+    certificates: str | Path | None = None,
+) -> "RemoteCurator":
+    """See `discreet.connect`."""
+    requests = Requests(
+        address=read_address(url, insecure=insecure),
+        token=token,
+        timeout=timeout,
+        certificates=None if certificates is None else Path(certificates),
+    )
+    account = _account(requests)
+    return RemoteCurator(requests, account.chosen(dataset), analyst=account.name)
+
+
+def account_at(url: str, token: str, *, insecure: bool = False) -> "RemoteAccount":
+    """Whose token this is."""
+    return _account(Requests(address=read_address(url, insecure=insecure), token=token))
+
+
+def _account(requests: Requests) -> "RemoteAccount":
+    found = requests.get("me")
+    return _read(lambda: RemoteAccount(name=str(found["name"]), datasets=tuple(map(str, found["datasets"]))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteAccount:
+    """Who a token belongs to."""
+
+    name: str
+    datasets: tuple[str, ...]
+
+    def chosen(self, dataset: str | None) -> str:
+        """The dataset of this name, or the only one."""
+        listed = ", ".join(self.datasets) or "none"
+        if dataset is not None and dataset not in self.datasets:
+            raise InvalidInput(
+                f"There is no dataset “{dataset}” for this account.", remedy=f"It may use: {listed}."
+            )
+        if dataset is None and len(self.datasets) != 1:
+            raise InvalidInput(
+                f"This account may use {len(self.datasets)} datasets.",
+                remedy=f"Name one with dataset=… (--dataset): {listed}.",
+            )
+        return dataset or self.datasets[0]
+
+
+class RemoteCurator:
+    """Answers questions about one dataset of a service, for whoever the token belongs to.
+
+    Several threads may use one. There is nothing to close.
+    """
+
+    def __init__(self, requests: Requests, dataset: str, *, analyst: str) -> None:
+        self._requests = requests
+        self.dataset = dataset
+        """Its name."""
+        self.analyst = analyst
+        """Your name, as the service knows you."""
+
+    def ask(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        within: Number | None = None,
+        confidence: Number = 0.95,
+        purpose: str = "",
+    ) -> Answer:
+        """The private answer. The same question at the same price is charged once.
+
+        Give one of epsilon, rho and within; or none, if your account has a price of its own. The owner reads
+        the purpose, if the question needs approval. If the connection is lost, the question is asked again:
+        the answer that was paid for comes back, free.
+        """
+        body = _terms(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
+        if purpose:
+            body["purpose"] = purpose
+        found = self._post("ask", body)
+        return _read(lambda: read_answer(found, question=sql, analyst=self.analyst))
+
+    def explain(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        within: Number | None = None,
+        confidence: Number = 0.95,
+    ) -> Explanation:
+        """Price and error, from the policy and the text alone. Reads no data and costs nothing."""
+        found = self._post(
+            "explain", _terms(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
+        )
+        return _read(lambda: read_explanation(found))
+
+    def synthesize(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        rows: int | None = None,
+        purpose: str = "",
+    ) -> Answer:
+        """Rows of nobody, of the columns of a SELECT, as an answer without errors: for `to_pandas`, say.
+
+        The table is charged once, and asking again draws other rows, for free. `rows` says how many: about as
+        many as the real table has if None. A service takes no bins and no workload.
+        """
+        body = _terms(sql, epsilon=epsilon, rho=rho) | {"rows": rows, "purpose": purpose or None}
+        found = self._post("synthesize", body)
+        return _read(lambda: read_answer(found, question=sql, analyst=self.analyst))
+
+    def fetch(self, receipt: int) -> Answer:
+        """An answer that you paid for, by the number of its receipt; free."""
+        found = self._get("receipts", str(int(receipt)))
+        return _read(lambda: read_answer(found, analyst=self.analyst))
+
+    def table(self, name: str) -> "Frame[Answer, Explanation]":
+        """A table, to ask a question about step by step. It needs sqlglot to write the SQL."""
+        names = [table.name for table in self.tables()]
+        if name not in names:
+            raise InvalidInput(f"There is no table “{name}”.", remedy=f"There is: {', '.join(names)}.")
+        try:
+            from discreet.question.frame import Frame
+        except ImportError as missing:
+            raise MissingExtra("sqlglot is not installed.", remedy="Run: pip install sqlglot") from missing
+        return Frame(name, self.ask, self.explain)
+
+    def tables(self) -> list[TableFacts]:
+        """What can be asked about: tables, columns, bounds, keys and limits. Public, and free."""
+        found = self._get()
+        return _read(lambda: [read_table(table) for table in found["tables"]])
+
+    def budget(self) -> BudgetFacts:
+        """What is spent and left."""
+        found = self._get("budget")
+        return _read(lambda: read_budget(found))
+
+    def left(self) -> Spend:
+        """What you may still spend."""
+        found = self._get()
+        return _read(lambda: read_charge(found["left"]))
+
+    def history(self) -> list[PastQuestion]:
+        """Your latest questions about all datasets, newest first."""
+        found = self._requests.get("history")
+        return _read(lambda: [read_question(each) for each in found["questions"]])
+
+    def close(self) -> None:
+        """For those who would close a `Curator`. Nothing is open between questions."""
+
+    def __enter__(self) -> "RemoteCurator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{self.dataset} at {self._requests.address}, for {self.analyst}"
+
+    def _get(self, *path: str) -> Any:
+        return self._requests.get("datasets", self.dataset, *path)
+
+    def _post(self, action: str, body: dict[str, Any]) -> Any:
+        return self._requests.post("datasets", self.dataset, action, body=body)
+
+
+def _terms(sql: str, **numbers: Number | None) -> dict[str, Any]:
+    """As JSON. Numbers are checked as a local curator does."""
+    if not isinstance(sql, str):
+        raise InvalidInput("A question is text.", remedy='Write "SELECT count(*) FROM …".')
+    given = {
+        name: float(exact.within(value, name, Fraction(0), _LARGEST))
+        for name, value in numbers.items()
+        if value is not None
+    }
+    return {"sql": sql, **given}
+
+
+def _read(reading: Callable[[], T]) -> T:
+    """A reply that is not as expected is the service's fault, not the caller's."""
+    try:
+        return reading()
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ServiceUnreachable(
+            "The reply of the service cannot be understood.",
+            remedy="Use the same version of discreet on both sides.",
+        ) from error

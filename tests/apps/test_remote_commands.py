@@ -1,0 +1,215 @@
+"""The commands, asking a service: the same output as on data that is here."""
+
+import json
+import os
+import stat
+
+import pytest
+
+from discreet.client import stored_login
+from discreet.client.stored_login import login_file
+from tests.client.running import COUNT, make_policy, running_service
+
+from .clinic import run
+
+BY_WARD = "SELECT ward, count(*) AS n, avg(cost) AS mean FROM visits GROUP BY ward"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("clinic")
+
+
+@pytest.fixture(scope="module")
+def running(folder):
+    with running_service(make_policy(folder)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def token(running):
+    return running.add("ana")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """An empty folder, and nothing stored."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.fixture
+def at(running, token):
+    return ("--server", running.url, "--token", token)
+
+
+@pytest.fixture
+def signed_in(running, token):
+    result = run("login", running.url, "--token", token)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.mark.parametrize("output", ["table", "json", "csv"])
+def test_answers_look_the_same(folder, at, output):
+    run("ask", BY_WARD, "--epsilon", 0.1, *at)  # from now on it is repeated, here and there
+    remote = run("ask", BY_WARD, "--epsilon", 0.1, *at, "--format", output)
+    given = ("--policy", folder / "clinic.toml", "--as", "ana", "--format", output)
+    local = run("ask", BY_WARD, "--epsilon", 0.1, *given)
+    assert remote.exit_code == 0, remote.output
+    assert remote.stdout == local.stdout
+    assert remote.stderr == ""
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_explanations_look_the_same(folder, at, output):
+    remote = run("explain", BY_WARD, "--epsilon", 0.1, *at, "--format", output)
+    given = ("--policy", folder / "clinic.toml", "--as", "ana", "--format", output)
+    assert remote.stdout == run("explain", BY_WARD, "--epsilon", 0.1, *given).stdout
+
+
+def test_the_budget_of_a_service(at):
+    run("ask", COUNT, "--epsilon", 0.2, *at)
+    found = json.loads(run("budget", *at, "--format", "json").stdout)
+    assert found["budget"] == {"epsilon": 20.0}
+    assert found["analysts"].keys() == {"ana"}
+    shown = run("budget", *at).stdout
+    assert "clinic: " in shown
+    assert "of it for you" in shown
+
+
+@pytest.mark.parametrize(
+    ("sql", "price", "code", "words"),
+    [
+        ("SELECT patient FROM visits", 0.1, 2, "patient"),
+        (COUNT, 19.9, 3, "is left"),
+    ],
+)
+def test_refusals_and_exit_codes_are_the_same(folder, at, sql, price, code, words):
+    run("ask", COUNT, "--epsilon", 0.2, *at)
+    remote = run("ask", sql, "--epsilon", price, *at)
+    local = run("ask", sql, "--epsilon", price, "--policy", folder / "clinic.toml", "--as", "ana")
+    assert (remote.exit_code, remote.stderr) == (local.exit_code, local.stderr)
+    assert remote.exit_code == code
+    assert words in remote.stderr
+
+
+def test_failures_say_what_to_do(at):
+    wrong = run("ask", COUNT, "--epsilon", 0.1, *at[:2], "--token", "discreet_wrong")
+    assert (wrong.exit_code, "Ask the owner" in wrong.stderr) == (2, True)
+    nobody = run("ask", COUNT, "--epsilon", 0.1, "--server", "http://127.0.0.1:9", *at[2:])
+    assert (nobody.exit_code, "Check the address" in nobody.stderr) == (1, True)
+    nameless = run("ask", COUNT, "--epsilon", 0.1, *at, "--dataset", "school")
+    assert (nameless.exit_code, "It may use: clinic" in nameless.stderr) == (2, True)
+    plain = run("ask", COUNT, "--epsilon", 0.1, "--server", "http://curator.example", *at[2:])
+    assert (plain.exit_code, "--insecure" in plain.stderr) == (2, True)
+    tokenless = run("ask", COUNT, "--epsilon", 0.1, *at[:2])
+    assert (tokenless.exit_code, f"discreet login {at[1]}" in tokenless.stderr) == (2, True)
+
+
+def test_the_token_may_be_in_the_environment(at, monkeypatch):
+    monkeypatch.setenv("DISCREET_TOKEN", at[3])
+    assert run("ask", COUNT, "--epsilon", 0.2, *at[:2]).exit_code == 0
+
+
+def test_a_purpose_is_sent_along(running):
+    token = running.add("careful", approval_above=1)
+    at = ("--server", running.url, "--token", token)
+    assert "what it is for" in run("ask", COUNT, "--epsilon", 2, *at).stderr
+    waits = run("ask", COUNT, "--epsilon", 2, *at, "--purpose", "a paper")
+    assert (waits.exit_code, "owner of the data decides" in waits.stderr) == (2, True)
+    assert [each.purpose for each in running.service.approvals.all(account="careful")] == ["a paper"]
+
+
+def test_login_stores_what_works_and_commands_use_it(running, signed_in):
+    assert "You are ana, and may use clinic." in signed_in.output
+    mode = stat.S_IMODE(login_file().stat().st_mode)
+    assert mode == 0o600
+    assert stat.S_IMODE(login_file().parent.stat().st_mode) == 0o700
+    asked = run("ask", COUNT, "--epsilon", 0.2, "--format", "json")
+    assert json.loads(asked.stdout)["columns"] == ["n"]
+    assert running.url in asked.stderr
+    assert run("explain", COUNT, "--epsilon", 0.2, "--server", running.url).exit_code == 0
+    assert run("budget").exit_code == 0
+    assert "Forgotten" in run("logout").output
+    assert "nothing to forget" in run("logout").output
+    assert "discreet.toml" in run("ask", COUNT, "--epsilon", 0.2).stderr
+
+
+def test_login_asks_for_the_token_and_does_not_show_it(running, token):
+    result = run("login", running.url, answer=f" {token}\n")
+    assert result.exit_code == 0
+    assert token not in result.output
+
+
+def test_login_stores_nothing_that_does_not_work(running):
+    assert run("login", running.url, "--token", "discreet_wrong").exit_code == 2
+    assert run("login", "http://127.0.0.1:9", "--token", "discreet_wrong").exit_code == 1
+    assert run("login", running.url, "--token", running.add("bo"), "--dataset", "school").exit_code == 2
+    assert not login_file().exists()
+
+
+@pytest.mark.usefixtures("signed_in")
+def test_a_stored_token_goes_to_its_own_service_only(monkeypatch):
+    other = run("ask", COUNT, "--epsilon", 0.2, "--server", "http://127.0.0.1:9")
+    assert "There is no token for http://127.0.0.1:9" in other.stderr
+    monkeypatch.setenv("DISCREET_TOKEN", "discreet_of-another-service")
+    assert run("ask", COUNT, "--epsilon", 0.2).exit_code == 0  # with the token that was stored
+
+
+@pytest.mark.usefixtures("signed_in")
+def test_a_stored_token_that_others_may_read_is_not_used():
+    login_file().chmod(0o644)
+    refused = run("ask", COUNT, "--epsilon", 0.2)
+    assert (refused.exit_code, "chmod 600" in refused.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("signed_in")
+@pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"url": 5}'])
+def test_a_stored_login_that_is_damaged(text):
+    login_file().write_text(text)
+    refused = run("ask", COUNT, "--epsilon", 0.2)
+    assert (refused.exit_code, "discreet login URL" in refused.stderr) == (2, True)
+    assert run("logout").exit_code == 0
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written(running, token, tmp_path):
+    (tmp_path / "config").mkdir(mode=0o500)
+    assert "cannot be written" in run("login", running.url, "--token", token).stderr
+
+
+def test_a_folder_for_settings_that_is_a_file(running, token, tmp_path):
+    (tmp_path / "config").write_text("")
+    refused = run("login", running.url, "--token", token)
+    assert (refused.exit_code, "DISCREET_TOKEN" in refused.stderr) == (2, True)
+    assert stored_login.stored_login() is None
+
+
+@pytest.mark.usefixtures("signed_in")
+def test_the_policy_of_this_folder_comes_before_a_stored_service(tmp_path, running):
+    before = running.local("ana").budget().spent
+    make_policy(tmp_path, "discreet")
+    local = run("ask", COUNT, "--epsilon", 7, "--as", "ana")
+    assert local.exit_code == 0, local.output
+    assert "Uses discreet.toml of this folder" in local.stderr
+    assert running.local("ana").budget().spent == before
+    login_file().write_text("damaged")
+    assert run("ask", COUNT, "--epsilon", 7, "--as", "ana").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--server", "http://127.0.0.1:9", "--policy", "clinic.toml"), "not both"),
+        (("--server", "http://127.0.0.1:9", "--as", "bo"), "the token says who asks"),
+        (("--policy", "clinic.toml", "--dataset", "clinic"), "--dataset is for a service"),
+        (("--policy", "clinic.toml", "--token", "discreet_x"), "--token is for a service"),
+        (("--policy", "clinic.toml", "--insecure"), "--insecure is for a service"),
+        (("--policy", "clinic.toml", "--purpose", "x"), "--purpose is for a service"),
+        (("--dataset", "clinic"), "--dataset is for a service"),
+    ],
+)
+def test_options_that_do_not_go_together(given, words):
+    refused = run("ask", COUNT, "--epsilon", 0.1, *given)
+    assert (refused.exit_code, words in refused.stderr) == (2, True)
