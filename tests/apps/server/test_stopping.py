@@ -135,6 +135,7 @@ def test_the_access_log_has_no_values(tmp_path):
         ana.send("CANARY", "/canary")
         ana.get("datasets/clinic/receipts/3")
         _, logged = stopped(process)
+    assert all(line.startswith("{") for line in logged.splitlines()), logged
     lines = [json.loads(line) for line in logged.splitlines()]
     assert [line["route"] for line in lines] == [
         "/api/v1/datasets/{name}/ask",
