@@ -28,6 +28,8 @@ from discreet.service.owner_rights import (
 from discreet.service.user_account import Project, Role
 
 _NEWEST = 200
+_LOOKED_AT = 2_000
+"""Of the last events, those that somebody may see are shown."""
 
 
 def overview(visit: Visit) -> Response:
@@ -144,7 +146,9 @@ def set_project(visit: Visit) -> Response:
 
 
 def log(visit: Visit) -> Response:
-    events = deque(visible_events(visit.service, visit.account), maxlen=_NEWEST)
+    last = visit.service.log.newest(1)
+    after = max(0, last[0].number - _LOOKED_AT) if last else 0
+    events = deque(visible_events(visit.service, visit.account, after=after), maxlen=_NEWEST)
     return rendered(
         "log.html",
         visit=visit,

@@ -24,6 +24,7 @@ from discreet.service.user_account import UserAccount
 
 WAYS = ("epsilon", "rho", "within", "suspicion")
 _SAFE = 1 - 1e-9
+_IN_RHO = "Prices add up as ρ here: many questions together cost less than the sum of their ε."
 
 
 def terms_of(sent: Mapping[str, Any], dataset: Dataset) -> dict[str, float]:
@@ -64,7 +65,7 @@ def explained(
         "groups_text": "" if found.private_groups is None else groups_text(found.private_groups),
         "other_errors": [error_text(each) for each in found.errors if each is not shown],
         "alternatives": list(found.alternatives),
-        "notes": list(found.notes),
+        "notes": [*found.notes, *([_IN_RHO] if curator.dataset.delta else [])],
         "decides_owner": _needs_approval(account, found) and not asked_before(curator, sql, terms),
     }
 
