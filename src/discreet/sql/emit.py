@@ -11,10 +11,8 @@ from one statement, however many ways of weighing there are in it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from discreet.aggregates.vectors import (
-    BEYOND_STEPS,
     DistinctCount,
     Histogram,
     LeftOut,
@@ -26,11 +24,20 @@ from discreet.aggregates.weights import Unit, Weight
 from discreet.bounds.bound import left_out_of
 from discreet.dialects.dialect import Dialect
 from discreet.dialects.parameters import Parameters
-from discreet.functions.registry import emit, emit_steps, range_of
-from discreet.model.expression import Expression, Field, Literal, Range
+from discreet.functions.registry import emit
+from discreet.model.expression import Expression, Field
 from discreet.model.policy import ValueType
-from discreet.model.query import GroupKey
-from discreet.sql.relation import clamped, relation_sql
+from discreet.sql.relation import relation_sql
+from discreet.sql.row_columns import (
+    ONE,
+    EmittedColumn,
+    beyond_columns,
+    integer_column,
+    is_beyond,
+    known_key,
+    leaf_column,
+    used_by,
+)
 from discreet.sql.statement import Planned, Statement
 from discreet.sql.weights import (
     CountedPeople,
@@ -122,8 +129,12 @@ class _StatementWriter:
         (index,) = found
         part = known(LeftOut, self._parts[index])
         self._counted.add(index)
-        columns = self._beyond(part)
-        rows = self._keyed_rows((), columns, _used_by(part), where=self._is_beyond(part)) if columns else ""
+        columns = beyond_columns(part, self._dialect)
+        rows = (
+            self._keyed_rows((), columns, used_by(part), where=is_beyond(part, self._dialect))
+            if columns
+            else ""
+        )
         return CountedPeople(part=part, index=index, beyond=[name for name, *_ in columns], rows_beyond=rows)
 
     def of_set(self, number: int) -> list[Statement]:
@@ -205,18 +216,18 @@ class _StatementWriter:
         lost: CountedPeople | None,
     ) -> str:
         parts = [(i, part) for i in chosen if isinstance(part := self._parts[i], WeightedSum)]
-        integers = {i: self._integer(part, f"v{i}") for i, part in parts}
-        columns = [(f"v{i}", *sql) for i, sql in integers.items() if sql is not _ONE]
+        integers = {i: integer_column(part, f"v{i}", self._dialect) for i, part in parts}
+        columns = [(f"v{i}", *sql) for i, sql in integers.items() if sql is not ONE]
         used = [e for _, part in parts for e in (part.value, part.condition, part.not_null) if e is not None]
         rows = self._keyed_rows(keys, columns, used)
         names = _names(keys)
         if weight is None:
             totals = [
-                f"{'count(*)' if integers[i] is _ONE else self._dialect.total(f'v{i}', part.largest)} AS s{i}"
+                f"{'count(*)' if integers[i] is ONE else self._dialect.total(f'v{i}', part.largest)} AS s{i}"
                 for i, part in parts
             ]
             return f"SELECT {', '.join([*names, *totals])} FROM ({rows}) AS rows{group_by(names)}"
-        values = {i: None if integers[i] is _ONE else f"v{i}" for i, _ in parts}
+        values = {i: None if integers[i] is ONE else f"v{i}" for i, _ in parts}
         totals = [
             f"{weighted_total(weight, self._dialect, values[i], part.largest)} AS s{i}" for i, part in parts
         ]
@@ -225,7 +236,7 @@ class _StatementWriter:
 
     def _bins(self, keys: Sequence[int], part: Histogram, index: int, lost: CountedPeople | None) -> str:
         used = [e for e in (part.value, part.condition) if e is not None]
-        rows = self._keyed_rows(keys, [("leaf", *self._leaf(part))], used)
+        rows = self._keyed_rows(keys, [("leaf", *leaf_column(part, self._dialect))], used)
         names = [*_names(keys), "leaf"]
         where = " WHERE leaf IS NOT NULL"
         if part.weight is None:
@@ -234,34 +245,6 @@ class _StatementWriter:
         total = f"{weighted_total(part.weight, self._dialect)} AS s{index}"
         once = not self._query.source.has_ids
         return weighed(rows, part.weight, names, [total], self._dialect, where=where, once=once, lost=lost)
-
-    def _beyond(self, part: LeftOut) -> list["_EmittedColumn"]:
-        """How far values lie beyond their bounds, in steps; NULL where they do not. They are read within
-        bounds that are much wider, so that no value is too large to compute with.
-        """
-        columns = []
-        for i, each in enumerate(part.clamped):
-            low, high = each.bounds
-            room = _ROOM * (high - low)
-            value = replace(each.value, range=Range(low=low - room, high=high + room))
-            grid = (high - low) / BEYOND_STEPS
-            steps = emit_steps(value, self._dialect, offset=low, grid=grid, half=Fraction(0))
-            if each.condition is not None:
-                steps = f"CASE WHEN ({self._emit(each.condition)}) IS TRUE THEN {steps} END"
-            name = f"beyond{i}"
-            above = f"WHEN {name} > {BEYOND_STEPS} THEN {name} - {BEYOND_STEPS}"
-            beyond = f"CAST(CASE {above} WHEN {name} < -1 THEN {name} + 1 END AS BIGINT)"
-            columns.append((name, steps, beyond))
-        return columns
-
-    def _is_beyond(self, part: LeftOut) -> str:
-        """Whether any value of a row lies beyond its bounds, as simple as a reader of files likes it."""
-        found = []
-        for each in part.clamped:
-            read = self._dialect.read(self._dialect.identifier(each.value.name), each.value.type)
-            low, high = (self._dialect.double(float(end)) for end in each.bounds)
-            found += [f"{read} < {low}", f"{read} > {high}"]
-        return " OR ".join(found)
 
     # Sums over people
 
@@ -289,7 +272,7 @@ class _StatementWriter:
     def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
         """A person with too many pairs of key and value keeps the first ones, in the order of a hash."""
         used = [e for e in (part.value, part.condition) if e is not None]
-        rows = self._keyed_rows(keys, [("v", self._emit(part.value), "v")], used, part.condition)
+        rows = self._keyed_rows(keys, [("v", emit(part.value, self._dialect), "v")], used, part.condition)
         names = [*_names(keys), "v"]
         wanted = ", ".join(names if part.one_row else ["p", *names])
         source = f"SELECT DISTINCT {wanted} FROM ({rows}) AS rows WHERE v IS NOT NULL"
@@ -316,9 +299,9 @@ class _StatementWriter:
     def _left_out(self, keys: Sequence[int], part: LeftOut, index: int) -> str:
         """People by how much of them is left out, in a pass of its own."""
         names = _names(keys)
-        columns = [] if part.distinct is None else [("v", self._emit(part.distinct), "v")]
-        columns += self._beyond(part)
-        used = [*(e for e in (part.distinct, part.condition) if e is not None), *_used_by(part)]
+        columns = [] if part.distinct is None else [("v", emit(part.distinct, self._dialect), "v")]
+        columns += beyond_columns(part, self._dialect)
+        used = [*(e for e in (part.distinct, part.condition) if e is not None), *used_by(part)]
         rows = self._keyed_rows(keys, columns, used, part.condition)
         if part.weight.unit is Unit.PEOPLE:
             known = "" if part.distinct is None else " WHERE v IS NOT NULL"
@@ -333,7 +316,7 @@ class _StatementWriter:
     def _keyed_rows(
         self,
         keys: Sequence[int],
-        columns: Sequence["_EmittedColumn"],
+        columns: Sequence[EmittedColumn],
         used: Sequence[Expression],
         condition: Expression | None = None,
         where: str = "",
@@ -346,10 +329,10 @@ class _StatementWriter:
         expressions = [*used, *(key.expression for key in needed.values())]
         persons = not self._query.source.one_row_a_person
         source = relation_sql(self._query.source, self._tables, expressions, self._dialect, persons=persons)
-        computed = [f"{self._emit(key.expression)} AS g{i}" for i, key in needed.items()]
+        computed = [f"{emit(key.expression, self._dialect)} AS g{i}" for i, key in needed.items()]
         computed += [f"{sql} AS {name}" for name, sql, _ in columns]
         rows = f"SELECT {', '.join(['p', *computed])} FROM ({source}) AS source"
-        wanted = [] if condition is None else [f"({self._emit(condition)}) IS TRUE"]
+        wanted = [] if condition is None else [f"({emit(condition, self._dialect)}) IS TRUE"]
         wanted += [f"({where})"] if where else []
         if self._slice is not None:
             wanted.append(self._dialect.in_slice("p", self._slice))
@@ -358,7 +341,7 @@ class _StatementWriter:
         grouped = [f"g{position} AS k{i}" for i, position in enumerate(keys)]
         finished = [sql if sql == name else f"{sql} AS {name}" for name, _, sql in columns]
         known = [
-            f"({self._known_key(key, f'g{i}')})"
+            f"({known_key(key, f'g{i}', self._dialect)})"
             for i, key in needed.items()
             if key.values is not None and not key.total
         ]
@@ -366,75 +349,9 @@ class _StatementWriter:
             f" WHERE {' AND '.join(known)}" if known else ""
         )
 
-    # What a row adds
 
-    def _emit(self, expression: Expression) -> str:
-        return emit(expression, self._dialect)
-
-    def _integer(self, part: WeightedSum, name: str) -> tuple[str, str]:
-        """What a row adds before its weight: an integer of at most `largest` in size, whatever the row holds.
-
-        It is NULL, which adds nothing, where the value is NULL. If it is `_ONE`, every row adds 1.
-        """
-        conditions = []
-        if part.condition is not None:
-            conditions.append(f"({self._emit(part.condition)}) IS TRUE")
-        if part.not_null is not None and part.not_null != part.value:
-            conditions.append(f"({self._emit(part.not_null)}) IS NOT NULL")
-        if part.value is None and not conditions:
-            return _ONE
-        value, finished = ("1", name) if part.value is None else self._quantised(part, part.value, name)
-        return (
-            f"CASE WHEN {' AND '.join(conditions)} THEN {value} ELSE 0 END" if conditions else value,
-            finished,
-        )
-
-    def _quantised(self, part: WeightedSum, value: Expression, name: str) -> tuple[str, str]:
-        """⌊(x − offset)/grid + ½⌋, clamped again: the sensitivity holds whatever floats and ranges do."""
-        steps = part.most_steps
-        if _is_whole(part, value):
-            rounded = f"({self._emit(value)}) - ({part.offset})" if part.offset else self._emit(value)
-        else:
-            rounded = emit_steps(value, self._dialect, offset=part.offset, grid=part.grid, half=_HALF)
-        inside = name if _is_clamped(part, value) else clamped(name, -steps, steps)
-        return rounded, inside if part.power == 1 else f"({inside}) * ({inside})"
-
-    def _leaf(self, part: Histogram) -> tuple[str, str]:
-        """The bin of a row, NULL where it has no value."""
-        half = _HALF if part.points else Fraction(0)
-        place = emit_steps(part.value, self._dialect, offset=part.low, grid=part.width, half=half)
-        if part.condition is not None:
-            place = f"CASE WHEN ({self._emit(part.condition)}) IS TRUE THEN {place} END"
-        return place, clamped("leaf", 0, part.leaves - 1)
-
-    def _known_key(self, key: GroupKey, name: str) -> str:
-        """Rows whose key is not among the public ones belong to no group, and use up no weight."""
-        known = self._known_value(key, name)
-        return f"{known} OR {name} IS NULL" if None in (key.values or ()) else known
-
-    def _known_value(self, key: GroupKey, name: str) -> str:
-        values = [value for value in key.values or () if value is not None]
-        numbers = [value for value in values if type(value) is int]
-        if len(numbers) == len(values) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
-            span = range_of(key.expression)
-            if span is not None and min(numbers) <= span.low and span.high <= max(numbers):
-                return f"{name} IS NOT NULL"
-            return f"{name} BETWEEN {min(numbers)} AND {max(numbers)}"
-        listed = [Literal(value=value, type=key.expression.type) for value in values]
-        return self._dialect.is_key(name, listed) if listed else "FALSE"
-
-
-_EmittedColumn = tuple[str, str, str]
-"""A column of the rows: its name, its SQL in the first step, and its SQL in the second, from that name."""
 _Piece = tuple[str, tuple[int, ...], int | None]
 """A SELECT, the parts whose sums it has, and the part whose people it counts."""
-_ROOM = 256
-"""Values are read up to so many times the width of their bounds beyond them."""
-
-_HALF = Fraction(1, 2)
-_ONE = ("1", "1")
-_EXACT_IN_DOUBLE = 2**52
-"""Whole numbers below it are the same in integers and in doubles, also after ½ is added."""
 
 
 def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
@@ -455,28 +372,6 @@ def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
     return f"SELECT {', '.join([*names, *totals])} FROM ({' UNION ALL '.join(selects)}) AS pieces" + group_by(
         names
     )
-
-
-def _is_whole(part: WeightedSum, value: Expression) -> bool:
-    """Whether x − offset is the integer already, and the same in integers as in doubles."""
-    span = range_of(value)
-    if value.type is not ValueType.INTEGER or part.grid != 1 or part.offset.denominator != 1 or span is None:
-        return False
-    return max(abs(span.low), abs(span.high)) < _EXACT_IN_DOUBLE
-
-
-def _is_clamped(part: WeightedSum, value: Expression) -> bool:
-    """Whether it is a column of whole numbers that is clamped to narrow enough bounds already."""
-    span = range_of(value)
-    if not isinstance(value, Field) or span is None or part.offset != 0 or not _is_whole(part, value):
-        return False
-    return -part.most_steps <= span.low and span.high <= part.most_steps
-
-
-def _used_by(part: LeftOut) -> list[Expression]:
-    """What its columns are computed from."""
-    conditions = [each.condition for each in part.clamped if each.condition is not None]
-    return [*(each.value for each in part.clamped), *conditions]
 
 
 def _names(keys: Sequence[int]) -> list[str]:

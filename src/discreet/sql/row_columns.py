@@ -1,0 +1,131 @@
+"""What a row adds to a question, as SQL: integers, bins, and how far values lie beyond their bounds."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+from discreet.aggregates.vectors import BEYOND_STEPS, Histogram, LeftOut, WeightedSum
+from discreet.dialects.dialect import Dialect
+from discreet.functions.registry import emit, emit_steps, range_of
+from discreet.model.expression import Expression, Field, Literal, Range
+from discreet.model.policy import ValueType
+from discreet.model.query import GroupKey
+from discreet.sql.relation import clamped
+
+EmittedColumn = tuple[str, str, str]
+"""A column of the rows: its name, its SQL in the first step, and its SQL in the second, from that name."""
+_ROOM = 256
+"""Values are read up to so many times the width of their bounds beyond them."""
+
+_HALF = Fraction(1, 2)
+ONE = ("1", "1")
+_EXACT_IN_DOUBLE = 2**52
+"""Whole numbers below it are the same in integers and in doubles, also after ½ is added."""
+
+
+def beyond_columns(part: LeftOut, dialect: Dialect) -> list[EmittedColumn]:
+    """How far values lie beyond their bounds, in steps; NULL where they do not. They are read within
+    bounds that are much wider, so that no value is too large to compute with.
+    """
+    columns = []
+    for i, each in enumerate(part.clamped):
+        low, high = each.bounds
+        room = _ROOM * (high - low)
+        value = replace(each.value, range=Range(low=low - room, high=high + room))
+        grid = (high - low) / BEYOND_STEPS
+        steps = emit_steps(value, dialect, offset=low, grid=grid, half=Fraction(0))
+        if each.condition is not None:
+            steps = f"CASE WHEN ({emit(each.condition, dialect)}) IS TRUE THEN {steps} END"
+        name = f"beyond{i}"
+        above = f"WHEN {name} > {BEYOND_STEPS} THEN {name} - {BEYOND_STEPS}"
+        beyond = f"CAST(CASE {above} WHEN {name} < -1 THEN {name} + 1 END AS BIGINT)"
+        columns.append((name, steps, beyond))
+    return columns
+
+
+def is_beyond(part: LeftOut, dialect: Dialect) -> str:
+    """Whether any value of a row lies beyond its bounds, as simple as a reader of files likes it."""
+    found = []
+    for each in part.clamped:
+        read = dialect.read(dialect.identifier(each.value.name), each.value.type)
+        low, high = (dialect.double(float(end)) for end in each.bounds)
+        found += [f"{read} < {low}", f"{read} > {high}"]
+    return " OR ".join(found)
+
+
+def integer_column(part: WeightedSum, name: str, dialect: Dialect) -> tuple[str, str]:
+    """What a row adds before its weight: an integer of at most `largest` in size, whatever the row holds.
+
+    It is NULL, which adds nothing, where the value is NULL. If it is `ONE`, every row adds 1.
+    """
+    conditions = []
+    if part.condition is not None:
+        conditions.append(f"({emit(part.condition, dialect)}) IS TRUE")
+    if part.not_null is not None and part.not_null != part.value:
+        conditions.append(f"({emit(part.not_null, dialect)}) IS NOT NULL")
+    if part.value is None and not conditions:
+        return ONE
+    value, finished = ("1", name) if part.value is None else _quantised(part, part.value, name, dialect)
+    return (
+        f"CASE WHEN {' AND '.join(conditions)} THEN {value} ELSE 0 END" if conditions else value,
+        finished,
+    )
+
+
+def _quantised(part: WeightedSum, value: Expression, name: str, dialect: Dialect) -> tuple[str, str]:
+    """⌊(x − offset)/grid + ½⌋, clamped again: the sensitivity holds whatever floats and ranges do."""
+    steps = part.most_steps
+    if _is_whole(part, value):
+        rounded = f"({emit(value, dialect)}) - ({part.offset})" if part.offset else emit(value, dialect)
+    else:
+        rounded = emit_steps(value, dialect, offset=part.offset, grid=part.grid, half=_HALF)
+    inside = name if _is_clamped(part, value) else clamped(name, -steps, steps)
+    return rounded, inside if part.power == 1 else f"({inside}) * ({inside})"
+
+
+def leaf_column(part: Histogram, dialect: Dialect) -> tuple[str, str]:
+    """The bin of a row, NULL where it has no value."""
+    half = _HALF if part.points else Fraction(0)
+    place = emit_steps(part.value, dialect, offset=part.low, grid=part.width, half=half)
+    if part.condition is not None:
+        place = f"CASE WHEN ({emit(part.condition, dialect)}) IS TRUE THEN {place} END"
+    return place, clamped("leaf", 0, part.leaves - 1)
+
+
+def known_key(key: GroupKey, name: str, dialect: Dialect) -> str:
+    """Rows whose key is not among the public ones belong to no group, and use up no weight."""
+    known = _known_value(key, name, dialect)
+    return f"{known} OR {name} IS NULL" if None in (key.values or ()) else known
+
+
+def _known_value(key: GroupKey, name: str, dialect: Dialect) -> str:
+    values = [value for value in key.values or () if value is not None]
+    numbers = [value for value in values if type(value) is int]
+    if len(numbers) == len(values) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
+        span = range_of(key.expression)
+        if span is not None and min(numbers) <= span.low and span.high <= max(numbers):
+            return f"{name} IS NOT NULL"
+        return f"{name} BETWEEN {min(numbers)} AND {max(numbers)}"
+    listed = [Literal(value=value, type=key.expression.type) for value in values]
+    return dialect.is_key(name, listed) if listed else "FALSE"
+
+
+def _is_whole(part: WeightedSum, value: Expression) -> bool:
+    """Whether x − offset is the integer already, and the same in integers as in doubles."""
+    span = range_of(value)
+    if value.type is not ValueType.INTEGER or part.grid != 1 or part.offset.denominator != 1 or span is None:
+        return False
+    return max(abs(span.low), abs(span.high)) < _EXACT_IN_DOUBLE
+
+
+def _is_clamped(part: WeightedSum, value: Expression) -> bool:
+    """Whether it is a column of whole numbers that is clamped to narrow enough bounds already."""
+    span = range_of(value)
+    if not isinstance(value, Field) or span is None or part.offset != 0 or not _is_whole(part, value):
+        return False
+    return -part.most_steps <= span.low and span.high <= part.most_steps
+
+
+def used_by(part: LeftOut) -> list[Expression]:
+    """What its columns are computed from."""
+    conditions = [each.condition for each in part.clamped if each.condition is not None]
+    return [*(each.value for each in part.clamped), *conditions]
