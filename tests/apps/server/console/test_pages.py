@@ -186,6 +186,25 @@ def test_the_log_is_newest_first_and_can_be_exported(visitor):
     assert [line["number"] for line in lines] == list(range(1, len(lines) + 1))
 
 
+@pytest.mark.parametrize("purpose", ["{", "{}", "[1", "1/0", "[" * 1_500, "{{7*7}}", "\u202e"])
+def test_no_purpose_breaks_the_pages_of_the_owner(visitor, purpose):
+    ana, olga = visitor("ana", approval_above=Fraction(1, 2)), visitor("olga", Role.OWNER)
+    assert ana.ask(value=1, purpose=purpose).status == 202
+    for path in OWNERS_PAGES:
+        assert olga.get(path).status == 200
+    assert f'<p class="purpose">{purpose}</p>' in olga.get("/owner/approvals").text
+
+
+def test_the_log_says_prices_and_caps(service, visitor):
+    visitor("ana").ask(value=0.5)
+    ana = service.accounts.find("ana")
+    service.accounts.change(replace(ana, most_epsilon=Fraction(3, 2)), by="olga")
+    page = visitor("olga", Role.OWNER).get("/owner/log").text
+    assert "charged epsilon 0.5" in page
+    assert "terms epsilon 0.5, confidence 0.95" in page
+    assert "most epsilon none, 1.5" in page
+
+
 def test_the_public_page_needs_no_account_and_names_nobody(port, visitor):
     visitor("ana").ask()
     page = Visitor(port).get("/public/clinic").text

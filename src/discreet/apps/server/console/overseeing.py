@@ -1,7 +1,6 @@
 """For owners, and for auditors who only read: spending, approvals, accounts, the policy, the log."""
 
 import json
-import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,6 +27,8 @@ from discreet.service.owner_rights import (
 from discreet.service.user_account import Project, Role
 
 _NEWEST = 200
+_OUR_JSON = ("terms", "datasets")
+_OUR_FRACTIONS = ("epsilon", "most_epsilon", "default_epsilon", "approval_above")
 _LOOKED_AT = 2_000
 """Of the last events, those that somebody may see are shown."""
 
@@ -222,24 +223,23 @@ def _details(event: LogEvent) -> tuple[str, str]:
     """What an event says, for people: the question, and the rest on one line."""
     if event.details is None:
         return "", "What it said was erased."
-    facts = {
-        name: _plain(value) for name, value in event.details.items() if name not in ("question", "policy")
-    }
+    shown = {name: value for name, value in event.details.items() if name not in ("question", "policy")}
+    facts = {name: _plain(name, value) for name, value in shown.items()}
     rest = " · ".join(f"{name.replace('_', ' ')} {text}" for name, text in facts.items() if text)
     return str(event.details.get("question", "")), rest
 
 
-def _plain(value: object) -> str:
-    """A detail as people write it; empty if it says nothing."""
-    match value:
-        case None | False | "" | {}:
-            return ""
-        case str() if value.startswith("{"):
-            return _plain(json.loads(value))
-        case str() if re.fullmatch(r"\d+/\d+", value):
-            return f"{float(Fraction(value)):.4g}"
-        case dict():
-            return ", ".join(f"{name} {_plain(part) or part}" for name, part in value.items())
-        case list():
-            return ", ".join(_plain(part) or str(part) for part in value)
+def _plain(name: str, value: object) -> str:
+    """A detail as people write it; empty if it says nothing. Texts of other people stay as they are."""
+    if value is None or value is False or value in ("", [], {}):
+        return ""
+    if name in _OUR_JSON and isinstance(value, str):
+        return _plain("", json.loads(value))
+    if name in _OUR_FRACTIONS and isinstance(value, str):
+        return f"{float(Fraction(value)):.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{part} {inner}" for part, inner in value.items())
+    if isinstance(value, list):
+        kind = name if name in _OUR_FRACTIONS else ""
+        return ", ".join(_plain(kind, each) or "none" for each in value)
     return str(value)
