@@ -77,7 +77,7 @@ def test_g3_a_failure_leaves_at_the_same_times(clinic, clock, monkeypatch):
 
 
 def test_g3_the_last_answer_time_is_the_time_limit(clinic, clock, monkeypatch):
-    read_slowly(monkeypatch, clock, 31)  # each of two statements
+    read_slowly(monkeypatch, clock, 61)
     begun = clock.now
     with clinic.open() as curator, pytest.raises(TookTooLong, match="60 seconds"):
         curator.ask(COUNT, epsilon=1)

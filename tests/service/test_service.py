@@ -13,6 +13,7 @@ from discreet import (
     NeedsApproval,
     NotAllowed,
     NotSignedIn,
+    NotThere,
     QueryRefused,
 )
 from discreet.service.accounts import TokenKind, new_account
@@ -140,6 +141,93 @@ def test_a_question_above_the_threshold_waits_for_the_owner(service, dataset, ad
         service.approvals.decide(waiting.id, approve=False, by=owner)
     with pytest.raises(NeedsApproval):  # an approval is for one question at one price
         dataset.ask(ana, COUNT, {"epsilon": 0.9}, purpose="more")
+
+
+def approved(service, dataset, analyst, owner, terms):
+    with pytest.raises(NeedsApproval) as waits:
+        dataset.ask(analyst, COUNT, terms, purpose="a paper")
+    service.approvals.decide(waits.value.approval, approve=True, by=owner)
+
+
+def test_nobody_but_another_owner_decides(service, dataset, add):
+    ana = add("ana", approval_above=Fraction(1, 2))
+    owner = add("olga", Role.OWNER, approval_above=Fraction(1, 2))
+    for asking in (ana, owner):
+        with pytest.raises(NeedsApproval) as waits:
+            dataset.ask(asking, COUNT, {"epsilon": 0.8}, purpose="a paper")
+        for by in (asking, add(f"auditor of {asking.name}", Role.AUDITOR)):
+            with pytest.raises(NotAllowed):
+                service.approvals.decide(waits.value.approval, approve=True, by=by)
+
+
+def test_an_approval_pays_for_one_charge(service, dataset, add):
+    """New data, and the same question is another charge, which the owner has not approved."""
+    ana, owner = add("ana", approval_above=Fraction(1, 2)), add("olga", Role.OWNER)
+    approved(service, dataset, ana, owner, {"epsilon": 2})
+    dataset.ask(ana, COUNT, {"epsilon": 2})
+    assert json.loads(dataset.ask(ana, COUNT, {"epsilon": 2}).text)["receipt"]["repeated"]
+    dataset.curator_of(ana)._ledger.refresh(dataset.name)
+    with pytest.raises(NeedsApproval):
+        dataset.ask(ana, COUNT, {"epsilon": 2}, purpose="again")
+    assert dataset.balance(owner).spent.epsilon == 2
+
+
+def test_an_approval_is_up_to_its_price(service, dataset, add, monkeypatch):
+    """What is asked within an error may cost more than it did: the charge itself is looked at."""
+    ana, owner = add("ana", approval_above=Fraction(1, 100)), add("olga", Role.OWNER)
+    approved(service, dataset, ana, owner, {"within": 50})
+    (found,) = service.approvals.all()
+    cheaper = replace(found, epsilon=found.epsilon * Fraction(99, 100))
+    monkeypatch.setattr(type(service.approvals), "find", lambda *_: cheaper)
+    with pytest.raises(NeedsApproval):
+        dataset.ask(ana, COUNT, {"within": 50}, purpose="a paper")
+    assert dataset.balance(owner).spent.epsilon == 0
+
+
+def test_an_approval_survives_a_refusal(service, dataset, add):
+    ana = add("ana", approval_above=Fraction(1, 2), most_epsilon=Fraction(3))
+    approved(service, dataset, ana, add("olga", Role.OWNER), {"epsilon": 2})
+    service.accounts.change(replace(ana, most_epsilon=Fraction(1)), by="the owner")
+    with pytest.raises(BudgetExceeded):
+        dataset.ask(ana, COUNT, {"epsilon": 2})
+    service.accounts.change(replace(ana, most_epsilon=Fraction(3)), by="the owner")
+    dataset.ask(ana, COUNT, {"epsilon": 2})
+
+
+def test_whoever_was_in_a_project_counts_for_good(service, dataset, add):
+    service.accounts.set_project(Project(name="sepsis", most_epsilon=Fraction(1)), by="the owner")
+    ana, bo = (add(name, project="sepsis") for name in ("ana", "bo"))
+    dataset.ask(ana, COUNT, {"epsilon": 0.9})
+    service.accounts.change(replace(ana, project=""), by="the owner")
+    with pytest.raises(BudgetExceeded, match="project sepsis"):
+        dataset.ask(bo, COUNT, {"epsilon": 0.2})
+
+
+def test_an_account_that_was_revoked_meanwhile_asks_nothing(service, dataset, add):
+    ana = add("ana")
+    service.accounts.revoke("ana", by="the owner")
+    with pytest.raises(NotSignedIn):
+        dataset.ask(ana, COUNT, {"epsilon": 1})
+
+
+@pytest.mark.parametrize("receipt", [0, -1, 10**30, "1", None, True])
+def test_what_is_no_receipt_is_not_there(dataset, add, receipt):
+    with pytest.raises(NotThere):
+        dataset.fetch(add("ana"), receipt)
+
+
+def test_nobody_is_called_like_the_service(add):
+    with pytest.raises(InvalidInput):
+        add("the service")
+
+
+def test_what_was_asked_can_be_erased(service, dataset, add):
+    ana = add("ana", approval_above=Fraction(1, 2))
+    with pytest.raises(NeedsApproval):
+        dataset.ask(ana, COUNT, {"epsilon": 1}, purpose="a paper")
+    service.erase_older_than(days=-1)
+    (request,) = service.approvals.all()
+    assert {request.question, request.purpose, service.history.of(ana)[0].question} == {"(erased)"}
 
 
 def test_the_default_price_of_an_account(dataset, add):

@@ -50,12 +50,12 @@ class AnswerTimes:
         begun = time.monotonic()
         try:
             result = action()
+            self._wait(begun)
         except Exception:
             self._wait(begun)
             raise
-        self._wait(begun)
         return result
 
     def _wait(self, begun: float) -> None:
         elapsed = time.monotonic() - begun
-        time.sleep(self.next_after(elapsed) - elapsed)
+        time.sleep(max(0.0, self.next_after(elapsed) - elapsed))

@@ -13,13 +13,21 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TypeVar
 
 from discreet.curator.answer_times import AnswerTimes
 from discreet.dialects import DIALECTS
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch, failed
-from discreet.errors import DiscreetError, EngineFailed, LedgerClosed, QueryRefused, TookTooLong
+from discreet.errors import (
+    DiscreetError,
+    EngineFailed,
+    LedgerClosed,
+    NeedsApproval,
+    QueryRefused,
+    TookTooLong,
+)
 from discreet.ledger.charges import those_who_count
 from discreet.ledger.interface import Answered, Cap, Ledger
 from discreet.ledger.patient_storing import patiently, store_patiently
@@ -28,6 +36,7 @@ from discreet.model.policy import Dataset
 from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
 from discreet.release.exact_vectors import Results
+from discreet.release.explain import epsilon_of
 from discreet.release.protocol import Release
 from discreet.sql.statement import Statement, check_written_size
 
@@ -44,6 +53,8 @@ class ChargedData:
     analyst: str
     caps: Sequence[Cap] = ()
     """What the analyst, or their project, may spend at most, besides the caps of the policy."""
+    most_epsilon: Fraction | None = None
+    """What costs more needs the owner's approval; None if nothing does."""
     answer_times: AnswerTimes = field(default_factory=AnswerTimes)
     watch: Watch | None = None
     """Told how much of a question is done, and 1 at its end. For the owner only: timing may leak data. With
@@ -65,6 +76,7 @@ class ChargedData:
         )
         if stored is not None:
             return *stored, True
+        self._check_approved(loss)
         statements = self.emit(release)
         self.prepare(statements)
         process = os.getpid()  # before the charge: a child that is forked after it must not draw
@@ -76,6 +88,17 @@ class ChargedData:
                 return *charged, True
             drawn = self._draw_once(charged, release, statements, self.deadline(), process)
             return charged, self._store(charged, drawn), False
+
+    def _check_approved(self, loss: Spend) -> None:
+        """Refuse what costs more than may be spent unasked. It is checked here, on what will be charged."""
+        epsilon = epsilon_of(loss, self.dataset)
+        if self.most_epsilon is not None and epsilon > self.most_epsilon:
+            raise NeedsApproval(
+                f"This costs ε = {epsilon:.4g}. Above {float(self.most_epsilon):.4g} the owner of the data"
+                " decides. Nothing was spent.",
+                remedy="Ask the owner of the data for approval.",
+                epsilon=epsilon,
+            )
 
     def deadline(self) -> Deadline:
         """The time limit of a question, counted from now."""

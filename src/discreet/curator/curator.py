@@ -11,6 +11,7 @@ answered by a cache (`cached_answers`). These three are imported when they are f
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Unpack
 
 from sqlglot import exp
@@ -129,10 +130,11 @@ class Curator:
         Give one of epsilon, rho and within. The confidence of its errors is 0.95 by default.
         """
         plan = self.plan(sql, **terms)
-        cached = self._cached.answer(sql, plan) if self._cached else None
-        if cached is not None:
-            return cached
         release = QuestionRelease(plan=plan, dataset=self.dataset)
+        if self._cached is not None:  # what was paid for by itself before stays free
+            cached = self._recalled(release) or self._cached.answer(sql, plan)
+            if cached is not None:
+                return cached
         receipt, stored, repeated = self._data.charge_and_draw(sql, release)
         return Answer(
             released=release.answer_from(receipt.key, stored, self._data.deadline()),
@@ -148,7 +150,9 @@ class Curator:
 
         Reads no private data and never charges.
         """
-        release = QuestionRelease(plan=self.plan(sql, **terms), dataset=self.dataset)
+        return self._recalled(QuestionRelease(plan=self.plan(sql, **terms), dataset=self.dataset))
+
+    def _recalled(self, release: QuestionRelease) -> Answer | None:
         found = self._ledger.stored_answer(self.dataset.name, release.identity())
         if found is None:
             return None
@@ -190,16 +194,21 @@ class Curator:
         """Replay all entries of the ledger; LedgerClosed with what is wrong."""
         self._ledger.verify()
 
-    def for_analyst(self, name: str, *, caps: Sequence[Cap] = ()) -> "Curator":
+    def for_analyst(
+        self, name: str, *, caps: Sequence[Cap] = (), most_epsilon: Fraction | None = None
+    ) -> "Curator":
         """The curator of another analyst, on the same open data and ledger. It has no `watch` yet.
 
-        The caps hold besides those of the policy. Closing it closes nothing. Close this one last: it closes
+        The caps hold besides those of the policy. What costs more than `most_epsilon` raises NeedsApproval.
+        Closing it closes nothing. Close this one last: it closes
         the data and the ledger of both.
         """
         other = copy(self)
         other.analyst = name
         other._shared = True
-        other._data = replace(self._data, analyst=name, caps=tuple(caps), watch=None)
+        other._data = replace(
+            self._data, analyst=name, caps=tuple(caps), most_epsilon=most_epsilon, watch=None
+        )
         other._profiles = replace(self._profiles, data=other._data)
         other._cached = replace(self._cached, data=other._data) if self._cached else None
         return other

@@ -21,6 +21,7 @@ from discreet.sql.emit import emit_public_keys
 from discreet.sql.relation import fan_out_sql
 
 _MOST_PUBLIC_KEYS = 100_000
+_MOST_KNOWN = 1_000
 _PublicStatement = tuple[str, tuple[Parameter, ...]]
 
 
@@ -73,6 +74,8 @@ class PublicReading:
         parameters = Parameters()
         sql = fan_out_sql(shared, self._engine.relations[table.name], self._dialect.binding(parameters))
         statement = (sql, parameters.values)
+        if len(self._known.fan_outs) > _MOST_KNOWN:  # explanations are free, and must not fill the memory
+            self._known.fan_outs.clear()
         if statement not in self._known.fan_outs:
             found = self._read(table.name, statement)
             self._known.fan_outs[statement] = FanOut(matches=int(found["n"][0]), rows=int(found["m"][0]))

@@ -18,6 +18,8 @@ from discreet.service.user_account import Project, Role, UserAccount
 USUAL_DAYS = 365
 """How long a token lasts."""
 SESSION_HOURS = 12
+THE_SERVICE = "the service"
+"""What the log calls the service itself, so that nobody else may be called so."""
 _NAME = re.compile(r"[^\W_][\w .@+-]{0,62}[\w.]|[^\W_]")
 
 
@@ -41,7 +43,7 @@ class Accounts:
                     f"There is an account “{account.name}” already.",
                     remedy="Choose another name: what somebody spent stays with their name for good.",
                 )
-            _check_project(changes, account.project)
+            _join(changes, account)
             changes.change(
                 "INSERT INTO accounts VALUES (:name, :role, :datasets, :project, :most_epsilon,"
                 " :default_epsilon, :approval_above, :subject, :created, NULL)",
@@ -56,7 +58,7 @@ class Accounts:
         """The same person, with another role, project or caps."""
         with self._database.transaction() as changes:
             before = _known(changes, account.name)
-            _check_project(changes, account.project)
+            _join(changes, account)
             changes.change(
                 "UPDATE accounts SET role = :role, datasets = :datasets, project = :project,"
                 " most_epsilon = :most_epsilon, default_epsilon = :default_epsilon,"
@@ -158,10 +160,10 @@ class Accounts:
         return [Project(name=row["name"], most_epsilon=Fraction(row["most_epsilon"])) for row in rows]
 
     def members(self, project: str) -> list[str]:
-        """Who is in a project; revoked accounts too, as what they spent still counts."""
+        """Who is or ever was in a project: what they spent still counts."""
         with self._database.reading() as changes:
-            rows = changes.rows("SELECT name FROM accounts WHERE project = :project", project=project)
-        return [row["name"] for row in rows]
+            rows = changes.rows("SELECT account FROM members WHERE project = :project", project=project)
+        return [row["account"] for row in rows]
 
 
 def new_account(name: str, role: Role, datasets: Sequence[str], **settings: Any) -> UserAccount:
@@ -172,19 +174,26 @@ def new_account(name: str, role: Role, datasets: Sequence[str], **settings: Any)
 
 
 def _check_name(name: str) -> None:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name == THE_SERVICE:
         raise InvalidInput(
             "A name has 1 to 64 letters, digits, spaces and . @ + - _, and begins with a letter or digit.",
             remedy="Choose a name such as ana or ana@clinic.example.",
         )
 
 
-def _check_project(changes: Changes, project: str) -> None:
-    if project and not changes.rows("SELECT 1 FROM projects WHERE name = :name", name=project):
+def _join(changes: Changes, account: UserAccount) -> None:
+    """Whoever was ever in a project is remembered: what they spent counts for it for good."""
+    project = account.project
+    if not project:
+        return
+    if not changes.rows("SELECT 1 FROM projects WHERE name = :name", name=project):
         raise InvalidInput(
             f"There is no project “{project}”.",
             remedy="Add it first: discreet account project NAME --epsilon 1",
         )
+    values = {"project": project, "account": account.name}
+    if not changes.rows("SELECT 1 FROM members WHERE project = :project AND account = :account", **values):
+        changes.change("INSERT INTO members VALUES (:project, :account)", **values)
 
 
 def _days(days: int) -> int:

@@ -1,6 +1,7 @@
 """Questions that cost more than an account may spend unasked. They wait for the owner.
 
-An approval is for one question of one account, at one price. Who has it asks the same again, and is answered.
+An approval is for one question of one account, up to one price, and for one charge. Who has it asks the same
+again, and is answered.
 """
 
 import secrets
@@ -11,7 +12,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import InvalidInput, NotThere
+from discreet.errors import InvalidInput, NotAllowed, NotThere
 from discreet.service.database import ServiceDatabase
 from discreet.service.event_log import Action, now_text, record
 from discreet.service.question_terms import AskedTerms
@@ -24,6 +25,8 @@ class Status(StrEnum):
     WAITING = "waiting"
     APPROVED = "approved"
     DENIED = "denied"
+    USED = "used"
+    """The question was asked. What is drawn for it is free again; anything else needs another approval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +123,10 @@ class Approvals:
         """Approve or deny what waits. What was decided stays."""
         by.check_role(Role.OWNER)
         found = self.get(number)
+        if found.account == by.name:
+            raise NotAllowed(
+                "Nobody decides about their own question.", remedy="Ask another owner to decide."
+            )
         if found.dataset not in by.datasets:
             raise NotThere("There is no such request.", remedy="See the list of approvals.")
         with self._database.transaction() as changes:
@@ -137,6 +144,25 @@ class Approvals:
             details = {"approval": number, "account": found.account}
             record(changes, action, who=by.name, dataset=found.dataset, details=details)
         return self.get(number)
+
+    def use_up(self, number: str) -> bool:
+        """Whether an approval was there to be used; it is used up then."""
+        return self._move(number, Status.APPROVED, Status.USED)
+
+    def give_back(self, number: str) -> None:
+        """The question was refused before it was charged, so that its approval is still good."""
+        self._move(number, Status.USED, Status.APPROVED)
+
+    def _move(self, number: str, before: Status, after: Status) -> bool:
+        with self._database.transaction() as changes:
+            return bool(
+                changes.change(
+                    "UPDATE approvals SET status = :after WHERE id = :id AND status = :before",
+                    id=number,
+                    before=before.value,
+                    after=after.value,
+                )
+            )
 
     def all(self, *, account: str | None = None) -> list[Approval]:
         """Newest first: of everybody, or of one account."""

@@ -89,8 +89,8 @@ class SqliteServiceDatabase:
             if durable != self._durable:
                 connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
-            connection.execute("BEGIN IMMEDIATE")
             try:
+                connection.execute("BEGIN IMMEDIATE")
                 yield _SqliteChanges(connection)
                 connection.execute("COMMIT")
             finally:

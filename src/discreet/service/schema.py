@@ -15,6 +15,9 @@ TABLES = (
     CREATE TABLE projects (name TEXT PRIMARY KEY, most_epsilon TEXT NOT NULL)
     """,
     """
+    CREATE TABLE members (project TEXT NOT NULL, account TEXT NOT NULL, PRIMARY KEY (project, account))
+    """,
+    """
     CREATE TABLE tokens (
         digest TEXT PRIMARY KEY, account TEXT NOT NULL REFERENCES accounts (name), kind TEXT NOT NULL,
         created TEXT NOT NULL, expires TEXT NOT NULL, revoked TEXT

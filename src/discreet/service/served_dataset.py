@@ -13,10 +13,21 @@ from discreet.answers.explanation import Explanation
 from discreet.answers.json_text import charge_json, to_json
 from discreet.bounds.calibrate import charge_for
 from discreet.curator import Curator
-from discreet.errors import DiscreetError, EngineFailed, InvalidInput, LedgerClosed, NeedsApproval, NotThere
+from discreet.errors import (
+    BudgetExceeded,
+    DiscreetError,
+    EngineFailed,
+    InvalidInput,
+    LedgerClosed,
+    NeedsApproval,
+    NotSignedIn,
+    NotThere,
+    QueryRefused,
+)
 from discreet.ledger.interface import Balance, Cap, Entry
+from discreet.model.exact import LARGEST_COUNT
 from discreet.model.policy import Dataset
-from discreet.service.accounts import Accounts
+from discreet.service.accounts import THE_SERVICE, Accounts
 from discreet.service.approvals import Approvals, Status
 from discreet.service.dataset_facts import dataset_facts, flat_facts
 from discreet.service.event_log import Action, EventLog
@@ -62,10 +73,11 @@ class ServedDataset:
         curator = self.curator_of(account)
         return {**dataset_facts(curator.dataset), "left": charge_json(curator.left())}
 
-    def curator_of(self, account: UserAccount) -> Curator:
-        """The curator that charges this account, within its caps."""
+    def curator_of(self, account: UserAccount, *, most_epsilon: Fraction | None = None) -> Curator:
+        """The curator that charges this account, within its caps. What costs more needs approval."""
         account.check_dataset(self.name)
-        return self._curator.for_analyst(account.name, caps=self._caps(account))
+        caps = self._caps(account)
+        return self._curator.for_analyst(account.name, caps=caps, most_epsilon=most_epsilon)
 
     def explain(self, account: UserAccount, sql: str, terms: Mapping[str, Any]) -> Explanation:
         """Price and error. Costs nothing, and is not logged: it is asked at every key that is pressed."""
@@ -86,6 +98,8 @@ class ServedDataset:
     def fetch(self, account: UserAccount, receipt: int) -> Told:
         """An answer that this account got, by its receipt; free. Owners and auditors may fetch all."""
         account.check_dataset(self.name)
+        if type(receipt) is not int or not 0 < receipt < LARGEST_COUNT:
+            raise NotThere("There is no such receipt.", remedy="See the history.")
         sees_all = account.role in (Role.OWNER, Role.AUDITOR)
         for kept in self._history.with_receipt(self.name, receipt):
             if (sees_all or kept.account == account.name) and kept.answer is not None:
@@ -147,39 +161,74 @@ class ServedDataset:
         changed = {name: [old.get(name), facts.get(name)] for name in sorted({*old, *facts})}
         changed = {name: pair for name, pair in changed.items() if pair[0] != pair[1]}
         details = {"policy": facts, "changed": {} if before is None else changed}
-        self._log.record(Action.POLICY_READ, who="the service", dataset=self.name, details=details)
+        self._log.record(Action.POLICY_READ, who=THE_SERVICE, dataset=self.name, details=details)
 
     def close(self) -> None:
         self._curator.close()
 
     def _ask(self, account: UserAccount, sql: str, terms: Mapping[str, Any], purpose: str) -> Told:
-        account.check_role(Role.ANALYST, Role.OWNER)
-        curator = self.curator_of(account)
+        account = self._present(account)
         asked = AskedTerms.read(terms, account.default_epsilon)
-        self._check_approval(account, curator, _checked(sql), asked, purpose)
-        number = self._history.begin(account, self.name, sql, asked)
-        return self._told(number, account, curator.ask(sql, **asked.given()))
+        return self._paid(account, _checked(sql), asked, purpose, lambda c: c.ask(sql, **asked.given()))
 
     def _synthesize(
         self, account: UserAccount, sql: str, terms: Mapping[str, Any], rows: int | None, purpose: str
     ) -> Told:
-        account.check_role(Role.ANALYST, Role.OWNER)
-        curator = self.curator_of(account)
+        account = self._present(account)
         asked = AskedTerms.read(terms, account.default_epsilon)
-        found = curator.explain_synthesis(_checked(sql), epsilon=asked.epsilon, rho=asked.rho)
-        question = f"{_SYNTHESIZE} {sql}"
-        if account.approval_above is not None and Fraction(found.epsilon) > account.approval_above:
-            self._wait_for_owner(account, question, asked, Fraction(found.epsilon), purpose)
-        number = self._history.begin(account, self.name, question, asked)
-        table = curator.synthesize(sql, epsilon=asked.epsilon, rho=asked.rho)
-        drawn = table.rows(min(MOST_SYNTHETIC_ROWS, len(table)) if rows is None else rows)
-        answer = Answer(
-            released=drawn.released,
-            charged=table.charged,
-            left=table.left,
-            receipt=table.receipt,
-            repeated=table.repeated,
-        )
+
+        def draw(curator: Curator) -> Answer:
+            table = curator.synthesize(sql, epsilon=asked.epsilon, rho=asked.rho)
+            drawn = table.rows(min(MOST_SYNTHETIC_ROWS, len(table)) if rows is None else rows)
+            return Answer(
+                released=drawn.released,
+                charged=table.charged,
+                left=table.left,
+                receipt=table.receipt,
+                repeated=table.repeated,
+            )
+
+        return self._paid(account, f"{_SYNTHESIZE} {_checked(sql)}", asked, purpose, draw)
+
+    def _present(self, account: UserAccount) -> UserAccount:
+        """The account as it is now: it may have been changed or revoked since somebody signed in."""
+        now = self._accounts.find(account.name)
+        if now is None or now.revoked is not None:
+            raise NotSignedIn(
+                f"The account “{account.name}” is revoked.", remedy="Ask the owner of the data."
+            )
+        now.check_role(Role.ANALYST, Role.OWNER)
+        now.check_dataset(self.name)
+        return now
+
+    def _paid(
+        self,
+        account: UserAccount,
+        question: str,
+        terms: AskedTerms,
+        purpose: str,
+        ask: Callable[[Curator], Answer],
+    ) -> Told:
+        """Ask for an account, up to the price that it may spend unasked or that was approved.
+
+        An approval is used up before the charge. It is given back if the question was refused after all.
+        """
+        most, approved = account.approval_above, None
+        if most is not None:
+            found = self._approvals.find(account, self.name, question, terms)
+            approved = found if found is not None and self._approvals.use_up(found.id) else None
+            most = most if approved is None else max(most, approved.epsilon)
+        number = self._history.begin(account, self.name, question, terms)
+        try:
+            answer = ask(self.curator_of(account, most_epsilon=most))
+        except NeedsApproval as dear:
+            if approved is not None:
+                self._approvals.give_back(approved.id)
+            raise self._request(account, question, terms, Fraction(dear.epsilon), purpose) from None
+        except (QueryRefused, BudgetExceeded, InvalidInput):
+            if approved is not None:
+                self._approvals.give_back(approved.id)
+            raise
         return self._told(number, account, answer)
 
     def _told(self, number: str, account: UserAccount, answer: Answer) -> Told:
@@ -193,34 +242,26 @@ class ServedDataset:
         self._history.answered(number, account, self.name, facts, text)
         return Told(answer=answer, text=text)
 
-    def _check_approval(
-        self, account: UserAccount, curator: Curator, sql: str, terms: AskedTerms, purpose: str
-    ) -> None:
-        if account.approval_above is None:
-            return
-        epsilon = Fraction(curator.explain(sql, **terms.given()).epsilon)
-        if epsilon > account.approval_above and curator.recall(sql, **terms.given()) is None:
-            self._wait_for_owner(account, sql, terms, epsilon, purpose)
-
-    def _wait_for_owner(
-        self, account: UserAccount, sql: str, terms: AskedTerms, epsilon: Fraction, purpose: str
-    ) -> None:
-        """NeedsApproval, unless the owner has approved just this."""
-        found = self._approvals.find(account, self.name, sql, terms)
-        if found is not None and found.status is Status.APPROVED:
-            return
+    def _request(
+        self, account: UserAccount, question: str, terms: AskedTerms, epsilon: Fraction, purpose: str
+    ) -> NeedsApproval:
+        """Ask the owner, unless they have denied just this and nothing new is said."""
+        found = self._approvals.find(account, self.name, question, terms)
         if found is not None and found.status is Status.DENIED and not purpose:
-            raise NeedsApproval(
+            return NeedsApproval(
                 "The owner of the data has denied this question.",
                 remedy="Ask with another purpose, or at a lower price.",
                 approval=found.id,
             )
-        waiting = self._approvals.request(account, self.name, sql, terms, epsilon=epsilon, purpose=purpose)
-        raise NeedsApproval(
+        waiting = self._approvals.request(
+            account, self.name, question, terms, epsilon=epsilon, purpose=purpose
+        )
+        return NeedsApproval(
             f"This costs ε = {float(epsilon):.4g}. Above {float(account.approval_above or 0):.4g} the owner"
             " of the data decides. Nothing was spent.",
             remedy="The request is sent. Ask the same again when it is approved.",
             approval=waiting.id,
+            epsilon=float(epsilon),
         )
 
     def _caps(self, account: UserAccount) -> Sequence[Cap]:
@@ -275,6 +316,8 @@ class ServedDataset:
 def _checked(sql: object) -> str:
     if not isinstance(sql, str) or not sql.strip():
         raise InvalidInput("A question is missing.", remedy='Give it as "sql": "SELECT count(*) FROM …"')
+    if not sql.isascii() and sql.encode(errors="replace").decode() != sql:
+        raise InvalidInput("The question is not valid Unicode.", remedy="Remove lone surrogates.")
     if len(sql) > LONGEST_QUESTION:
         raise InvalidInput(
             f"The question has more than {LONGEST_QUESTION:,} characters.", remedy="Ask something shorter."

@@ -49,8 +49,19 @@ class CuratorService:
         return [name for name in self.datasets if name in account.datasets]
 
     def erase_older_than(self, days: int) -> int:
-        """Erase what old events say: questions may hold personal data."""
-        return self.log.erase_before(datetime.now(UTC) - timedelta(days=days))
+        """Erase what old events, questions and requests say: they may hold personal data.
+
+        That they happened, when and by whom stays, and so do answers.
+        """
+        before = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+        with self._database.transaction() as changes:
+            for table in ("questions", "approvals"):
+                changes.change(
+                    f"UPDATE {table} SET question = '(erased)' WHERE asked < :before",  # noqa: S608
+                    before=before,
+                )
+            changes.change("UPDATE approvals SET purpose = '(erased)' WHERE asked < :before", before=before)
+        return self.log.erase_before(datetime.fromisoformat(before))
 
     def note(self, action: Action) -> None:
         """Record that the service started, or stopped."""

@@ -25,19 +25,23 @@ def names_of_files(
 
 
 def stamp_of(files: Iterable[File]) -> str:
-    """A digest of the names, sizes and times of files, wherever their folder is. No file is opened."""
-    looks = sorted((file.path.name, *file.stamp[1:]) for file in files)
+    """A digest of the names and times of files, wherever their folder is. No file is opened.
+
+    Sizes are no part of it: a size follows from rows, and whoever reads the ledger could find it by trying.
+    """
+    looks = sorted((file.path.name, file.stamp[-1]) for file in files)
     return hashlib.sha256(repr(looks).encode()).hexdigest() if looks else ""
 
 
 def _names_of_file(file: Path, home: Path) -> set[str]:
     """Its path, also relative to the policy's folder, which may move as a whole; its inode, shared by links.
 
-    The system reuses the inode of a file that is gone, so size and time are part of that name.
+    The system reuses the inode of a file that is gone, so its time is part of that name. Its size is not: it
+    follows from rows, and the name is in the ledger.
     """
     path = file.resolve()
     status = path.stat()
-    stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    stamp = (status.st_dev, status.st_ino, status.st_mtime_ns)
     names = {f"file {path}", f"inode {' '.join(map(str, stamp))}"}
     if path.is_relative_to(home):
         names.add(f"written {path.relative_to(home).as_posix()}")
