@@ -45,17 +45,27 @@ class AnswerTimes:
     def hold_back(self, action: Callable[[], T]) -> T:
         """Run an action, and let its result or its error leave at the next answer time.
 
-        Ctrl-C, and whatever else ends the program, is not held back: whoever stops a question chooses when.
+        Ctrl-C too takes effect then, whether it stopped the work or the wait: how quickly it did would tell
+        whether the work was done, and so would the frames of its traceback.
         """
-        begun = time.monotonic()
+        if not self.seconds:
+            return action()
+        begun, result, stop = time.monotonic(), [], None
         try:
-            result = action()
-            self._wait(begun)
-        except Exception:
-            self._wait(begun)
-            raise
-        return result
+            result.append(action())
+        except BaseException as error:
+            stop = error
+        stop = self._wait(begun) or stop
+        if stop is not None:
+            raise stop.with_traceback(None)
+        return result[0]
 
-    def _wait(self, begun: float) -> None:
-        elapsed = time.monotonic() - begun
-        time.sleep(max(0.0, self.next_after(elapsed) - elapsed))
+    def _wait(self, begun: float) -> BaseException | None:
+        """Wait for the answer time. What would have stopped the wait is returned after it."""
+        leave, stop = begun + self.next_after(time.monotonic() - begun), None
+        while (left := leave - time.monotonic()) > 0:
+            try:
+                time.sleep(left)
+            except BaseException as error:
+                stop = error
+        return stop

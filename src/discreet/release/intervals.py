@@ -47,11 +47,12 @@ above 0."""
 
 _LEAST_BEYOND = 5
 """Draws that are left out on either side, at least: fewer would make the ends of intervals jump."""
-_MOST_DRAWS, _DRAWS_AT_ONCE, _MOST_DRAWS_IN_ALL = 2_000, 2_000_000, 20_000_000
+_MOST_DRAWS, _DRAWS_AT_ONCE = 2_000, 2_000_000
+MOST_DRAWS_OF_AN_ANSWER = 40_000_000
+"""Over all its groups and columns: half a minute or so. What is left then has wider intervals, from the tails
+of each vector. They are computed anew whenever an answer is given again."""
 NUMBERS_AT_ONCE = 2**23
 """Of the parts of an expression, over all groups that are looked at together: some 200 MB."""
-_USUAL_DRAWS = 200
-"""For each group: so many are drawn however many groups there are."""
 
 
 class OutputIntervals:
@@ -76,6 +77,7 @@ class OutputIntervals:
         self._estimates = estimates
         self._generator = np.random.default_rng(noisy.seed)
         self._selecting = self._selecting_parts()
+        self._draws_left = MOST_DRAWS_OF_AN_ANSWER
 
     def of(self, expression: Expression, kept: NDArray[np.int64], *, together: int = 1) -> Ends:
         """The ends for each group that is kept; NaN where there is nothing to be known.
@@ -211,7 +213,8 @@ class OutputIntervals:
             known = reach(self._plan, measure, self._estimates[part.name], self._noisy, 1 - miss)
             if known is not None:
                 return Box(known[0][kept], known[1][kept], np.zeros(len(kept), dtype=np.bool_))
-        draws = _draws(len(kept), float(miss) / 2)
+        draws = _draws(len(kept), float(miss) / 2, self._draws_left)
+        self._draws_left -= 0 if draws is None else draws * len(kept)
         found = (
             self._from_vectors(part, kept, miss) if draws is None else self._drawn(part, kept, miss, draws)
         )
@@ -309,9 +312,9 @@ def _is_number_or_condition(part: Expression) -> bool:
     return part.type.numeric or part.type is ValueType.BOOLEAN
 
 
-def _draws(groups: int, miss: float) -> int | None:
-    """How many times the noise of a group is drawn; None if it would have to be too often."""
+def _draws(groups: int, miss: float, left: int) -> int | None:
+    """How many times the noise of a group is drawn; None if so many are not left."""
     least = ceil(_LEAST_BEYOND / miss)
-    if least > _DRAWS_AT_ONCE or least * groups > max(_MOST_DRAWS_IN_ALL, _USUAL_DRAWS * groups):
+    if least > _DRAWS_AT_ONCE or least * groups > left:
         return None
     return max(least, min(_MOST_DRAWS, _DRAWS_AT_ONCE // max(1, groups)))
