@@ -47,7 +47,7 @@ class AskedTerms:
 
     def text(self) -> str:
         """The same terms give the same text."""
-        return json.dumps({name: value for name, value in self.given().items() if value is not None})
+        return json.dumps({name: float(value) for name, value in self.given().items() if value is not None})
 
     @classmethod
     def from_text(cls, text: str) -> "AskedTerms":

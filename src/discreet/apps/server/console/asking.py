@@ -124,7 +124,7 @@ def _page(
         place="ask",
         dataset=name,
         policy=policy,
-        rows={table["name"]: made_up_rows(table) for table in policy["tables"]},
+        rows={table.name: made_up_rows(table) for table in dataset.policy.tables.values()},
         limits=limits_text,
         ranges=range_text,
         examples=examples,

@@ -1,15 +1,14 @@
 """Example rows and example questions, from the policy alone. No row of the data is behind them."""
 
-import random
 from collections.abc import Mapping
-from datetime import date, timedelta
 from typing import Any, TypeAlias
 
 from discreet.aggregates.registry import AGGREGATES
 from discreet.functions.registry import FUNCTIONS
+from discreet.model.policy import Table
+from discreet.policy.dummy import dummy_rows
 
 ROWS = 4
-_FIRST_DAY = date(2025, 1, 1)
 _CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "DESC", "JOIN", "ON", "AS")
 _WORDS = (
     "AND",
@@ -33,10 +32,10 @@ PolicyFacts: TypeAlias = Mapping[str, Any]
 """Of a table or a column, as `dataset_facts` gives them."""
 
 
-def made_up_rows(table: PolicyFacts) -> list[list[str]]:
-    """Some rows that a table could have, the same each time."""
-    chance = random.Random(table["name"])  # noqa: S311  they are examples
-    return [[_value(column, table, chance) for column in table["columns"]] for _ in range(ROWS)]
+def made_up_rows(table: Table) -> list[list[str]]:
+    """Some rows that a table could have, the same each time: the first ones of `discreet dummy`."""
+    rows = dummy_rows(table, ROWS)[:ROWS]
+    return [[str(row[name]) for name in table.columns] for row in rows]
 
 
 def example_questions(facts: PolicyFacts) -> list[dict[str, str]]:
@@ -110,24 +109,3 @@ def range_text(column: PolicyFacts) -> str:
         low, high = column["bounds"]
         return f"{low:,.10g} … {high:,.10g}"
     return ""
-
-
-def _value(column: PolicyFacts, table: PolicyFacts, chance: random.Random) -> str:
-    if column["name"] == table.get("person"):
-        return str(chance.randrange(1000, 9999))
-    if column["keys"]:
-        return str(chance.choice(column["keys"]))
-    low, high = column["bounds"] or (0, 100)
-    match column["type"]:
-        case "integer":
-            return f"{chance.randint(int(low), int(high))}"
-        case "number":
-            return f"{low + (high - low) * chance.random() ** 2:.2f}"
-        case "boolean":
-            return chance.choice(("true", "false"))
-        case "date":
-            return (_FIRST_DAY + timedelta(days=chance.randrange(365))).isoformat()
-        case "timestamp":
-            day = _FIRST_DAY + timedelta(days=chance.randrange(365))
-            return f"{day.isoformat()} {chance.randrange(24):02}:{chance.randrange(60):02}:00"
-    return "".join(chance.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(6))

@@ -9,7 +9,9 @@ from markupsafe import Markup
 
 from discreet.answers.svg import Scale
 from discreet.apps.views.burn_down import forecast, spent_after
+from discreet.bounds.calibrate import charge_for
 from discreet.ledger.interface import Balance, Entry, EntryKind
+from discreet.model.policy import Dataset
 from discreet.model.privacy import PureLoss, amount_of
 from discreet.service.service import CuratorService
 from discreet.service.user_account import UserAccount
@@ -70,7 +72,7 @@ def spending_of(
         first=entries[0].at if entries else None,
         now=now,
         analysts=_analysts(balance, asked),
-        projects=_projects(service, balance, asked),
+        projects=_projects(service, dataset.policy, balance, asked),
     )
 
 
@@ -84,13 +86,15 @@ def _analysts(balance: Balance, asked: Counter[str]) -> list[SpendingShare]:
     return sorted(found, key=lambda each: -each.spent)
 
 
-def _projects(service: CuratorService, balance: Balance, asked: Counter[str]) -> list[SpendingShare]:
+def _projects(
+    service: CuratorService, policy: Dataset, balance: Balance, asked: Counter[str]
+) -> list[SpendingShare]:
     found = []
     for project in service.accounts.projects():
         members = service.accounts.members(project.name)
         spent = float(amount_of(balance.spent_by(members).loss))
         questions = sum(asked[name] for name in members)
-        most = float(project.most_epsilon)
+        most = float(amount_of(charge_for(policy, min(project.most_epsilon, policy.epsilon))))
         found.append(SpendingShare(name=project.name, spent=spent, most=most, questions=questions))
     return found
 
