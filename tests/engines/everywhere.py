@@ -90,18 +90,20 @@ def open_spark(session, folder):
 
 
 def exact(engine, plan):
-    """What comes back for each statement: the integers by their keys, whatever the order of the rows."""
-    found = []
+    """The integers of each part by grouping set and keys, however many statements an engine takes for them."""
+    found = {}
     for statement in emit_sql(plan, engine.relations, DIALECTS[engine.dialect]):
         for sql in statement.runs:
             engine.prepare(sql, parameters=statement.parameters)
         found_at_once = engine.run(statement.sql, parameters=statement.parameters)
-        rows = _by_keys(statement, found_at_once.reveal())
+        rows = _by_part(statement, found_at_once.reveal())
         if statement.slices:
             cut = engine.run_each(statement.slices, parameters=statement.parameters)
-            slices = [_by_keys(statement, each.reveal()) for each in cut]
+            slices = [_by_part(statement, each.reveal()) for each in cut]
             assert _added_up(slices) == rows
-        found.append(rows)
+        for part, integers in rows.items():
+            assert not found.get(part, {}).keys() & integers.keys()
+            found.setdefault(part, {}).update(integers)
     return found
 
 
@@ -122,29 +124,43 @@ def learnt_from(engine, plan):
     return sorted(map(tuple, np.column_stack([x, y, people.weights]).tolist()))
 
 
-def _by_keys(statement, table):
-    names = [f"k{i}" for i in range(len(statement.keys))] + (["leaf"] if statement.by_leaf else [])
-    columns = [np.ma.asarray(table[name]).tolist() for name in names]
-    integers = [np.ma.asarray(table[f"s{part}"]).tolist() for part in statement.parts]
-    assert all(type(value) is int or value is None for column in integers for value in column)
-    keys = zip(*columns, strict=True) if columns else [()] * len(integers[0])
-    rows = dict(zip(keys, zip(*integers, strict=True), strict=True))
-    assert len(rows) == len(integers[0])
-    return rows
+def _by_part(statement, table):
+    """NULL is the sum of no rows. Bins of what is left out are those that somebody is in."""
+    columns = {name: np.ma.asarray(column).tolist() for name, column in table.items()}
+    count = len(next(iter(columns.values())))
+    bins = columns.get("bin", [None] * count)
+    names = [f"k{i}" for i in range(len(statement.keys))]
+    names += ["leaf"] if statement.by_leaf and statement.parts else []
+    found = {part: {} for part in statement.parts}
+    for part in statement.parts:
+        for row in range(count):
+            if bins[row] is None:
+                key = (statement.grouping_set, *(columns[name][row] for name in names))
+                assert key not in found[part]
+                found[part][key] = _whole(columns[f"s{part}"][row])
+    if statement.left_out is not None:
+        people = [_whole(each) for each in columns[f"s{statement.left_out}"]]
+        found[statement.left_out] = {
+            place: people[row] for row, place in enumerate(bins) if place is not None and people[row]
+        }
+    return found
+
+
+def _whole(value):
+    assert type(value) is int or value is None
+    return value or 0
 
 
 def _added_up(slices):
-    """NULL is the sum of no rows."""
-    rows = {}
+    found = {}
     for some in slices:
-        for key, values in some.items():
-            known = rows.get(key, (None,) * len(values))
-            rows[key] = tuple(
-                b if a is None else a if b is None else a + b for a, b in zip(known, values, strict=True)
-            )
-    return rows
+        for part, integers in some.items():
+            known = found.setdefault(part, {})
+            for key, value in integers.items():
+                known[key] = known.get(key, 0) + value
+    return found
 
 
 def size_of(found):
     """How much there is to compare: sums that are not zero."""
-    return sum(bool(value) for rows in found for values in rows.values() for value in values)
+    return sum(bool(value) for integers in found.values() for value in integers.values())
