@@ -114,7 +114,7 @@ def test_the_whole_way(opened, port, size, scheme):
     ana.get_by_role("button", name="Ask for ε 1").click()
     expect(ana.locator("#answer")).to_contain_text("Free: the same answer as before.")
     write(ana, COUNT)
-    ana.get_by_label("Price, as ε").fill("9")
+    ana.get_by_label("Price, as ε").fill("5")
     ana.get_by_label("What is it for?").fill("the yearly report")
     ana.get_by_role("button", name="Send to the owner").click()
     expect(ana.locator("#answer")).to_contain_text("Waits for the owner")
@@ -127,7 +127,11 @@ def test_the_whole_way(opened, port, size, scheme):
     ana.get_by_role("link", name="History").click()
     ana.get_by_role("link", name="Ask it now").click()
     expect(ana.locator("#state")).to_have_text("The owner approved it.")
-    ana.get_by_role("button", name="Ask for ε 9").click()
+    ana.get_by_role("button", name="Ask for ε 5").click()
+    expect(ana.locator("#answer")).to_contain_text("Cost ε = 5.")
+    ask(ana, BY_WARD, 1.5)
+    expect(ana.locator("#left")).to_have_text("ε 0.5")
+    ask(ana, BY_WARD, 1.4)
     expect(ana.locator("#answer")).to_contain_text("Not answered")
     for place in ("Overview", "Accounts", "Policy", "Log"):
         olga.get_by_role("link", name=place).click()
@@ -135,7 +139,7 @@ def test_the_whole_way(opened, port, size, scheme):
         assert fits(olga), place
     anybody = opened(**look)
     anybody.goto(f"http://127.0.0.1:{port}/public/clinic")
-    expect(anybody.get_by_text("ε 1 of 10 is spent")).to_be_visible()
+    expect(anybody.get_by_text("ε 7.5 of 10 is spent")).to_be_visible()
     assert fits(anybody)
 
 
