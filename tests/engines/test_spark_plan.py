@@ -28,6 +28,8 @@ QUESTIONS = {
 }
 OPERATORS = {
     "AdaptiveSparkPlan",
+    "BroadcastExchange",  # of the few rows beyond bounds
+    "BroadcastHashJoin",
     "Exchange",
     "FileScan",
     "Filter",

@@ -40,10 +40,12 @@ class SumAggregate(OneVectorAggregate):
         low, high = reach
         least, most = bounds_of(noisy.measure)
         whole = not noisy.grouped and noisy.measure.condition is None
-        if lost.counted and least >= 0:
-            mean = max(float(np.maximum(noisy.sums[0], 0.0).sum()) / lost.counted, 1e-300)
+        total = float(np.maximum(noisy.sums[0], 0.0).sum())
+        if lost.counted and least >= 0 and total > 0:
+            mean = total / lost.counted
             usual = max(least, mean / 2), min(most, 2 * mean)
-            lost_here = lost.of_counted(high / max(usual[0], 1e-300))
+            with np.errstate(over="ignore"):
+                lost_here = lost.of_counted(high / usual[0])
             low, high = low + usual[0] * (lost.low if whole else 0.0), high + usual[1] * lost_here
         else:
             low, high = low + min(least, 0.0) * lost.high, high + max(most, 0.0) * lost.high
