@@ -83,7 +83,8 @@ def test_b4_price_error_and_refusal_are_the_same_on_any_data(tmp_path, price):
         answer = clinic.ask(question, **price)
         with pytest.raises(QueryRefused) as refusal:
             clinic.ask("SELECT diagnosis, max(cost) FROM visits GROUP BY diagnosis")
-        told.append((explanation, answer.charged, answer.left, notes(answer), str(refusal.value)))
+        # The last note follows from noisy numbers: what limits seem to leave out.
+        told.append((explanation, answer.charged, answer.left, notes(answer)[:-1], str(refusal.value)))
     assert told[0] == told[1] == told[2]
 
 

@@ -90,7 +90,7 @@ def open_spark(session, folder):
 
 
 def exact(engine, plan):
-    """The integers of each part by grouping set and keys, however many statements an engine takes for them."""
+    """The integers of each part, by grouping set and keys, however many statements an engine takes."""
     found = {}
     for statement in emit_sql(plan, engine.relations, DIALECTS[engine.dialect]):
         for sql in statement.runs:
