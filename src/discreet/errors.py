@@ -98,12 +98,12 @@ class NotThere(NotAllowed, InvalidInput):
 class NeedsApproval(DiscreetError):
     """The question waits for the owner of the data. Nothing was spent."""
 
-    def __init__(self, problem: str, *, remedy: str, approval: str = "", epsilon: float = 0.0) -> None:
+    def __init__(self, problem: str, *, remedy: str, approval: str = "", price: float = 0.0) -> None:
         super().__init__(problem, remedy=remedy)
         self.approval = approval
         """The id of the request."""
-        self.epsilon = epsilon
-        """What the question would cost."""
+        self.price = price
+        """What the question would cost, as ε."""
 
 
 class ServiceUnreachable(DiscreetError):

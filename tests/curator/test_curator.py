@@ -128,14 +128,14 @@ def test_asking_by_accuracy_gives_that_accuracy(folder):
 
 def test_a_failure_after_the_charge_says_nothing_and_keeps_the_charge(folder, monkeypatch):
     curator = curator_of(folder)
-    honest = emission._StatementWriter._integer
+    honest = emission.integer_column
     monkeypatch.setattr(
-        emission._StatementWriter,
-        "_integer",
-        lambda writer, part, name: (
+        emission,
+        "integer_column",
+        lambda part, name, dialect: (
             f"""CASE WHEN "t0.cost" = 13 THEN CAST('canary' || "t0.cost" AS BIGINT)"""
-            f" ELSE {honest(writer, part, name)[0]} END",
-            honest(writer, part, name)[1],
+            f" ELSE {honest(part, name, dialect)[0]} END",
+            honest(part, name, dialect)[1],
         ),
     )
     with pytest.raises(EngineFailed) as failure:

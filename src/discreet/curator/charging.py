@@ -97,7 +97,7 @@ class ChargedData:
                 f"This costs ε = {epsilon:.4g}. Above {float(self.most_epsilon):.4g} the owner of the data"
                 " decides. Nothing was spent.",
                 remedy="Ask the owner of the data for approval.",
-                epsilon=epsilon,
+                price=epsilon,
             )
 
     def deadline(self) -> Deadline:

@@ -224,7 +224,7 @@ class ServedDataset:
         except NeedsApproval as dear:
             if approved is not None:
                 self._approvals.give_back(approved.id)
-            raise self._request(account, question, terms, Fraction(dear.epsilon), purpose) from None
+            raise self._request(account, question, terms, Fraction(dear.price), purpose) from None
         except (QueryRefused, BudgetExceeded, InvalidInput):
             if approved is not None:
                 self._approvals.give_back(approved.id)
@@ -261,7 +261,7 @@ class ServedDataset:
             " of the data decides. Nothing was spent.",
             remedy="The request is sent. Ask the same again when it is approved.",
             approval=waiting.id,
-            epsilon=float(epsilon),
+            price=float(epsilon),
         )
 
     def _caps(self, account: UserAccount) -> Sequence[Cap]:
