@@ -2,7 +2,7 @@
 
 import pytest
 
-from discreet.sql import emit as emission
+from discreet.sql import row_columns
 from tests.question.clinic import Database, clinic, planned
 
 EXTREMES = (None, -(2**63), -1, 0, 1, 49, 50, 98, 99, 100, 2**53 + 1, 2**63 - 1)
@@ -29,7 +29,7 @@ def test_both_ways_give_the_same_integers(measure, unique, delta, monkeypatch):
         f"SELECT ward, {measure} AS x FROM visits GROUP BY ward", clinic(unique=unique, delta=delta)
     )
     direct, statements = database.exact(plan), database.results(plan)
-    monkeypatch.setattr(emission, "_is_whole", lambda *_: False)
+    monkeypatch.setattr(row_columns, "_is_whole", lambda *_: False)
     assert [s.sql for s, _ in database.results(plan)] != [s.sql for s, _ in statements]
     assert [vector.tolist() for vector in database.exact(plan)] == [vector.tolist() for vector in direct]
 
