@@ -12,7 +12,7 @@ rows alone. So a person who comes or goes takes exactly their rows along, whatev
 to bound is how much the rows of one person count, and that is done once, at the top (`bounds.bound`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from math import prod
@@ -91,7 +91,7 @@ class Lookup:
     rows share by the time that the question runs matches nothing."""
     keep_unmatched: bool
     """LEFT JOIN: a row without a match stays, with NULLs."""
-    table_rows: int = 0
+    table_rows: int = field(default=0, repr=False)
     """How many rows the public table had when the question was planned. It limits work. A question is not
     recognised by it."""
 
