@@ -107,7 +107,8 @@ class Lost:
         """Four times the share of groups of which so much counts; everything if it is not known of what."""
         if not self.counted:
             return np.full_like(counted, np.inf)
-        most: Floats = _UNEVEN * self.high * np.maximum(counted, 0.0) / self.counted
+        with np.errstate(over="ignore"):
+            most: Floats = _UNEVEN * self.high * np.maximum(counted, 0.0) / self.counted
         return most
 
 

@@ -42,8 +42,8 @@ class SumAggregate(OneVectorAggregate):
         whole = not noisy.grouped and noisy.measure.condition is None
         total = float(np.maximum(noisy.sums[0], 0.0).sum())
         if lost.counted and least >= 0 and total > 0:
-            mean = total / lost.counted
-            usual = max(least, mean / 2), min(most, 2 * mean)
+            mean, largest = (each / lost.counted for each in (total, max(total, float(high.sum()))))
+            usual = max(least, mean / 2), min(most, 2 * largest)
             with np.errstate(over="ignore"):
                 lost_here = lost.of_counted(high / usual[0])
             low, high = low + usual[0] * (lost.low if whole else 0.0), high + usual[1] * lost_here
