@@ -59,7 +59,7 @@ def test_every_kind_of_problem_has_its_name_and_a_status_of_errors():
 def test_whatever_is_sent_gets_an_answer_that_it_describes(case, port, tokens, who):
     """Arbitrary requests, those that fit the document and those that do not.
 
-    That faulty ones are refused is tested in `test_bad_input`. Here a token is added to each, which mends some.
+    That faulty ones are refused is tested in `test_bad_input`. Here a token is added, which mends some.
     """
     if case.path_parameters and case.path.startswith(f"{PREFIX}/datasets/") and who != "audrey":
         case.path_parameters["name"] = "clinic"
