@@ -105,6 +105,7 @@ def test_g3_whoever_stops_a_question_cannot_tell_whether_the_work_was_done(clini
             curator.ask(COUNT, epsilon=1)
         assert clock.now - begun == pytest.approx(2)
         assert [entry.name for entry in stopped.traceback][-1] == "hold_back"
+        assert stopped.traceback[-1].frame.f_locals["result"] == []
         assert stopped.value.__context__ is None
         monkeypatch.undo()
         assert not curator.ask(COUNT, epsilon=1).repeated

@@ -57,6 +57,7 @@ class AnswerTimes:
             stop = error
         stop = self._wait(begun) or stop
         if stop is not None:
+            result.clear()  # its frame must not tell either
             raise stop.with_traceback(None)
         return result[0]
 

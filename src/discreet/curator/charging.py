@@ -91,8 +91,10 @@ class ChargedData:
 
     def _check_approved(self, loss: Spend) -> None:
         """Refuse what costs more than may be spent unasked. It is checked here, on what will be charged."""
+        if self.most_epsilon is None:
+            return
         epsilon = epsilon_of(loss, self.dataset)
-        if self.most_epsilon is not None and epsilon > self.most_epsilon:
+        if epsilon > self.most_epsilon:
             raise NeedsApproval(
                 f"This costs ε = {epsilon:.4g}. Above {float(self.most_epsilon):.4g} the owner of the data"
                 " decides. Nothing was spent.",
