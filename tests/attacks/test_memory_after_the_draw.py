@@ -54,3 +54,23 @@ def test_g4_a_constant_is_one_number_for_all_groups(clinic, monkeypatch):
     assert rows
     assert set(rows) == {1}
     assert len(rows) <= 4 * 100
+
+
+def test_g4_an_answer_is_simulated_with_so_many_draws_in_all(clinic, monkeypatch):
+    """It was so many for each part: 1,000 characters of SQL took a minute, whenever they were asked again."""
+    ratios = ", ".join(f"(sum(cost) + {i}) / count(*) AS r{i}" for i in range(6))
+    sql = f"SELECT age, {ratios} FROM visits GROUP BY age"
+    drawn, middle = [], intervals.OutputIntervals._middle
+
+    def counting(self, part, kept, miss, draws):
+        drawn.append(len(kept) * draws)
+        return middle(self, part, kept, miss, draws)
+
+    monkeypatch.setattr(intervals.OutputIntervals, "_middle", counting)
+    clinic.ask(sql)
+    most = sum(drawn) // 2
+    drawn.clear()
+    monkeypatch.setattr(intervals, "MOST_DRAWS_OF_AN_ANSWER", most)
+    found = clinic.ask(sql).released
+    assert 0 < sum(drawn) <= most
+    assert all((found.low[name] <= found.raw[name]).all() for name in found.raw)

@@ -412,3 +412,18 @@ def test_a_loss_is_in_the_datasets_currency(folder):
     other.mkdir()
     (other / "visits.parquet").write_bytes((folder / "visits.parquet").read_bytes())
     assert isinstance(curator_of(other, delta=0).explain(OLD, within=WITHIN).loss, PureLoss)
+
+
+def test_what_was_paid_for_by_itself_stays_free_when_a_table_becomes_cached(folder):
+    """The cache would measure it anew, and charge for it."""
+    cached = POLICY.format(epsilon=100, delta="1e-6", columns='["ward", "age"]')
+    direct = cached.replace('answers = "cached"\n', "").replace('cached_columns = ["ward", "age"]\n', "")
+    (folder / "clinic.toml").write_text(direct)
+    with curator_of(folder) as curator:
+        first, spent = curator.ask(OLD, within=WITHIN), curator.budget().spent
+    (folder / "clinic.toml").write_text(cached)
+    with curator_of(folder, analyst="bob") as curator:
+        again = curator.ask(OLD, within=WITHIN)
+        assert curator.budget().spent == spent
+    assert again.repeated
+    assert again.scalar() == first.scalar()
