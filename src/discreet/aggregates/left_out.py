@@ -18,7 +18,7 @@ constants below were chosen by its four tables, in five rounds of trying.
 """
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -30,7 +30,7 @@ from discreet.arrays import Floats
 from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 
-_DRAWS = 2_000
+_DRAWS = 1_000
 _NOBODY, _SAME, _OTHERS = 0.475, 0.475, 0.05
 """How likely each of the three is, before anything is known."""
 _NOBODY_BEYOND = 0.4
@@ -136,7 +136,7 @@ def estimate_lost(
         drawn = np.where(least <= possible, drawn, 0.0)
         largest = np.minimum(largest, max(possible, 0.0))
     lost = np.sum(drawn * (least + (largest - least) * _places(drawn, generator)), axis=1)
-    low, guess, high = (float(np.quantile(lost, share)) for share in (miss, 0.5, 1 - miss))
+    low, guess, high = np.quantile(lost, (miss, 0.5, 1 - miss)).tolist()
     if float(np.quantile(drawn.sum(axis=1), miss)) < _threshold(noise) / 3:
         low = guess = 0.0
     beyond = people[part.bins + len(SIZES) :]
@@ -186,7 +186,7 @@ def _estimate_beyond(
     least = np.concatenate([[0.0], most[:-1]])
     each = least + (most - least) * _places(drawn, generator)
     taken, squares = np.sum(drawn * each, axis=1), np.sum(drawn * each**2, axis=1)
-    low, guess, high = (float(np.quantile(taken, share)) for share in (miss, 0.5, 1 - miss))
+    low, guess, high = np.quantile(taken, (miss, 0.5, 1 - miss)).tolist()
     if float(np.quantile(drawn.sum(axis=1), miss)) < _threshold(noise) / 4:
         low = guess = 0.0
     return Guess(low=low, guess=guess, high=high, squares=float(np.quantile(squares, 1 - miss)))
@@ -205,8 +205,7 @@ def _draw_people(
     free = -np.log(_ANY_NUMBER * np.maximum(np.abs(near), variance**0.5)).sum() + np.log(_NOBODY + _OTHERS)
     others = _likelihoods(people, expected, noise) + prior + free
     below, beyond, chances = expected_people(part)
-    spreads = np.array(_SPREADS_BELOW)
-    same = _likelihoods(people, beyond, noise) + _likelihoods(near, below, noise, spreads)
+    same = _likelihoods(people, beyond, noise) + _likelihoods(near, below, noise, _SPREADS_BELOW)
     same += np.log(_SAME) + chances
     return _drawn(
         np.concatenate([others, same]), np.concatenate([expected, beyond]), people, noise, generator
@@ -214,17 +213,40 @@ def _draw_people(
 
 
 def _likelihoods(
-    people: Floats, expected: Floats, noise: AdditiveNoise, spreads: Floats | float = _SPREAD
+    people: Floats, expected: Floats, noise: AdditiveNoise, spreads: tuple[float, ...] = (_SPREAD,)
 ) -> Floats:
     """The logarithm of how likely these numbers are, by explanation. The law is that of the noise, wider."""
-    deviation = np.sqrt((spreads * expected) ** 2 + expected + _variance(noise))
-    off = np.abs(people - expected) / deviation
+    scales, logarithms = _wider(_Explanations(expected), spreads, _variance(noise))
+    off = (people - expected) * scales
     if isinstance(noise, DiscreteGaussian):
-        each = 0.5 * off**2 + np.log((2 * np.pi) ** 0.5 * deviation)
+        each, most = 0.5 * np.einsum("ij,ij->i", off, off), (2 * np.pi) ** -0.5
     else:
-        each = 2**0.5 * off + np.log(2**0.5 * deviation)
-    found: Floats = -np.sum(each, axis=1)
+        each, most = 2**0.5 * (np.abs(off) @ np.ones(len(people))), 2**-0.5
+    found: Floats = len(people) * np.log(most) - logarithms - each
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Explanations:
+    """How many people each explanation expects: one of the arrays that are kept, so its identity tells."""
+
+    expected: Floats
+
+    def __hash__(self) -> int:
+        return id(self.expected)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Explanations) and self.expected is other.expected
+
+
+@lru_cache(maxsize=32)
+def _wider(explanations: _Explanations, spreads: tuple[float, ...], variance: float) -> tuple[Floats, Floats]:
+    """Of laws as wide as the noise and the spread of the numbers: 1 / deviation, and the logarithms of the
+    deviations added up.
+    """
+    expected = explanations.expected
+    variances = (np.array(spreads) * expected) ** 2 + expected + variance
+    return 1 / np.sqrt(variances), 0.5 * np.log(variances).sum(axis=1)
 
 
 def _drawn(

@@ -131,7 +131,7 @@ class DuckDBEngine:
         try:
             cursor = self._watched if watched else self._cursor()
             return run_to_end(
-                lambda: _fetch(cursor, sql),
+                lambda: self._fetch(cursor, sql),
                 interrupt=cursor.interrupt,
                 deadline=deadline or Deadline.after(self.time_limit),
                 watch=watch,
@@ -140,6 +140,10 @@ class DuckDBEngine:
         finally:
             if watched:
                 self._watching.release()
+
+    def _fetch(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> Secret[ResultColumns]:
+        columns = self._empty.known_columns(sql) or result_columns(cursor, sql)
+        return Secret(joined(cursor.execute(returning(sql, columns)).fetchnumpy(), columns))
 
     def run_each(
         self,
@@ -374,11 +378,6 @@ def _differs(file: File, first: File) -> PolicyError:
         f"The files “{first.path.name}” and “{file.path.name}” of one source have different columns.",
         remedy="Give them the same columns in the same order, or make them two tables.",
     )
-
-
-def _fetch(cursor: duckdb.DuckDBPyConnection, sql: str) -> Secret[ResultColumns]:
-    columns = result_columns(cursor, sql)
-    return Secret(joined(cursor.execute(returning(sql, columns)).fetchnumpy(), columns))
 
 
 def _watched(cursor: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:

@@ -5,16 +5,24 @@ from collections.abc import Callable, Mapping
 
 import duckdb
 
-from discreet.engines.duckdb.types import quoted, returnable, returning
+from discreet.engines.duckdb.types import quoted, returnable
+
+_STATEMENTS_KNOWN = 16
 
 
-def result_columns(cursor: duckdb.DuckDBPyConnection, sql: str) -> dict[str, str]:
-    """Names and types of what one SELECT returns; anything else than one SELECT is refused."""
+def result_columns(cursor: duckdb.DuckDBPyConnection, sql: str, *, running: bool = False) -> dict[str, str]:
+    """Names and types of what one SELECT returns; anything else than one SELECT is refused.
+
+    With `running` it is run: then the planner has accepted it, too.
+    """
     statements = cursor.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise ValueError("not one SELECT")
-    described = cursor.execute(f"DESCRIBE {sql}").fetchall()
-    columns = {str(row[0]): str(row[1]) for row in described}
+    if running:
+        described = cursor.execute(statements[0]).description
+    else:
+        described = cursor.execute(f"DESCRIBE {sql}").fetchall()
+    columns = {str(name): str(native) for name, native, *_ in described}
     if len(columns) != len(described) or not all(map(returnable, columns.values())):
         raise ValueError("columns that cannot be returned")
     return columns
@@ -34,6 +42,7 @@ class EmptyTables:
         self._definitions = ["SET enable_external_access = false", f"CREATE SCHEMA {schema}"]
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._cursors = threading.Lock()
+        self._known: dict[str, dict[str, str]] = {}
 
     def add(self, table: str, columns: Mapping[str, str]) -> None:
         listed = ", ".join(f"{quoted(name)} {native}" for name, native in columns.items())
@@ -49,10 +58,22 @@ class EmptyTables:
             return self._connection.cursor()
 
     def accepts(self, sql: str) -> None:
-        """Raise an error if the statement is not accepted."""
-        cursor = self.cursor()
-        columns = result_columns(cursor, sql)
-        cursor.execute(f"EXPLAIN (FORMAT yaml) {returning(sql, columns)}")  # drawn as a tree it takes longer
+        """Raise an error if the statement is not accepted.
+
+        It is run, which takes as long as to plan it, as there is no row, and tells its types. Those are kept
+        for a while: what is prepared is run on the data next.
+        """
+        columns = result_columns(self.cursor(), sql, running=True)
+        with self._cursors:
+            self._known.pop(sql, None)
+            self._known[sql] = columns
+            if len(self._known) > _STATEMENTS_KNOWN:
+                del self._known[next(iter(self._known))]
+
+    def known_columns(self, sql: str) -> dict[str, str] | None:
+        """What `result_columns` told of a statement that was accepted, if it is still kept."""
+        with self._cursors:
+            return self._known.get(sql)
 
     def close(self) -> None:
         if self._connection is not None:
