@@ -66,7 +66,7 @@ def slow_clinic(tmp_path):
 
 def test_g3_the_statements_of_a_question_share_one_time_limit(slow_clinic, clock, monkeypatch):
     """Each of eight takes less than the limit; the third of them ends after it, and no other begins."""
-    monkeypatch.setattr(engine, "_fetch", clock.slow(engine._fetch, 3))
+    monkeypatch.setattr(engine.DuckDBEngine, "_fetch", clock.slow(engine.DuckDBEngine._fetch, 3))
     with pytest.raises(TookTooLong):
         slow_clinic.ask(MANY, epsilon=1)
     assert clock.calls == 3
@@ -134,7 +134,7 @@ def test_g3_a_statement_of_outputs_is_stopped():
 
 
 def test_g3_in_time_all_is_as_before(slow_clinic, clock, monkeypatch):
-    monkeypatch.setattr(engine, "_fetch", clock.slow(engine._fetch, 3.4))
+    monkeypatch.setattr(engine.DuckDBEngine, "_fetch", clock.slow(engine.DuckDBEngine._fetch, 3.4))
     slow_clinic.ask(COUNT)
     assert clock.calls == 1  # the count, with what limits leave out of it
 
