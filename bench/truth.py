@@ -9,8 +9,7 @@
 drawn, and everything computed from it, in each repeat, as the curator does it.
 
 An interval that does not hold the plain answer is a miss. It is marked if a note on the answer says that more
-may be missing than the error holds, and how much. Whether the miss is as large as that is not checked. The
-note on clamped values of people states no size, and so is no mark.
+may be missing than the error holds, and how much. Whether the miss is as large as that is not checked.
 
 The priors of `aggregates/left_out.py` were chosen by these very tables. So the figures say how well they fit
 these, and less about others.

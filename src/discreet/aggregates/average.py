@@ -58,6 +58,15 @@ class AverageAggregate(AggregateDefinition):
         whole = not noisy.grouped and noisy.measure.condition is None
         return beyond_bounds(low, high, lost, (most - least) / np.maximum(noisy.sums[0], 1.0), whole=whole)
 
+    def guess(self, noisy: NoisyMeasure, values: Floats, lost: Lost) -> Floats:
+        """With what clamping takes off, if all of it is of these rows."""
+        if noisy.grouped or noisy.measure.condition is not None:
+            return values
+        least, most = bounds_of(noisy.measure)
+        return values + (most - least) * (lost.above.guess - lost.below.guess) / np.maximum(
+            noisy.sums[0], 1.0
+        )
+
     def span(self, measure: Measure) -> tuple[float, float]:
         return bounds_of(measure)
 

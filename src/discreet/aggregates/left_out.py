@@ -17,7 +17,7 @@ All of it is post-processing of noisy numbers. `bench/truth.py` measures how oft
 constants below were chosen by its four tables, in five rounds of trying.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from statistics import NormalDist
 
@@ -128,7 +128,14 @@ def estimate_lost(
     Nobody has more than `most`, if that is known. At first only people who lose something were counted.
     """
     miss = (1 - confidence) / 2
-    sizes = people[part.bins : part.bins + len(SIZES)]
+    beyond = people[part.first_beyond :]
+    above, below = (
+        _estimate_beyond(beyond[start : start + BEYOND_BINS], noise, miss, generator)
+        for start in (0, BEYOND_BINS)
+    )
+    if part.only_clamps:
+        return replace(NOTHING, above=above, below=below)
+    sizes = people[part.bins : part.first_beyond]
     drawn = _draw_people(part, people[: part.bins], sizes, noise, generator)
     least, largest = _sizes(part)
     if most is not None:
@@ -139,11 +146,6 @@ def estimate_lost(
     low, guess, high = np.quantile(lost, (miss, 0.5, 1 - miss)).tolist()
     if float(np.quantile(drawn.sum(axis=1), miss)) < _threshold(noise) / 3:
         low = guess = 0.0
-    beyond = people[part.bins + len(SIZES) :]
-    above, below = (
-        _estimate_beyond(beyond[start : start + BEYOND_BINS], noise, miss, generator)
-        for start in (0, BEYOND_BINS)
-    )
     heavy = np.quantile(drawn, 1 - miss, axis=0)
     return Lost(
         low=low,

@@ -229,12 +229,25 @@ class LeftOut:
     @property
     def bins(self) -> int:
         """The last one is for people who lose more than 64 times what counts fully, or more than 2²²."""
+        if self.only_clamps:
+            return 0
         return min((64 * self.weight.limit - 1).bit_length(), 22) + 2
 
     @property
+    def only_clamps(self) -> bool:
+        """Whether everybody has one row. Then nothing is taken off but by clamping, and who loses nothing is
+        in no bin."""
+        return self.weight == Weight.one(Unit.ROWS)
+
+    @property
+    def first_beyond(self) -> int:
+        """The first bin of what clamping takes off. Those of losses and of sizes come before."""
+        return 0 if self.only_clamps else self.bins + len(SIZES)
+
+    @property
     def all_bins(self) -> int:
-        """Those of people who lose something, of sizes, and of what clamping takes off above and below."""
-        return self.bins + len(SIZES) + (2 * BEYOND_BINS if self.clamped else 0)
+        """With those of what clamping takes off above and below."""
+        return self.first_beyond + (2 * BEYOND_BINS if self.clamped else 0)
 
     @property
     def scale(self) -> Fraction:

@@ -26,6 +26,7 @@ from discreet.model.query import (
     Filter,
     Measure,
     PerPerson,
+    PersonAggregate,
     Picks,
     Query,
     Relation,
@@ -130,22 +131,29 @@ class _Bounder:
         """One vector for each way in which rows, people or values of one person can be too many."""
         found = [left_out_of(part) for part in self._parts]
         few = not self._query.private_keys and group_count(self._query) <= self._source.max_groups
-        return [
+        measured = [
             replace(each, clamped=self._clamped(each))
             for each in dict.fromkeys(each for each in found if each is not None)
             if each.distinct is not None or each.weight.unit is Unit.ROWS or not few
         ]
+        return [each for each in measured if each.clamped or not each.only_clamps]
 
     def _clamped(self, lost: LeftOut) -> tuple[Clamped, ...]:
-        """The columns that are summed with the same weights. What is computed from columns has no bins."""
+        """The columns that are summed with the same weights. What is computed from columns has no bins.
+
+        Where everybody has one row, these are the values of people: their bounds follow from limits. Bounds
+        of a column are a choice of the owner, who can look.
+        """
+        values = values_of_people(self._query.source)
         return tuple(
             dict.fromkeys(
                 Clamped(value=part.value, condition=part.condition)
                 for part in self._parts
                 if isinstance(part, WeightedSum)
-                and part.weight == lost.weight
+                and left_out_of(part) == lost
                 and isinstance(part.value, Field)
                 and can_be_measured(part.value)
+                and (part.value.name in values or not lost.only_clamps)
             )
         )
 
@@ -189,11 +197,25 @@ def limits_are_facts(relation: Relation) -> bool:
     return False
 
 
+def values_of_people(source: Relation) -> dict[str, int]:
+    """The counts and sums of each person that a question is of: to what so many rows come to, they are
+    clamped, if nothing else bounds them.
+    """
+    while isinstance(source, Filter):
+        source = source.source
+    if not isinstance(source, PerPerson):
+        return {}
+    added = (PersonAggregate.COUNT, PersonAggregate.SUM)
+    return {value.field.name: source.source.max_rows for value in source.values if value.aggregate in added}
+
+
 def left_out_of(part: Part) -> LeftOut | None:
     """The people of whom something does not count in a vector; None where nobody has too many of anything."""
     match part:
         case WeightedSum(one_each=True, unit=Unit.PEOPLE) | DistinctCount(one_each=True):
             return None
+        case WeightedSum(weight=None, unit=Unit.ROWS):
+            return LeftOut(weight=Weight.one(Unit.ROWS), distinct=None, condition=None)
         case WeightedSum(weight=Weight() as weight):
             condition = part.condition if weight.unit is Unit.PEOPLE else None  # rows are weighed before
             return LeftOut(weight=weight, distinct=None, condition=condition)

@@ -44,6 +44,7 @@ from discreet.sql.weights import (
     group_by,
     people_by_loss,
     people_sql,
+    unweighed,
     weighed,
     weighted_total,
 )
@@ -130,11 +131,9 @@ class _StatementWriter:
         part = known(LeftOut, self._parts[index])
         self._counted.add(index)
         columns = beyond_columns(part, self._dialect)
-        rows = (
-            self._keyed_rows((), columns, used_by(part), where=is_beyond(part, self._dialect))
-            if columns
-            else ""
-        )
+        rows = ""
+        if columns and not part.only_clamps:
+            rows = self._keyed_rows((), columns, used_by(part), where=is_beyond(part, self._dialect))
         return CountedPeople(part=part, index=index, beyond=[name for name, *_ in columns], rows_beyond=rows)
 
     def of_set(self, number: int) -> list[Statement]:
@@ -219,6 +218,9 @@ class _StatementWriter:
         integers = {i: integer_column(part, f"v{i}", self._dialect) for i, part in parts}
         columns = [(f"v{i}", *sql) for i, sql in integers.items() if sql is not ONE]
         used = [e for _, part in parts for e in (part.value, part.condition, part.not_null) if e is not None]
+        if weight is None and lost is not None:
+            columns += beyond_columns(lost.part, self._dialect)
+            used += used_by(lost.part)
         rows = self._keyed_rows(keys, columns, used)
         names = _names(keys)
         if weight is None:
@@ -226,7 +228,7 @@ class _StatementWriter:
                 f"{'count(*)' if integers[i] is ONE else self._dialect.total(f'v{i}', part.largest)} AS s{i}"
                 for i, part in parts
             ]
-            return f"SELECT {', '.join([*names, *totals])} FROM ({rows}) AS rows{group_by(names)}"
+            return unweighed(rows, names, totals, self._dialect, lost)
         values = {i: None if integers[i] is ONE else f"v{i}" for i, _ in parts}
         totals = [
             f"{weighted_total(weight, self._dialect, values[i], part.largest)} AS s{i}" for i, part in parts
@@ -308,7 +310,9 @@ class _StatementWriter:
             wanted = ", ".join(["p", *names, *(name for name, _, _ in columns)])
             rows = f"SELECT DISTINCT {wanted} FROM ({rows}) AS rows{known}"
         beyond = [f"beyond{i}" for i in range(len(part.clamped))]
-        people = people_sql(f"({rows}) AS rows", part.weight, names, beyond, self._dialect)
+        people = rows
+        if not part.only_clamps:
+            people = people_sql(f"({rows}) AS rows", part.weight, names, beyond, self._dialect)
         return f"WITH people AS ({people}) {people_by_loss(part, index, self._dialect)}"
 
     # Rows with their keys

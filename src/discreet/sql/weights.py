@@ -80,10 +80,29 @@ def weighed(
         tables.append(f"beyond AS (SELECT p AS b, {net} FROM ({lost.rows_beyond}) AS rows GROUP BY p)")
         sized = f"people LEFT JOIN beyond ON {dialect.same_person('people.p', 'beyond.b')}"
         counted = people_by_loss(lost.part, lost.index, dialect, sized)
+    return f"WITH {', '.join(tables)} {_beside(totalled, names, totals, counted, lost)}"
+
+
+def unweighed(
+    rows: str, names: Sequence[str], totals: Sequence[str], dialect: Dialect, lost: CountedPeople | None
+) -> str:
+    """Totals of rows of which everybody has one. With `lost`, those that are clamped are counted, too."""
+    select, rest = ", ".join([*names, *totals]), group_by(names)
+    if lost is None:
+        return f"SELECT {select} FROM ({rows}) AS rows{rest}"
+    counted = people_by_loss(lost.part, lost.index, dialect, "rows")
+    both = _beside(f"SELECT {select} FROM rows{rest}", names, totals, counted, lost)
+    return f"WITH rows AS {dialect.kept(once=True)}({rows}) {both}"
+
+
+def _beside(
+    totalled: str, names: Sequence[str], totals: Sequence[str], counted: str, lost: CountedPeople
+) -> str:
+    """Totals by group, and rows with a bin that say how many people are in it."""
     sums = [total.rpartition(" AS ")[2] for total in totals]
     nothing = [*(f"NULL AS {name}" for name in names), *(f"0 AS {name}" for name in sums)]
     return (
-        f"WITH {', '.join(tables)} SELECT *, 0 AS s{lost.index}, NULL AS bin FROM ({totalled}) AS sums"
+        f"SELECT *, 0 AS s{lost.index}, NULL AS bin FROM ({totalled}) AS sums"
         f" UNION ALL SELECT {', '.join([*nothing, f's{lost.index}', 'bin'])} FROM ({counted}) AS counted"
     )
 
@@ -105,6 +124,18 @@ def people_sql(
 
 def people_by_loss(part: LeftOut, index: int, dialect: Dialect, people: str = "people") -> str:
     """How many people are in each bin of `LeftOut`, from the people as in `people_sql`."""
+    columns, cases = _clamping(part)
+    if not part.only_clamps:
+        of_weight, lost, sizes = _weighing(part, dialect)
+        columns, cases = [*of_weight, *columns], [*lost, *cases, *sizes]
+    sized = f"SELECT {', '.join(columns)} FROM {people}"
+    placed = f"SELECT CASE {' '.join(cases)} END AS bin FROM ({sized}) AS sized"
+    where = " WHERE bin IS NOT NULL" if part.only_clamps else ""
+    return f"SELECT bin, count(*) AS s{index} FROM ({placed}) AS placed{where} GROUP BY bin"
+
+
+def _weighing(part: LeftOut, dialect: Dialect) -> tuple[list[str], list[str], list[str]]:
+    """Columns, and the cases of who loses something by their weight, and of the sizes of all others."""
     weight, dropped = part.weight, part.distinct is not None
     n1 = "n1" if by_squares(weight) else "n"
     lost = (
@@ -113,22 +144,24 @@ def people_by_loss(part: LeftOut, index: int, dialect: Dialect, people: str = "p
         else f"{n1} * ({weight.whole} - {weight_sql(weight, 'n', dialect)})"
     )
     heavy, whole = f"n > {most_of_whole(weight)}", 1 if dropped else weight.whole
-    columns = [f"CASE WHEN {heavy} THEN {lost} END AS lost", "n"]
     by_loss = [f"WHEN lost <= {(whole << b) + whole // 2} THEN {b}" for b in range(part.bins - 1)]
     cases = ["WHEN lost IS NOT NULL THEN", f"CASE {' '.join(by_loss)} ELSE {part.bins - 1} END"]
-    if part.clamped:
-        nets = [f"coalesce(beyond{i}, 0)" for i in range(len(part.clamped))]
-        ends = (nets[0], nets[0]) if len(nets) == 1 else [f"{end}({', '.join(nets)})" for end in _ENDS]
-        columns += [f"{ends[0]} AS up", f"{ends[1]} AS down"]
-        start = part.bins + len(SIZES)
-        cases += ["WHEN up > 0 AND up + down >= 0 THEN", _beyond("up", start)]
-        cases += ["WHEN down < 0 THEN", _beyond("-down", start + BEYOND_BINS)]
     most = most_of_whole(weight)
-    sizes = [int(most * (share**2 if by_squares(weight) else share)) for share in SIZES[:-1]]
-    cases += [f"WHEN n <= {end} THEN {part.bins + place}" for place, end in enumerate(sizes)]
-    bins = f"CASE {' '.join(cases)} ELSE {part.bins + len(SIZES) - 1} END"
-    placed = f"SELECT {bins} AS bin FROM (SELECT {', '.join(columns)} FROM {people}) AS sized"
-    return f"SELECT bin, count(*) AS s{index} FROM ({placed}) AS placed GROUP BY bin"
+    ends = [int(most * (share**2 if by_squares(weight) else share)) for share in SIZES[:-1]]
+    sizes = [f"WHEN n <= {end} THEN {part.bins + place}" for place, end in enumerate(ends)]
+    sizes.append(f"ELSE {part.bins + len(SIZES) - 1}")
+    return [f"CASE WHEN {heavy} THEN {lost} END AS lost", "n"], cases, sizes
+
+
+def _clamping(part: LeftOut) -> tuple[list[str], list[str]]:
+    """Columns and cases of what clamping takes off, on the side where it takes more."""
+    if not part.clamped:
+        return [], []
+    nets = [f"coalesce(beyond{i}, 0)" for i in range(len(part.clamped))]
+    ends = (nets[0], nets[0]) if len(nets) == 1 else [f"{end}({', '.join(nets)})" for end in _ENDS]
+    cases = ["WHEN up > 0 AND up + down >= 0 THEN", _beyond("up", part.first_beyond)]
+    cases += ["WHEN down < 0 THEN", _beyond("-down", part.first_beyond + BEYOND_BINS)]
+    return [f"{ends[0]} AS up", f"{ends[1]} AS down"], cases
 
 
 _ENDS = ("greatest", "least")

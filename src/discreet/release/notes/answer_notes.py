@@ -8,19 +8,15 @@ from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import DistinctCount, Histogram, Part, WeightedSum, known
 from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.answers.wording import number_text
-from discreet.bounds.bound import limits_are_facts
+from discreet.bounds.bound import limits_are_facts, values_of_people
 from discreet.bounds.calibrate import Plan
 from discreet.bounds.relation_tree import columns_of, expressions_of, looked_up, sides_cut, tables_of
 from discreet.model.expression import Field, fields_of, title
 from discreet.model.query import (
     Aggregate,
     FewRows,
-    Filter,
     Measure,
-    PerPerson,
-    PersonAggregate,
     Query,
-    Relation,
     group_count,
 )
 from discreet.noise.selection import Selection
@@ -101,6 +97,8 @@ def left_out_notes(plan: Plan, lost: Mapping[str, Lost]) -> list[str]:
 
 
 def _left_out(plan: Plan, aggregate: Aggregate, lost: Lost) -> str:
+    if not lost.hidden:
+        return ""  # everybody has one row
     definition = AGGREGATES[aggregate]
     what, limit = definition.loses, definition.limit_text(plan.bounded.query.source)
     if not lost.guess:
@@ -146,26 +144,20 @@ def _named(few: FewRows) -> str:
 def _values(plan: Plan) -> list[str]:
     measures = [each.measure for each in plan.bounded.measures]
     notes = [note for measure in measures for note in AGGREGATES[measure.aggregate].notes(measure)]
-    return [*notes, *_values_of_people(plan.bounded.query.source, measures)]
+    return [*notes, *_values_of_people(plan, measures)]
 
 
-def _values_of_people(source: Relation, measures: Iterable[Measure]) -> list[str]:
+def _values_of_people(plan: Plan, measures: Iterable[Measure]) -> list[str]:
     """What a person's count or sum is clamped to follows from max_rows: the plain answer may be larger."""
-    while isinstance(source, Filter):
-        source = source.source
-    if not isinstance(source, PerPerson) or limits_are_facts(source):
-        return []
-    added = {
-        value.field.name
-        for value in source.values
-        if value.aggregate in (PersonAggregate.COUNT, PersonAggregate.SUM)
-    }
+    source = plan.bounded.query.source
+    rows = {} if limits_are_facts(source) else values_of_people(source)
     taken = [each.argument for each in measures if isinstance(each.argument, Field)]
+    unknown = "" if plan.bounded.left_out_share else " What this takes off is not in the error."
     return [
         f"A person whose {title(field.name)} is above {float(field.range.high):g}, as much as"
-        f" {source.source.max_rows:,} rows come to, counts as that. What this takes off is not in the error."
+        f" {rows[field.name]:,} rows come to, counts as that.{unknown}"
         for field in taken
-        if field.name in added and field.range is not None
+        if field.name in rows and field.range is not None
     ]
 
 
