@@ -242,6 +242,51 @@ def test_a_view_whose_owner_may_no_longer_read_is_told(open_postgres, postgres_s
     changes("DROP VIEW behind")
 
 
+@pytest.mark.parametrize("hidden_by", ["view", "row security"])
+def test_g2_functions_of_the_owner_do_not_run_before_the_charge(
+    open_postgres, postgres_server, changes, hidden_by
+):
+    """PostgreSQL runs STABLE functions to plan. This one fails if somebody is of age −1."""
+    changes(
+        "DROP TABLE IF EXISTS ages CASCADE",
+        "CREATE TABLE ages AS SELECT 1 AS id, 40 AS age",
+        "CREATE OR REPLACE FUNCTION least_age() RETURNS int LANGUAGE sql STABLE SECURITY DEFINER"
+        " AS 'SELECT max(1000 / (age + 1)) / 1000 FROM public.ages'",
+        f"GRANT SELECT ON ages TO {READER}",
+        "CREATE VIEW aged AS SELECT * FROM ages WHERE age >= public.least_age()",
+        f"GRANT SELECT ON aged TO {READER}",
+        *(["ALTER TABLE ages ENABLE ROW LEVEL SECURITY"] if hidden_by == "row security" else []),
+        "CREATE POLICY grown ON ages USING (age >= public.least_age())",
+    )
+    table = "aged" if hidden_by == "view" else "ages"
+    engine = open_postgres({"t": source(f"{postgres_server.url_of('clinic', role=READER)}#{table}")})
+    sql = f"SELECT count(*) AS n FROM {engine.relations['t']}"
+    engine.prepare(sql)
+    changes("INSERT INTO ages VALUES (2, -1)")
+    engine.prepare(sql)
+    changes("DROP TABLE ages CASCADE")
+
+
+@pytest.mark.parametrize("invoker", [False, True])
+def test_whose_rights_count_behind_a_view(open_postgres, postgres_server, changes, invoker):
+    """Those of its owner; of whoever asks, if the view says so. And the owner is a superuser here."""
+    changes(
+        "DROP VIEW IF EXISTS behind",
+        f"CREATE VIEW behind WITH (security_invoker = {invoker}) AS SELECT a FROM secrets",
+        f"GRANT SELECT ON behind TO {READER}",
+        f"REVOKE SELECT ON secrets FROM {READER}",
+    )
+    engine = open_postgres({"t": source(f"{postgres_server.url_of('clinic', role=READER)}#behind")})
+    sql = f"SELECT count(*) AS n FROM {engine.relations['t']}"
+    if invoker:
+        with pytest.raises(PolicyError, match="what a view of it is made of"):
+            engine.prepare(sql)
+        changes(f"GRANT SELECT (a) ON secrets TO {READER}")
+    engine.prepare(sql)
+    engine.run(sql)
+    changes("DROP VIEW behind", f"REVOKE SELECT (a) ON secrets FROM {READER}")
+
+
 # Results
 
 

@@ -118,14 +118,18 @@ def _serving(programs, folder):
         settings = [f"--{name}={value}" for name, value in {**_SETTINGS, "port": port}.items()]
         server = [programs / "postgres", "-D", folder / "cluster", *settings]
         shell = ["sh", "-c", _UNTIL_ITS_PARENT_ENDS, folder, *server]
-        with subprocess.Popen(_as_owner(shell), stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        log = folder / "server.log"  # a pipe that nobody reads gets full, and the server waits for ever
+        with (
+            log.open("wb") as errors,
+            subprocess.Popen(_as_owner(shell), stdin=subprocess.PIPE, stderr=errors) as process,
+        ):
             try:
                 if _answers(programs, port, process):
                     yield port
                     return
             finally:
-                said = process.communicate(b"stop\n")[1].decode()
-    raise AssertionError(f"PostgreSQL does not start: {said}")
+                process.communicate(b"stop\n")
+    raise AssertionError(f"PostgreSQL does not start: {log.read_text(errors='replace')}")
 
 
 def _answers(programs, port, process):

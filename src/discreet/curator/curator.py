@@ -22,7 +22,7 @@ from discreet.bounds.bound import bound
 from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate, check_cap
 from discreet.curator.answer_times import AnswerTimes
 from discreet.curator.charging import ChargedData
-from discreet.curator.people import fingerprint_of, people_of
+from discreet.curator.people import fingerprint_of, people_as_before, people_of
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
 from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, spelled_out
@@ -90,11 +90,12 @@ class Curator:
                 analyst_cap=analyst_cap_of(dataset),
                 fingerprint=fingerprint_of(dataset),
                 people=people_of(dataset, engine),
+                formerly=people_as_before(dataset, engine),
             )
         )
         self._profiles.load()
-        stamp = engine.stamp()
-        self.changed_since = ledger.changed_since(dataset.name, stamp) if stamp else None
+        stamps = engine.stamps()
+        self.changed_since = ledger.changed_since(dataset.name, *stamps) if stamps else None
         """When this version of the data was first opened, if its files have changed since."""
 
     @spelled_out(QuestionTerms)

@@ -6,22 +6,34 @@ The ledger keeps digests of these, and gives the same people no second account.
 import hashlib
 import json
 import posixpath
+from collections.abc import Iterator
 
 from discreet.engines.base.engine import Engine
+from discreet.engines.base.source_names import FORMERLY
 from discreet.model.policy import Dataset, PersonColumn, PrivateTable
 
 
 def people_of(dataset: Dataset, engine: Engine) -> frozenset[str]:
     """Digests that identify these people. Two datasets with a digest in common are about the same people."""
-    pairs = {
-        _digest([name, _person_of(table)]) for table in _private(dataset) for name in engine.names(table.name)
-    }
+    pairs = {pair for name, pair in _pairs(dataset, engine) if not name.startswith(FORMERLY)}
     return frozenset({*pairs, _as_written(dataset)})
+
+
+def people_as_before(dataset: Dataset, engine: Engine) -> frozenset[str]:
+    """Digests by which earlier versions knew these people, and this one does not."""
+    return frozenset(pair for name, pair in _pairs(dataset, engine) if name.startswith(FORMERLY))
 
 
 def fingerprint_of(dataset: Dataset) -> str:
     """A digest that stays when tables come and go: of the dataset's name and its neighbour relation."""
     return _digest([dataset.name, dataset.neighbours.value])
+
+
+def _pairs(dataset: Dataset, engine: Engine) -> Iterator[tuple[str, str]]:
+    """The names of all sources, each with the digest of it and the person column."""
+    for table in _private(dataset):
+        for name in engine.names(table.name):
+            yield name, _digest([name.removeprefix(FORMERLY), _person_of(table)])
 
 
 def _as_written(dataset: Dataset) -> str:

@@ -32,7 +32,7 @@ def open_or_find(books: Books, account: Account) -> Balance:
     known = books.people.of(account.dataset)
     _check_declared_alike(found.account, account, known)
     if found.account != account or not account.people <= known:
-        _check_nobody_is_elsewhere(books, account, account.people - known)
+        _check_nobody_is_elsewhere(books, account, (account.people | account.formerly) - known)
         books.set_fingerprint(account)
         _add(books, account, found, [*pages(account.people - known, MOST_IN_ONE_ENTRY)] or [[]])
     return books.balance(account.dataset, analysts=())
@@ -44,7 +44,7 @@ def _opened(books: Books, account: Account) -> Balance:
             "This account was lost with a restored backup, and with it what it had spent.",
             remedy="Declare another dataset, with a budget that leaves out what was spent before.",
         )
-    _check_nobody_is_elsewhere(books, account, account.people)
+    _check_nobody_is_elsewhere(books, account, account.people | account.formerly)
     balance = books.open(account)
     first, *rest = pages(account.people, MOST_IN_ONE_ENTRY)
     books.people.add(first, account.dataset)
@@ -87,7 +87,7 @@ def _check_declared_alike(found: Account, asked: Account, known: frozenset[str])
 
     In accounts from before people were recorded, the fingerprint stands for all of them.
     """
-    if not known & asked.people:
+    if not known & (asked.people | asked.formerly):
         raise LedgerClosed(
             "The ledger keeps this dataset's budget for other people: another source or person column.",
             remedy="Bring back one table that the account has had, beside the new ones; or, if they are other"

@@ -164,7 +164,7 @@ class DatabaseLedger:
             yield from page
             number = page[-1].number
 
-    def changed_since(self, dataset: str, stamp: str) -> datetime | None:
+    def changed_since(self, dataset: str, stamp: str, *formerly: str) -> datetime | None:
         checked_text(stamp, "stamp", LONGEST_NAME)
         with self._look() as books:
             seen = _data_seen(books, dataset)
@@ -181,7 +181,7 @@ class DatabaseLedger:
                         key=_DATA_SEEN,
                         note=stamp,
                     )
-        return None if seen.note == stamp else seen.at
+        return None if seen.note in (stamp, *formerly) else seen.at
 
     def verify(self) -> None:
         with self._look() as books:

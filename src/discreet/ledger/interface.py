@@ -59,6 +59,8 @@ class Account:
 
     If none are given, the fingerprint stands for them. An account read from a ledger does not list them.
     """
+    formerly: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Digests by which earlier versions knew the people. They are looked for, and never written."""
 
     def __post_init__(self) -> None:
         checked_text(self.dataset, "dataset", LONGEST_NAME)
@@ -263,11 +265,11 @@ class Ledger(Protocol):
     def entries(self, dataset: str, *, after: int = 0) -> Iterator[Entry]:
         """Everything that happened to a dataset, oldest first: all entries with a number above `after`."""
 
-    def changed_since(self, dataset: str, stamp: str) -> datetime | None:
+    def changed_since(self, dataset: str, stamp: str, *formerly: str) -> datetime | None:
         """When this version of the data was first opened, if it looked different then; else None.
 
-        The stamp is a digest of what can be seen without reading, such as sizes and times of files. The first
-        one of a version is kept.
+        The stamp is a digest of what can be seen without reading, such as times of files. The first one of a
+        version is kept. `formerly` are the stamps that earlier versions would have kept.
         """
 
     def verify(self) -> None:

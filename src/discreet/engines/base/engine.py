@@ -44,11 +44,17 @@ class Engine(Protocol):
         ...
 
     def names(self, table: str) -> frozenset[str]:
-        """All names of the source. Two sources that share a name hold the same people."""
+        """All names of the source. Two sources that share a name hold the same people.
+
+        Names as earlier versions wrote them begin with `source_names.FORMERLY`.
+        """
         ...
 
-    def stamp(self) -> str:
-        """A digest of names, sizes and times of the files: it differs for new files. "" without files."""
+    def stamps(self) -> tuple[str, ...]:
+        """A digest of names and times of the files; then as earlier versions made it. New files have another.
+
+        None without files.
+        """
         ...
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from discreet.engines.base.files import File
 
+FORMERLY = "formerly "
+"""Begins names as earlier versions wrote them. They are looked for, and never written again."""
+
 
 def names_of_files(
     written: str, base_dir: Path, files: Iterable[Path], tables: Iterable[tuple[str, ...]] = ((),)
@@ -24,25 +27,29 @@ def names_of_files(
     return frozenset(_table_in(place, table) for place in places for table in tables)
 
 
-def stamp_of(files: Iterable[File]) -> str:
-    """A digest of the names and times of files, wherever their folder is. No file is opened.
+def stamps_of(files: Iterable[File]) -> tuple[str, ...]:
+    """A digest of the names and times of files, wherever their folder is; then as 0.1 wrote it. No file is
+    opened.
 
     Sizes are no part of it: a size follows from rows, and whoever reads the ledger could find it by trying.
     """
+    files = list(files)
     looks = sorted((file.path.name, file.stamp[-1]) for file in files)
-    return hashlib.sha256(repr(looks).encode()).hexdigest() if looks else ""
+    with_sizes = sorted((file.path.name, *file.stamp[1:]) for file in files)
+    found = [hashlib.sha256(repr(each).encode()).hexdigest() for each in (looks, with_sizes)]
+    return tuple(found) if files else ()
 
 
 def _names_of_file(file: Path, home: Path) -> set[str]:
     """Its path, also relative to the policy's folder, which may move as a whole; its inode, shared by links.
 
     The system reuses the inode of a file that is gone, so its time is part of that name. Its size is not: it
-    follows from rows, and the name is in the ledger.
+    follows from rows, and the name is in the ledger. It was in 0.1.
     """
     path = file.resolve()
     status = path.stat()
-    stamp = (status.st_dev, status.st_ino, status.st_mtime_ns)
-    names = {f"file {path}", f"inode {' '.join(map(str, stamp))}"}
+    place, size, time = f"{status.st_dev} {status.st_ino}", status.st_size, status.st_mtime_ns
+    names = {f"file {path}", f"inode {place} {time}", f"{FORMERLY}inode {place} {size} {time}"}
     if path.is_relative_to(home):
         names.add(f"written {path.relative_to(home).as_posix()}")
     return names

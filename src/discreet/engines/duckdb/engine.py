@@ -27,7 +27,7 @@ from discreet.engines.base.execution import (
     silently,
 )
 from discreet.engines.base.files import File, Format, Located, locate, read_header
-from discreet.engines.base.source_names import names_of_files, stamp_of
+from discreet.engines.base.source_names import names_of_files, stamps_of
 from discreet.engines.duckdb import csv, parquet
 from discreet.engines.duckdb.statement import EmptyTables, result_columns
 from discreet.engines.duckdb.types import joined, list_of, literal, quoted, reading, returning, value_type
@@ -77,7 +77,7 @@ class DuckDBEngine:
         self._names: dict[str, frozenset[str]] = {}
         self._located = {name: locate(source.location, base_dir) for name, source in sources.items()}
         private = [self._located[name] for name, source in sources.items() if not source.public]
-        self._stamp = stamp_of(file for located in private for file in located.files)
+        self._stamps = stamps_of(file for located in private for file in located.files)
         self._cursors = threading.Lock()
         spill = tempfile.mkdtemp(prefix="discreet-")
         self._process = os.getpid()
@@ -107,8 +107,8 @@ class DuckDBEngine:
         """A view in a DuckDB file may show the people of any table in it, so it has the names of all."""
         return self._names[table]
 
-    def stamp(self) -> str:
-        return self._stamp
+    def stamps(self) -> tuple[str, ...]:
+        return self._stamps
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         bind_nothing(parameters)

@@ -1,5 +1,6 @@
 """What PostgreSQL's catalogue says of a table: enough to read it, and to notice a change."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,28 @@ FROM behind JOIN pg_class AS relation ON relation.oid = behind.oid
     JOIN pg_namespace AS home ON home.oid = relnamespace
 """
 """The relation, the tables behind a view, and the partitions of a table."""
+
+_NOT_READABLE = """
+WITH RECURSIVE behind (relation, number, reader) AS (
+    SELECT each, 0, (SELECT oid FROM pg_roles WHERE rolname = current_user) FROM unnest(%s::oid[]) AS each
+    UNION
+    SELECT refobjid, refobjsubid, CASE WHEN EXISTS (
+            SELECT FROM pg_options_to_table(reloptions)
+                WHERE option_name = 'security_invoker' AND option_value::boolean
+        ) THEN reader ELSE relowner END
+    FROM behind JOIN pg_class AS relation_ ON relation_.oid = relation AND relkind = 'v'
+        JOIN pg_rewrite ON ev_class = relation
+        JOIN pg_depend ON objid = pg_rewrite.oid AND classid = 'pg_rewrite'::regclass
+            AND refclassid = 'pg_class'::regclass AND refobjid <> relation
+)
+SELECT relation FROM behind WHERE NOT CASE
+    WHEN number = 0 THEN has_any_column_privilege(reader, relation, 'SELECT')
+    ELSE has_column_privilege(reader, relation, number::smallint, 'SELECT') END
+LIMIT 1
+"""
+"""Of some relations and what is behind their views: one that cannot be read. What a view reads, its owner has
+to have the right to read, or whoever asks if it has `security_invoker`.
+"""
 
 _MAY_ASK_FOR_SYSTEM = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
 _SYSTEM = "SELECT system_identifier FROM pg_control_system()"
@@ -123,6 +146,11 @@ def names_of(connection: "Connection", address: TableAddress, oid: int) -> froze
         if system is not None:
             names.add(f"oid {system[0]} {database} {relation}")
     return frozenset(names)
+
+
+def is_all_readable(connection: "Connection", relations: Sequence[int]) -> bool:
+    """Whether all relations can be read, and all that is behind them. Nothing is planned for that."""
+    return connection.execute(_NOT_READABLE, [list(relations)]).fetchone() is None
 
 
 def readable(address: TableAddress, relation: RelationInCatalogue | None) -> RelationInCatalogue:

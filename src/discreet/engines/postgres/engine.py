@@ -9,13 +9,20 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.engines.base.column_types import fitting_type, no_format
 from discreet.engines.base.engine import ResultColumns
 from discreet.engines.base.execution import Watch, failed, not_accepted, run_to_end, silently
-from discreet.engines.postgres.catalogue import RelationInCatalogue, look_up, names_of, readable
+from discreet.engines.postgres.catalogue import (
+    RelationInCatalogue,
+    is_all_readable,
+    look_up,
+    names_of,
+    readable,
+)
 from discreet.engines.postgres.errors import changed, locked, lost, no_permission_behind
 from discreet.engines.postgres.session import Sessions
 from discreet.engines.postgres.statement import Bound, executed, fetch, plan, volatile_functions
@@ -36,6 +43,7 @@ _SECONDS_TO_CANCEL = 5.0
 """How long after the time limit the server ends a statement by itself, if nobody is left to cancel it."""
 _LOCK_NOT_AVAILABLE = "55P03"
 _NO_PRIVILEGE = "42501"
+_NUMBERS = count()
 
 
 class PostgresEngine:
@@ -93,9 +101,9 @@ class PostgresEngine:
         """A view also has the names of the tables behind it, and a table those of its partitions."""
         return self._names[table]
 
-    def stamp(self) -> str:
-        """Always empty: rows come and go in a database."""
-        return ""
+    def stamps(self) -> tuple[str, ...]:
+        """None: rows come and go in a database."""
+        return ()
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         with self._sessions.transaction() as connection:
@@ -216,9 +224,23 @@ class PostgresEngine:
         return sql
 
     def _refused_rights(self, connection: "Connection") -> str | None:
-        """The code of PostgreSQL's error if a table, or what is behind it, cannot be read; else None."""
-        all_of_them = f"SELECT FROM {', '.join(self._relations.values())} WHERE false"
-        return _state(lambda: executed(connection, all_of_them, ()).close())
+        """The code of PostgreSQL's error if a table, or what is behind it, cannot be read; else None.
+
+        To plan over a view, or over a table with row security, runs their functions that are STABLE, and
+        these may read rows. So rights are looked up in the catalogue. A statement that is named, and not
+        planned, waits for all locks.
+        """
+        name = f"discreet_{next(_NUMBERS)}"  # an interrupted one may still be there
+        all_of_them = f"PREPARE {name} AS SELECT FROM {', '.join(self._relations.values())}"
+        oids = [relation.oid for relation in self._opened.values()]
+        readable_now: list[bool] = []
+
+        def look() -> None:
+            executed(connection, all_of_them, ()).close()
+            executed(connection, f"DEALLOCATE {name}", ()).close()
+            readable_now.append(is_all_readable(connection, oids))
+
+        return _state(look) or (None if readable_now == [True] else _NO_PRIVILEGE)
 
     def _check_unchanged(self, connection: "Connection") -> None:
         for name, relation in self._look_up(connection).items():

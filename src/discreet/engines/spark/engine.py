@@ -24,7 +24,7 @@ from discreet.engines.base.execution import (
     run_to_end,
     silently,
 )
-from discreet.engines.base.source_names import stamp_of
+from discreet.engines.base.source_names import stamps_of
 from discreet.engines.spark.session import Session, child_of, local_session, server_session
 from discreet.engines.spark.silence import Trouble, attempt, load_pyspark, quiet
 from discreet.engines.spark.source_names import names_of
@@ -118,9 +118,9 @@ class SparkEngine:
         """The names of its files, if Spark tells them, and its name in the catalogue."""
         return self._tables[table].names
 
-    def stamp(self) -> str:
+    def stamps(self) -> tuple[str, ...]:
         local = [table.source.local for table in self._tables.values() if table.source.local is not None]
-        return stamp_of(file for located in local for file in located.files)
+        return stamps_of(file for located in local for file in located.files)
 
     def prepare(self, sql: str, *, parameters: Sequence[Parameter] = ()) -> None:
         bind_nothing(parameters)
