@@ -1,6 +1,7 @@
 """The servers of the tests come, answer, and leave nothing behind."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import psycopg
 import pytest
 
 from tests import servers
-from tests.servers import postgres
+from tests.servers import openid_provider, postgres
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -63,4 +64,41 @@ def test_without_postgres_its_tests_say_what_to_install(monkeypatch):
     monkeypatch.setattr(postgres.shutil, "which", lambda _: None)
     monkeypatch.setattr(postgres.Path, "glob", lambda *_: iter(()))
     with pytest.raises(pytest.skip.Exception, match=postgres.INSTALL), postgres.running_postgres():
+        os.abort()
+
+
+HOLD_PROVIDER = """
+import time
+from tests.servers.openid_provider import running_provider
+with running_provider() as provider:
+    print(provider.issuer, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_openid_provider_ends_with_its_tests():
+    with openid_provider.running_provider() as provider:
+        assert provider.issuer.startswith("http://localhost:")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD_PROVIDER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT
+    ) as process:
+        port = int(process.stdout.readline().decode().rpartition(":")[2])
+        process.kill()
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError("the provider still listens")
+
+
+def test_without_npm_its_tests_say_what_to_install(monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    found = shutil.which
+    monkeypatch.setattr(openid_provider.shutil, "which", lambda name: None if name == "npm" else found(name))
+    with (
+        pytest.raises(pytest.skip.Exception, match=openid_provider.INSTALL),
+        openid_provider.running_provider(),
+    ):
         os.abort()

@@ -12,6 +12,8 @@ from typing import Any
 from discreet.errors import InvalidInput, NotSignedIn
 from discreet.service.database import Changes, ServiceDatabase
 from discreet.service.event_log import Action, now_text, record
+from discreet.service.identity import Identity, read_identity
+from discreet.service.sign_in_states import use_once
 from discreet.service.tokens import digest_of, new_token
 from discreet.service.user_account import Project, Role, UserAccount
 
@@ -44,9 +46,10 @@ class Accounts:
                     remedy="Choose another name: what somebody spent stays with their name for good.",
                 )
             _join(changes, account)
+            account = _with_identity_of_its_own(changes, account)
             changes.change(
                 "INSERT INTO accounts VALUES (:name, :role, :datasets, :project, :most_epsilon,"
-                " :default_epsilon, :approval_above, :subject, :created, NULL)",
+                " :default_epsilon, :approval_above, :identity, :created, NULL)",
                 **_columns(account),
             )
             record(
@@ -59,10 +62,15 @@ class Accounts:
         with self._database.transaction() as changes:
             before = _known(changes, account.name)
             _join(changes, account)
+            account = _with_identity_of_its_own(changes, account)
+            if account.identity != before.identity:  # who signed in by the other is out
+                changes.change(
+                    "DELETE FROM tokens WHERE account = :name AND kind = 'session'", name=account.name
+                )
             changes.change(
                 "UPDATE accounts SET role = :role, datasets = :datasets, project = :project,"
                 " most_epsilon = :most_epsilon, default_epsilon = :default_epsilon,"
-                " approval_above = :approval_above, subject = :subject WHERE name = :name",
+                " approval_above = :approval_above, subject = :identity WHERE name = :name",
                 **{name: value for name, value in _columns(account).items() if name != "created"},
             )
             old, new = _facts(before), _facts(account)
@@ -119,17 +127,16 @@ class Accounts:
             )
         return _account(rows[0])
 
-    def with_subject(self, subject: str) -> UserAccount | None:
-        """The account that an identity provider means."""
-        with self._database.transaction() as changes:
-            rows = changes.rows(
-                "SELECT * FROM accounts WHERE subject = :subject AND revoked IS NULL", subject=subject
-            )
-        return _account(rows[0]) if subject and len(rows) == 1 else None
+    def with_identity(self, identity: Identity) -> UserAccount | None:
+        """The account that is bound to it, unless it is revoked."""
+        with self._database.reading() as changes:
+            return _bound(changes, str(identity))
 
-    def open_session(self, account: UserAccount, *, way: str) -> str:
-        """The secret of a new session, for a cookie."""
+    def open_session(self, account: UserAccount, *, way: str, state: str = "") -> str:
+        """The secret of a new session, for a cookie. NotSignedIn if this sign-in was used before."""
         with self._database.transaction() as changes:
+            if state:
+                use_once(changes, state)
             record(changes, Action.SIGNED_IN, who=account.name, details={"way": way})
             changes.change("DELETE FROM tokens WHERE kind = 'session' AND expires < :now", now=now_text())
             return _add_token(changes, account.name, TokenKind.SESSION, timedelta(hours=SESSION_HOURS))
@@ -196,6 +203,27 @@ def _join(changes: Changes, account: UserAccount) -> None:
         changes.change("INSERT INTO members VALUES (:project, :account)", **values)
 
 
+def _with_identity_of_its_own(changes: Changes, account: UserAccount) -> UserAccount:
+    """The account, with its identity as it is compared. One identity is of one account at a time."""
+    if not account.identity:
+        return account
+    identity = str(read_identity(account.identity))
+    other = _bound(changes, identity)
+    if other is not None and other.name != account.name:
+        raise InvalidInput(
+            "Another account is bound to this identity already.",
+            remedy="Unbind that one first: discreet account change NAME --identity none",
+        )
+    return replace(account, identity=identity)
+
+
+def _bound(changes: Changes, identity: str) -> UserAccount | None:
+    rows = changes.rows(
+        "SELECT * FROM accounts WHERE subject = :identity AND revoked IS NULL", identity=identity
+    )
+    return _account(rows[0]) if identity and len(rows) == 1 else None
+
+
 def _days(days: int) -> int:
     if not 1 <= days <= 3650:
         raise InvalidInput("A token lasts 1 to 3,650 days.", remedy="Give another number of days.")
@@ -245,7 +273,7 @@ def _columns(account: UserAccount) -> dict[str, Any]:
         "most_epsilon": text(account.most_epsilon),
         "default_epsilon": text(account.default_epsilon),
         "approval_above": text(account.approval_above),
-        "subject": account.subject,
+        "identity": account.identity,
         "created": account.created.isoformat(),
     }
 
@@ -262,7 +290,7 @@ def _account(row: Mapping[str, Any]) -> UserAccount:
         most_epsilon=number(row["most_epsilon"]),
         default_epsilon=number(row["default_epsilon"]),
         approval_above=number(row["approval_above"]),
-        subject=row["subject"],
+        identity=row["subject"],
         created=datetime.fromisoformat(row["created"]),
         revoked=None if row["revoked"] is None else datetime.fromisoformat(row["revoked"]),
     )

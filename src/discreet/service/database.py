@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.errors import DiscreetError, LedgerBusy, LedgerClosed
 from discreet.postgres.address import LedgerAddress, is_postgres, read_ledger_address
-from discreet.service.schema import MARK, TABLES
+from discreet.service.schema import MARK, NEWEST_TABLE, TABLES
 
 if TYPE_CHECKING:
     import psycopg
@@ -125,7 +125,7 @@ class SqliteServiceDatabase:
             version = cursor.fetchone()[0]
         if version > MARK:
             raise _written_later(self._path.name)
-        if version == 0:
+        if version < MARK:
             connection.execute("BEGIN IMMEDIATE")
             for table in TABLES:
                 connection.execute(table.format(bytes="BLOB", number="INTEGER"))
@@ -198,9 +198,10 @@ class PostgresServiceDatabase:
         connection = psycopg.connect(**(options or {}), autocommit=True, row_factory=dict_row)
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [0x64737276])
-            found = connection.execute("SELECT to_regnamespace(%s) AS found", [self._schema]).fetchone()
+            newest = f"{self._schema}.{NEWEST_TABLE}"
+            found = connection.execute("SELECT to_regclass(%s) AS found", [newest]).fetchone()
             if found is None or found["found"] is None:
-                connection.execute(f"CREATE SCHEMA {self._schema}".encode())
+                connection.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}".encode())
                 connection.execute(f"SET LOCAL search_path TO {self._schema}, pg_temp".encode())
                 for table in TABLES:
                     connection.execute(table.format(bytes="BYTEA", number="BIGINT").encode())

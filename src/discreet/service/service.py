@@ -16,6 +16,7 @@ from discreet.service.database import ServiceDatabase, open_database
 from discreet.service.event_log import Action, EventLog
 from discreet.service.history import History
 from discreet.service.served_dataset import ServedDataset
+from discreet.service.sign_in_states import SignInStates
 from discreet.service.user_account import UserAccount
 
 THE_SERVICE = "the service"
@@ -33,6 +34,7 @@ class CuratorService:
         self.approvals = Approvals(database)
         self.history = History(database)
         self.log = EventLog(database)
+        self.sign_ins = SignInStates(database)
         self.datasets: dict[str, ServedDataset] = {}
 
     def dataset(self, name: str, account: UserAccount) -> ServedDataset:

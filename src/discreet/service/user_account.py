@@ -33,8 +33,8 @@ class UserAccount:
     """The price of a question that names none."""
     approval_above: Fraction | None = None
     """Questions that cost more ε wait for the owner."""
-    subject: str = ""
-    """How an identity provider calls them: its address and their id there; "" for none."""
+    identity: str = ""
+    """Who they are to an identity provider, as `Identity` writes it; "" for nobody."""
     created: datetime
     revoked: datetime | None = None
 

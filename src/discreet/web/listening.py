@@ -2,6 +2,7 @@
 
 import socket
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from discreet.errors import InvalidInput
 from discreet.model.exact import whole
@@ -65,3 +66,13 @@ def address_of(sock: socket.socket, host: str, *, tls: bool = False) -> str:
     """The URL that a browser would open."""
     shown = f"[{host}]" if ":" in host else host
     return f"http{'s' if tls else ''}://{shown}:{sock.getsockname()[1]}/"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine can be there."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -47,6 +47,12 @@ def _serve_options(command: Callable[..., None]) -> Callable[..., None]:
                 metavar="DAYS",
                 help="Erase what older events of the log say, now and every day.",
             ),
+            click.option(
+                "--oidc",
+                type=_FILE,
+                metavar="FILE",
+                help="People may sign in at the OpenID provider that this TOML file names, too.",
+            ),
             click.option("--public-pages", is_flag=True, help="Tell everybody what is protected and spent."),
             click.option("--no-access-log", is_flag=True, help="Write no line for each request."),
             click.option(
@@ -78,6 +84,7 @@ def serve(
     no_access_log: bool,
     stop_seconds: float,
     public_pages: bool,
+    oidc: Path | None,
 ) -> None:
     """Let others ask over HTTP, each with a token of their own, until Ctrl-C.
 
@@ -90,7 +97,9 @@ def serve(
       discreet serve --policy clinic.toml --policy school.toml --port 8443 --workers 2
       discreet serve --host 0.0.0.0 --tls-certificate clinic.pem --tls-key clinic.key
       discreet serve --host 0.0.0.0 --insecure --allowed-host discreet.clinic.example
+      discreet serve --policy clinic.toml --oidc oidc.toml
     """
+    from discreet.apps.server.oidc.settings import read_oidc_settings
     from discreet.apps.server.running import ServeRequest, run_service
 
     request = ServeRequest(
@@ -107,6 +116,7 @@ def serve(
         access_log=not no_access_log,
         stop_seconds=stop_seconds,
         public_pages=public_pages,
+        oidc=None if oidc is None else read_oidc_settings(oidc),
     )
     run_service(request, click.echo)
 
@@ -143,6 +153,11 @@ def _account_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--approval-above", type=float, help="Dearer questions wait for an owner."),
             click.option("--project", help="The project whose budget they share."),
             click.option(
+                "--identity",
+                metavar="ISSUER#sub=ID",
+                help="Who they are to the provider of “serve --oidc”; none for nobody.",
+            ),
+            click.option(
                 "--dataset",
                 "datasets",
                 multiple=True,
@@ -178,6 +193,7 @@ def add(
       discreet account add ana --role analyst --policy clinic.toml
       discreet account add bo --role analyst --epsilon 1 --approval-above 0.2 --project sepsis
       discreet account add olga --role owner --days 30
+      discreet account add cleo --role analyst --identity https://login.clinic.example#sub=24400320
     """
     from discreet.apps.views.people import add_account
 
@@ -197,6 +213,7 @@ def change(
     Examples:
       discreet account change ana --epsilon 2
       discreet account change ana --role auditor --policy clinic.toml
+      discreet account change ana --identity none
     """
     from discreet.apps.views.people import change_account
 

@@ -4,6 +4,7 @@ application    the ASGI application: routes and guards
 settings       how a server is run
 api/           what can be asked for under /api/v1
 console/       pages for people in a browser
+oidc/          sign-in with the account of an organisation
 calls          one request: who, what, in which threads
 sign_in        whose token it is
 pools          threads for what is synchronous

@@ -54,6 +54,7 @@ def application(
     routes = [*_state_routes(workshop, metrics), *_api_routes(workshop), *_console(workshop)]
     inner = Starlette(routes=routes, exception_handlers={HTTPException: _not_there})
     inner.router.redirect_slashes = False
+    inner.state.settings = settings
     headers = _HEADERS | (_TLS_HEADERS if settings.tls else {})
     failed = HttpProblem("The service failed.", remedy="Try again later.", status=500, name="failed")
     guarded = Guarded(_Hosts(inner, settings), headers=headers, tell=problem_response, failed=failed)

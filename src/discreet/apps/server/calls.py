@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from discreet.apps.server.oidc.provider import IdentityProvider
+    from discreet.apps.server.oidc.settings import OidcSettings
+
 T = TypeVar("T")
 _LONG_THREADS = 2
+_PROVIDER_THREADS = 8
 
 
 class Workshop:
@@ -40,10 +44,12 @@ class Workshop:
         self.service = service
         self.settings = settings
         self.sign_in = SignIn(service)
+        self.provider = None if settings.oidc is None else _provider(settings.oidc)
         threads = {
             WorkKind.ASK: (settings.ask_threads, settings.asks_of_one),
             WorkKind.EXPLAIN: (settings.explain_threads, settings.explain_threads),
             WorkKind.QUICK: (settings.quick_threads, settings.quick_threads),
+            WorkKind.PROVIDER: (_PROVIDER_THREADS, _PROVIDER_THREADS),
             WorkKind.LONG: (_LONG_THREADS, 1),
         }
         self._pools = {
@@ -145,6 +151,12 @@ class Endpoint:
                 name="unsupported-media-type",
             )
         return read_json(body)
+
+
+def _provider(settings: "OidcSettings") -> "IdentityProvider":
+    from discreet.apps.server.oidc.provider import IdentityProvider
+
+    return IdentityProvider(settings)
 
 
 def not_this_method(allowed: Mapping[str, object]) -> "Response":

@@ -16,19 +16,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from ipaddress import ip_address
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from discreet.apps.server.application import application
 from discreet.apps.server.calls import Workshop
+from discreet.apps.server.oidc.settings import OidcSettings
 from discreet.apps.server.settings import LOOPBACK_NAMES, ServerSettings
 from discreet.errors import DiscreetError, InvalidInput
 from discreet.service.event_log import Action
 from discreet.service.service import CuratorService, open_service
 from discreet.web.guarded import load_server
-from discreet.web.listening import address_of, listening, room_for_connections
+from discreet.web.listening import address_of, is_loopback, listening, room_for_connections
 from discreet.web.serving import Manners, serve, until_interrupted
 
 _DAY = 86_400.0
@@ -56,6 +56,7 @@ class ServeRequest:
     access_log: bool = True
     stop_seconds: float = 60.0
     public_pages: bool = False
+    oidc: OidcSettings | None = None
 
     def check(self) -> None:
         """Everything that can be known before the data is opened."""
@@ -65,7 +66,7 @@ class ServeRequest:
             )
         if self.certificate is not None:
             _check_certificate(self.certificate, self.key)
-        elif not (self.insecure or _is_loopback(self.host)):
+        elif not (self.insecure or is_loopback(self.host)):
             raise InvalidInput(
                 f"At {self.host} others could read tokens and answers on their way.",
                 remedy="Give --tls-certificate and --tls-key, or --insecure behind a proxy with HTTPS.",
@@ -78,10 +79,12 @@ class ServeRequest:
     @property
     def settings(self) -> ServerSettings:
         own = () if self.host in ("0.0.0.0", "::") else (self.host,)  # noqa: S104
+        named = () if self.oidc is None else (self.oidc.host,)
         return ServerSettings(
-            allowed_hosts=(*LOOPBACK_NAMES, *own, *self.allowed_hosts),
+            allowed_hosts=(*LOOPBACK_NAMES, *own, *named, *self.allowed_hosts),
             access_log=self.access_log,
-            tls=self.certificate is not None,
+            tls=self.certificate is not None or (self.oidc is not None and self.oidc.https),
+            oidc=self.oidc,
             public_pages=self.public_pages,
         )
 
@@ -206,15 +209,6 @@ def _check_certificate(certificate: Path, key: Path | None) -> None:
             f"“{certificate}” and its key cannot be used.",
             remedy="Give a certificate and its private key as PEM files that this account can read.",
         ) from None
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @contextmanager

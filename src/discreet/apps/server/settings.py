@@ -1,6 +1,10 @@
 """How a server is run."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from discreet.apps.server.oidc.settings import OidcSettings
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -14,6 +18,8 @@ class ServerSettings:
     access_log: bool = True
     tls: bool = False
     """Whether clients speak HTTPS, with us or with a proxy before us."""
+    oidc: "OidcSettings | None" = None
+    """The provider that people may sign in at, besides with a token."""
     public_pages: bool = False
     """Whether /public/DATASET tells everybody what is protected, and how much was spent."""
     largest_body: int = 1_000_000

@@ -36,7 +36,7 @@ class SignIn:
             self.note_refused(client, way="token")
             raise
 
-    def note_refused(self, client: str, *, way: str) -> None:
+    def note_refused(self, client: str, *, way: str, **facts: str) -> None:
         """Record a refusal, unless there were many of late: then the next event says how many."""
         with self._lock:
             if monotonic() - self._minute >= 60:
@@ -46,5 +46,7 @@ class SignIn:
                 return
             self._noted += 1
             left_out, self._left_out = self._left_out, 0
-        details = {"way": way, "from": client} | ({"others_not_listed": left_out} if left_out else {})
+        details = {"way": way, "from": client, **facts} | (
+            {"others_not_listed": left_out} if left_out else {}
+        )
         self._service.log.record(Action.SIGN_IN_REFUSED, who="", details=details)

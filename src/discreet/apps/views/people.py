@@ -87,6 +87,9 @@ def list_accounts(policy: Path, output: str) -> None:
         caps = (_number(getattr(each, cap)) for cap in _CAPS)
         table.add_row(name, each.role.value, shown(", ".join(each.datasets)), shown(each.project), *caps)
     _console().print(table)
+    for each in accounts:
+        if each.identity and not each.revoked:
+            _console().print(f"{shown(each.name)} signs in as {shown(each.identity)}")
     for project in projects:
         _console().print(
             f"Project {shown(project.name)}: ε = {_number(project.most_epsilon)} of each dataset"
@@ -139,6 +142,8 @@ def _known(people: CuratorService, name: str) -> UserAccount:
 def _exact(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those that were given, with ε as exact numbers."""
     given = {name: value for name, value in settings.items() if value is not None}
+    if given.get("identity") == "none":
+        given["identity"] = ""
     return {name: positive_epsilon(value, name) if name in _CAPS else value for name, value in given.items()}
 
 

@@ -19,16 +19,17 @@ BY_WARD = "SELECT ward, count(*) AS n FROM visits GROUP BY ward"
 
 
 @contextmanager
-def served(service, **settings):
-    """The port of a console."""
+def served(service, sock=None, **settings):
+    """The port of a console: a free one, or that of a socket."""
     app = application(service, ServerSettings(access_log=False, **settings))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
-    thread = threading.Thread(target=server.run, daemon=True)
+    sockets = None if sock is None else [sock]
+    thread = threading.Thread(target=server.run, args=(sockets,), daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.01)
     try:
-        yield server.servers[0].sockets[0].getsockname()[1]
+        yield (sock or server.servers[0].sockets[0]).getsockname()[1]
     finally:
         server.should_exit = True
         thread.join()

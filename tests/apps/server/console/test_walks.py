@@ -1,7 +1,6 @@
 """The console in a real browser: narrow and wide, light and dark, by the keyboard alone."""
 
 import re
-import shutil
 import time
 from fractions import Fraction
 
@@ -9,34 +8,11 @@ import pytest
 
 from discreet.service.user_account import Role
 from tests.apps.server.console.served_console import BY_WARD, COUNT
-from tests.servers import missing
 
-INSTALL = "apt-get install --yes chromium fonts-liberation"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--no-first-run",
-    "--disable-component-update",
-    "--disable-sync",
-)
 WATCH = """
 addEventListener("securitypolicyviolation", (event) => console.error("blocked", event.violatedDirective));
 """
 SIZES = {"narrow": (390, 844), "wide": (1280, 900)}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = next(filter(None, map(shutil.which, BROWSERS)), None) or missing("Chromium", INSTALL)
-    from playwright.sync_api import expect, sync_playwright
-
-    expect.set_options(timeout=30_000)
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=found, args=[*ARGUMENTS])
-        yield launched
-        launched.close()
 
 
 def expect(locator):
@@ -174,6 +150,7 @@ def test_by_the_keyboard_alone(opened, port, add, tokens):
     add("ana")
     page = opened()
     page.goto(f"http://127.0.0.1:{port}/sign-in")
+    expect(page.get_by_label("Token")).to_be_focused()
     page.keyboard.type(tokens["ana"])
     page.keyboard.press("Enter")
     editor = page.get_by_role("combobox", name="Question in SQL")

@@ -40,10 +40,16 @@ def add_account(call: ApiCall) -> ApiReply:
     check_datasets(call.account, chosen)
     caps = {name: positive_epsilon(given[name], name) for name in _CAPS if name in given}
     account = new_account(
-        given["name"], Role(given["role"]), chosen, project=given.get("project", ""), **caps
+        given["name"],
+        Role(given["role"]),
+        chosen,
+        project=given.get("project", ""),
+        identity=given.get("identity", ""),
+        **caps,
     )
     token = call.service.accounts.add(account, by=call.account.name, days=given.get("days", USUAL_DAYS))
-    return ApiReply(content={"account": account_json(account), "token": token}, status=201)
+    added = managed_account(call.service.accounts, call.account, account.name)
+    return ApiReply(content={"account": account_json(added), "token": token}, status=201)
 
 
 def revoke(call: ApiCall) -> ApiReply:
@@ -94,6 +100,7 @@ def account_json(account: UserAccount) -> dict[str, Any]:
         "role": account.role.value,
         "datasets": list(account.datasets),
         "project": account.project,
+        "identity": account.identity,
         "most_epsilon": number(account.most_epsilon),
         "default_epsilon": number(account.default_epsilon),
         "approval_above": number(account.approval_above),
@@ -141,6 +148,12 @@ _NEW_ACCOUNT = (
     ),
     ApiField(name="datasets", kind=FieldKind.TEXTS, about="Which they may use; yours if not given."),
     ApiField(name="project", kind=FieldKind.TEXT, about="The project whose budget they share."),
+    ApiField(
+        name="identity",
+        kind=FieldKind.TEXT,
+        longest=1_000,
+        about="Who they are to the service's identity provider: ISSUER#sub=ID.",
+    ),
     ApiField(name="most_epsilon", kind=FieldKind.NUMBER, about="The most that they may ever spend."),
     ApiField(name="default_epsilon", kind=FieldKind.NUMBER, about="The price of a question that names none."),
     ApiField(

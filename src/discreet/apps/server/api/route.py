@@ -19,6 +19,8 @@ class WorkKind(StrEnum):
     ASK = "ask"
     EXPLAIN = "explain"
     QUICK = "quick"
+    PROVIDER = "provider"
+    """Asks the provider of sign-ins, which may be slow or down."""
     LONG = "long"
     """Reads all that is kept: a few at a time."""
 

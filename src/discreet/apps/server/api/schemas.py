@@ -65,6 +65,7 @@ _ACCOUNT = record_of(
     role={"type": "string", "enum": [role.value for role in Role]},
     datasets=listed(TEXT),
     project=TEXT,
+    identity=TEXT,
     most_epsilon=optional(NUMBER),
     default_epsilon=optional(NUMBER),
     approval_above=optional(NUMBER),

@@ -1,6 +1,7 @@
 """The console: pages for analysts, owners and everybody, made on the server.
 
 sessions     signing in and out, cookies, and the checks of every POST
+provider_sign_in  signing in with the account of an organisation
 visits       one request of somebody who is signed in
 rendering    templates, and the headers of every page
 asking       the page to ask, explain while typing, ask

@@ -194,6 +194,7 @@ def _accounts(visit: Visit, *, token: str = "", whose: str = "") -> Response:
         managed=managed if visit.account.role is Role.OWNER else set(),
         token=token,
         whose=whose,
+        oidc=visit.request.app.state.settings.oidc,
     )
 
 
@@ -204,7 +205,8 @@ def _caps(visit: Visit) -> dict[str, Any]:
         "approval_above": "The price above which you decide",
     }
     caps: dict[str, Any] = {name: _number(visit.text(name), title) for name, title in names.items()}
-    return caps | {"project": visit.text("project")}
+    chosen = {name: visit.text(name).strip() for name in ("project", "identity") if name in visit.sent}
+    return caps | chosen
 
 
 def _number(text: str, title: str) -> Fraction | None:

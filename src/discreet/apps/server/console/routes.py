@@ -7,8 +7,9 @@ from starlette.routing import BaseRoute, Route
 from discreet.apps.server.api.route import EVERYBODY, OVERSEERS, WorkKind
 from discreet.apps.server.calls import Workshop
 from discreet.apps.server.console import asking, overseeing, receipts
+from discreet.apps.server.console.provider_sign_in import provider_routes, sign_in_page
 from discreet.apps.server.console.public import public_page
-from discreet.apps.server.console.rendering import MEDIA_TYPES, rendered, static_file
+from discreet.apps.server.console.rendering import MEDIA_TYPES, static_file
 from discreet.apps.server.console.sessions import check_origin, sign_in, sign_out
 from discreet.apps.server.console.visits import (
     PageHandler,
@@ -38,7 +39,7 @@ def _open_routes(workshop: Workshop) -> list[BaseRoute]:
         return RedirectResponse("/console", status_code=303)
 
     async def sign_in_form(request: Request) -> Response:
-        return rendered("sign_in.html", visit=None, then=request.query_params.get("then", ""), error=None)
+        return sign_in_page(workshop, then=request.query_params.get("then", ""))
 
     async def signed_in(request: Request) -> Response:
         check_origin(request)
@@ -49,7 +50,7 @@ def _open_routes(workshop: Workshop) -> list[BaseRoute]:
                 WorkKind.QUICK, "", lambda: sign_in(workshop.service, workshop.sign_in, request, token, then)
             )
         except NotSignedIn as error:
-            return rendered("sign_in.html", status=401, visit=None, then=then, error=error)
+            return sign_in_page(workshop, then=then, error=error, status=401)
 
     async def public(request: Request) -> Response:
         show = workshop.service, workshop.settings, request
@@ -59,6 +60,7 @@ def _open_routes(workshop: Workshop) -> list[BaseRoute]:
         Route("/", guarded("/", root), methods=["GET"]),
         Route("/sign-in", guarded("/sign-in", sign_in_form), methods=["GET"]),
         Route("/sign-in", guarded("/sign-in", signed_in), methods=["POST"]),
+        *provider_routes(workshop),
         Route("/console/static/{name}", guarded("/console/static/{name}", _static), methods=["GET"]),
         Route("/public/{dataset}", guarded("/public/{dataset}", public), methods=["GET"]),
     ]

@@ -27,8 +27,8 @@ def cookie_name(request: Request) -> str:
 
 
 def is_https(request: Request) -> bool:
-    """With us, or with a proxy before us that says so."""
-    return bool(request.url.scheme == "https")
+    """With us, or with a proxy before us: it says so, or our settings do."""
+    return bool(request.url.scheme == "https" or request.app.state.settings.tls)
 
 
 def session_secret(request: Request) -> str:
@@ -72,9 +72,14 @@ def sign_in(service: CuratorService, guard: SignIn, request: Request, token: str
     except NotSignedIn:
         guard.note_refused(request.client.host if request.client else "", way="console")
         raise
-    _close(service, session_secret(request))
     secret = service.accounts.open_session(account, way="console")
     response = RedirectResponse(local_path(then), status_code=303)
+    return with_session(service, request, response, secret)
+
+
+def with_session(service: CuratorService, request: Request, response: Response, secret: str) -> Response:
+    """The same response, with the cookie of a new session. The one from before ends."""
+    _close(service, session_secret(request))
     response.set_cookie(
         cookie_name(request),
         secret,
