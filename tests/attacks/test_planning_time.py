@@ -4,7 +4,10 @@ import pytest
 
 from discreet import QueryRefused
 from discreet.model.privacy import PureLoss
-from discreet.sql.statement import MOST_WRITTEN_SQL, Statement, check_written_size
+from discreet.question import scope as scope_module
+from discreet.question.scope import nearest
+from discreet.sql import emit as emit_module
+from discreet.sql.statement import MOST_WRITTEN_SQL, check_written_size
 
 from .ask import Clinic
 from .test_planning import several
@@ -61,18 +64,14 @@ def test_g4_long_lists_of_keys_take_no_room(tmp_path):
     clinic.ask("SELECT diagnosis, count(*) AS n FROM visits GROUP BY diagnosis")
 
 
-def statement(sql):
-    return Statement(sql=sql, grouping_set=0, keys=(), parts=(0,), by_leaf=False)
-
-
 def test_g4_all_statements_count_and_constants_do_not():
     half = "x" * (MOST_WRITTEN_SQL // 2)
-    check_written_size([statement(half), statement(half)])
-    check_written_size([statement(half), statement(half + f"'{half}''{half}'")])
+    check_written_size([half, half])
+    check_written_size([half, half + f"'{half}''{half}'"])
     with pytest.raises(QueryRefused):
-        check_written_size([statement(half), statement(half + "x")])
+        check_written_size([half, half + "x"])
     with pytest.raises(QueryRefused):
-        check_written_size([statement(half), statement(f"'a''b'{half}x'c'")])
+        check_written_size([half, f"'a''b'{half}x'c'"])
 
 
 def test_g4_a_plan_that_takes_too_long_is_refused_and_nothing_is_spent(tmp_path, monkeypatch):
@@ -98,3 +97,28 @@ def test_g4_duckdb_plans_what_is_accepted(tmp_path):
     """The largest statements that are accepted are none that DuckDB refuses."""
     with with_wards(tmp_path, wards(north=1)).open() as curator:
         curator.ask(f"SELECT {several(VALUES, 25)} FROM visits AS v {LOOKUPS}", epsilon=1)
+
+
+def test_g4_a_question_that_gets_too_long_is_not_written_to_its_end(tmp_path, monkeypatch):
+    """198 sums over nine long lists came to 57 million characters, which took 17 seconds for nothing."""
+    written = []
+    monkeypatch.setattr(
+        emit_module, "check_written_size", lambda *a: written.append(check_written_size(*a)) or written[-1]
+    )
+    lists = " OR ".join(f"diagnosis IN ({', '.join(repr(f'{i}-{j}') for i in range(990))})" for j in range(9))
+    values = ", ".join(f"count(DISTINCT age + {i}) AS c{i}" for i in range(1, 199))
+    with pytest.raises(QueryRefused, match="characters of SQL or more"):
+        Clinic(tmp_path / "clinic").open().explain(f"SELECT {values} FROM visits WHERE {lists}", epsilon=1)
+    assert len(written) < 10
+
+
+def test_g4_names_in_another_case_are_looked_up_once(tmp_path, monkeypatch):
+    """Each of 2,300 names was compared with 2,300 others, for each of 15 uses: 20 seconds."""
+    compared = []
+    monkeypatch.setattr(scope_module, "nearest", lambda *a, **k: compared.append(a) or nearest(*a, **k))
+    columns = ", ".join(f"1 AS Ä{i}" for i in range(300))
+    names = ", ".join(f"ä{i}" for i in range(300))
+    inner = f"(SELECT {names} FROM (SELECT patient, {columns} FROM visits) AS q)"
+    sql = f"SELECT count(*) AS n FROM {inner} AS r"
+    Clinic(tmp_path / "clinic").open().explain(sql, epsilon=1)
+    assert not compared

@@ -37,6 +37,23 @@ def test_g3_what_would_multiply_a_person_without_end_is_refused(clinic, joins):
     assert clinic.spent() == NOTHING
 
 
+def sums_over(sides, sums):
+    """Sums of products over rows of the one person who matters, joined with themselves."""
+    rows = f"(SELECT patient, cost FROM visits WHERE {PROPERTY})"
+    others = "".join(f" JOIN {rows} AS t{i} ON t0.patient = t{i}.patient" for i in range(1, sides))
+    values = ", ".join(f"sum(t0.cost * t1.cost + {i}) AS s{i}" for i in range(sums))
+    return f"SELECT {values} FROM {rows} AS t0{others}"
+
+
+@pytest.mark.parametrize(("sides", "sums"), [(4, 1), (4, 7), (3, 12)])
+def test_g3_arithmetic_on_joined_rows_counts_as_the_slowest_database_takes_it(clinic, sides, sums):
+    """PostgreSQL took 37 seconds for seven sums over four sides, and 0.1 without that person."""
+    with pytest.raises(QueryRefused, match="computes too much from the rows that one person"):
+        clinic.ask(sums_over(sides, sums), epsilon=1)
+    assert clinic.spent() == NOTHING
+    clinic.open().explain(sums_over(2, 12), epsilon=1)
+
+
 HEAVY = (
     "SELECT 17 AS patient, 'north' AS ward, 1.0::DOUBLE AS cost, 1 AS age, 'hiv' AS diagnosis FROM range({})"
 )

@@ -163,7 +163,7 @@ class ChargedData:
     def emit(self, release: Release) -> tuple[Statement, ...]:
         """The statements of a release; what this engine cannot do soundly is refused."""
         statements = release.statements(self.engine.relations, DIALECTS[self.engine.dialect])
-        check_written_size(statements)
+        check_written_size(statement.sql for statement in statements)
         return statements
 
     def prepare(self, statements: Sequence[Statement]) -> None:

@@ -39,6 +39,17 @@ _STEPS = {
 Measured on DuckDB, on the kind of texts that takes longest."""
 _STEPS_ELSEWHERE = {"lower": 20_000, "upper": 20_000}
 """The same where another database takes far longer: letters beyond ASCII in PostgreSQL."""
+_STEPS_OF_NUMBERS_ELSEWHERE = {
+    "power": 64,
+    **dict.fromkeys(("+", "-", "*", "/", "%", "round", "log10"), 32),
+    **dict.fromkeys(("exp", "sqrt"), 20),
+    **dict.fromkeys(("floor", "ceil", "abs", "sign", "negate", "ln"), 12),
+    **dict.fromkeys(("nullif", "least", "greatest", "date_diff", "add_days", "date_trunc"), 8),
+    **dict.fromkeys(("year", "quarter", "month", "day", "dayofweek", "hour"), 8),
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "between"), 3),
+}
+"""Of a call on numbers and dates, where PostgreSQL takes far longer than a step: it names values by
+subqueries, to see that they are finite."""
 _STEPS_OF_A_PART = 1_000
 """Of each text that is joined with others."""
 _STEPS_OF_A_SEARCH = {"contains": 1_700, "like": 1_500}
@@ -104,7 +115,8 @@ def _steps_of(call: Call, lengths: list[int], *, everywhere: bool) -> int:
     if name in _STEPS:
         slowest = _STEPS_ELSEWHERE if everywhere else _STEPS
         return 1 + slowest.get(name, _STEPS[name]) * length // LONGEST_GROWN_TEXT
-    return max(1, len(lengths))
+    each = _STEPS_OF_NUMBERS_ELSEWHERE.get(name, 1) if everywhere else 1
+    return each * max(1, len(lengths) - 1) if each > 1 else max(1, len(lengths))
 
 
 def _of_whole_text(call: Call, *, everywhere: bool) -> int:

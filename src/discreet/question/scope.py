@@ -47,6 +47,19 @@ class NamedSource:
     """Columns of a USING: unqualified, the name means the other side."""
 
     @cached_property
+    def folded(self) -> Mapping[str, list[str]]:
+        """The names of columns that are the same but for their case."""
+        found: dict[str, list[str]] = {}
+        for name in self.columns:
+            found.setdefault(name.casefold(), []).append(name)
+        return found
+
+    def column(self, name: str, place: str | None) -> Expression:
+        """By name, whatever its case."""
+        same = [name] if name in self.columns else self.folded.get(name.casefold(), [])
+        return self.columns[same[0]] if len(same) == 1 else nearest(name, self.columns, "column", place)
+
+    @cached_property
     def unqualified(self) -> frozenset[str]:
         """The names that a question may use without the name of the source, whatever their case."""
         merged = {name.casefold() for name in self.merged}
@@ -76,7 +89,7 @@ class Scope:
         qualifier = node.args.get("table")
         if qualifier is not None:
             source = nearest(qualifier.name, {source.name: source for source in self.sources}, "table")
-            return nearest(node.name, source.columns, "column", source.name)
+            return source.column(node.name, source.name)
         found = [source.name for source in self.sources if node.name.casefold() in source.unqualified]
         if len(found) > 1:
             raise QueryRefused(
@@ -84,10 +97,10 @@ class Scope:
                 remedy=f"Say which: {found[0]}.{node.name}.",
             )
         places = [source for source in self.sources if source.name in found] or self.sources
-        known = places[0].columns
-        if len(places) > 1:
-            known = {name: column for source in places for name, column in source.columns.items()}
         place = self.sources[0].name if len(self.sources) == 1 else None
+        if len(places) == 1:
+            return places[0].column(node.name, place)
+        known = {name: column for source in places for name, column in source.columns.items()}
         return nearest(node.name, known, "column", place)
 
     def is_person(self, expression: Expression) -> bool:

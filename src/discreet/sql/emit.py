@@ -38,7 +38,7 @@ from discreet.sql.row_columns import (
     leaf_column,
     used_by,
 )
-from discreet.sql.statement import Planned, Statement
+from discreet.sql.statement import Planned, Statement, check_written_size
 from discreet.sql.weights import (
     CountedPeople,
     group_by,
@@ -93,6 +93,8 @@ class _StatementWriter:
         self._query = plan.bounded.query
         self._tables = tables
         self._dialect = dialect
+        self._written = 0
+        """Characters, so that one that gets too long is not written to its end."""
         self._counted: set[int] = set()
         """Parts that are `LeftOut` and are counted in the same pass as something else."""
 
@@ -349,9 +351,10 @@ class _StatementWriter:
             for i, key in needed.items()
             if key.values is not None and not key.total
         ]
-        return f"SELECT {', '.join(['p', *grouped, *finished])} FROM ({rows}) AS computed" + (
-            f" WHERE {' AND '.join(known)}" if known else ""
-        )
+        sql = f"SELECT {', '.join(['p', *grouped, *finished])} FROM ({rows}) AS computed"
+        sql += f" WHERE {' AND '.join(known)}" if known else ""
+        self._written = check_written_size([sql], self._written)
+        return sql
 
 
 _Piece = tuple[str, tuple[int, ...], int | None]

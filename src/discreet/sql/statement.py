@@ -48,13 +48,17 @@ class Statement:
         return self.slices or (self.sql,)
 
 
-def check_written_size(statements: Iterable[Statement]) -> None:
-    """Refuse what a database would plan for too long, before anything is charged."""
-    written = sum(len(_CONSTANT.sub("", statement.sql)) for statement in statements)
+def check_written_size(sqls: Iterable[str], written: int = 0) -> int:
+    """Refuse what a database would plan for too long, before anything is charged.
+
+    How much is written, after `written` characters.
+    """
+    written += sum(len(_CONSTANT.sub("", sql)) for sql in sqls)
     if written > MOST_WRITTEN_SQL:
         raise QueryRefused(
-            f"The question takes {written:,} characters of SQL once it is written out, more than the"
-            f" {MOST_WRITTEN_SQL:,} that a database plans in a few seconds.",
+            f"The question takes {written:,} characters of SQL or more once it is written out, and a database"
+            f" plans {MOST_WRITTEN_SQL:,} in a few seconds.",
             remedy="Ask for fewer quantiles, different values or grouping sets; join less; group by what is"
             " simpler; or ask in several questions.",
         )
+    return written

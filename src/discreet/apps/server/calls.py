@@ -47,7 +47,7 @@ class Workshop:
         self.provider = None if settings.oidc is None else _provider(settings.oidc)
         threads = {
             WorkKind.ASK: (settings.ask_threads, settings.asks_of_one),
-            WorkKind.EXPLAIN: (settings.explain_threads, settings.explain_threads),
+            WorkKind.EXPLAIN: (settings.explain_threads, max(1, settings.explain_threads - 1)),
             WorkKind.QUICK: (settings.quick_threads, settings.quick_threads),
             WorkKind.PROVIDER: (_PROVIDER_THREADS, _PROVIDER_THREADS),
             WorkKind.LONG: (_LONG_THREADS, 1),
