@@ -7,6 +7,7 @@ SLOW = (
     "accounting/test_objective",
     "accounting/test_sampled_steps",
     "accounting/test_schedule",
+    "apps/server/test_agents",
     "apps/server/test_openapi",
     "apps/server/test_slow_clients",
     "apps/server/test_stopping",

@@ -407,6 +407,13 @@ def test_a_page_of_this_host(port, owner):
     assert told.json["result"]["structuredContent"] == {"datasets": ["clinic"]}
 
 
+def test_a_proxy_that_speaks_https(port, owner):
+    message = tool_call("ask", dataset="clinic", sql=COUNT, epsilon=1)
+    told = posted(port, owner, message, Host="localhost", X_Forwarded_Proto="https")
+    address = told.json["result"]["structuredContent"]["receipt"]["url"]
+    assert address.startswith("https://localhost/api/v1/datasets/clinic/receipts/")
+
+
 def test_another_host(port, owner):
     assert posted(port, owner, tool_call("datasets"), Host="evil.example").status == 421
 

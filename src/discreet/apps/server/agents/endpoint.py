@@ -58,7 +58,7 @@ class AgentEndpoint:
                 "This was sent by a page of another site.", remedy="Call the service from a program of yours."
             )
         account = await self._workshop.account_of(request)
-        return ToolCall(account=account, service=f"{request.url.scheme}://{request.headers['host']}")
+        return ToolCall(account=account, service=_address(request))
 
     @cached_property
     def _protocol(self) -> AsgiApp:
@@ -77,6 +77,12 @@ def _not_installed() -> HttpProblem:
         status=501,
         name="not-installed",
     )
+
+
+def _address(request: "Request") -> str:
+    """How the agent calls the service. Its Host was checked; a proxy may say that it speaks HTTPS for us."""
+    secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
+    return f"http{'s' if secure else ''}://{request.headers['host']}"
 
 
 def _refusal(error: DiscreetError) -> "Response":
