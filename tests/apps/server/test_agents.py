@@ -514,6 +514,7 @@ def test_logs_have_no_values(tmp_path):
             tool_call("ask", dataset="clinic", sql="SELECT count(*) AS canary FROM visits", epsilon=1),
             tool_call("ask", dataset="clinic", sql="canary", epsilon="canary"),
             tool_call("canary", canary=1),
+            {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"canary": 1}},
             {"jsonrpc": "2.0", "id": "canary", "method": "canary", "params": {"canary": 1}},
             {"canary": 1},
         ):
