@@ -31,6 +31,7 @@ SLOW = (
     "bounds/test_black_box",
     "bounds/test_one_person",
     "bounds/test_random_questions",
+    "client/test_agent_bridge",
     "client/test_wheel",
     "curator/test_ask_durability",
     "curator/test_cached_answers",
