@@ -3,6 +3,7 @@
 Whatever an agent does goes through the routes of the API, with their tokens, roles, caps and approvals.
 """
 
+import itertools
 import json
 import os
 import socket
@@ -26,7 +27,16 @@ from tests.apps.server.test_stopping import actions, charges, wait_for
 from tests.attacks.ask import Clinic
 
 NO_WAIT = "answer_times = []"
-BY_WARD = "SELECT ward, count(*) AS n, avg(cost) AS mean FROM visits GROUP BY ward"
+_NUMBERS = itertools.count(1_000)
+
+
+def new(select="count(*) AS n"):
+    """A question that nobody has paid for: what somebody paid for is free for all, under other names too."""
+    return f"SELECT {select} FROM visits WHERE cost < {next(_NUMBERS)}"
+
+
+def new_by_ward():
+    return f"{new('ward, count(*) AS n, avg(cost) AS mean')} GROUP BY ward"
 
 
 @pytest.fixture(scope="module")
@@ -67,20 +77,21 @@ def test_the_walk_of_an_agent(agent, mode):
     facts = ana.call("tables", dataset="clinic").told
     (cost,) = (each for each in facts["tables"][0]["columns"] if each["name"] == "cost")
     assert (cost["type"], cost["bounds"]) == ("number", [0, 100])
-    explained = ana.call("explain", dataset="clinic", sql=BY_WARD, epsilon=2).told
+    sql = new_by_ward()
+    explained = ana.call("explain", dataset="clinic", sql=sql, epsilon=2).told
     assert explained["cost"] == {"epsilon": 2}
     assert ana.call("budget", dataset="clinic").told["spent_by_you"] == {"epsilon": 0}
-    answer = ana.ask(BY_WARD, epsilon=2)
+    answer = ana.ask(sql, epsilon=2)
     assert not answer.refused
     assert answer.told["charged"] == {"epsilon": 2}
     assert json.loads(answer.text) == answer.told
     assert ana.call("budget", dataset="clinic").told["spent_by_you"] == {"epsilon": 2}
     (asked,) = ana.call("history").told["questions"]
-    assert (asked["sql"], asked["receipt"]) == (BY_WARD, answer.told["receipt"]["number"])
+    assert (asked["sql"], asked["receipt"]) == (sql, answer.told["receipt"]["number"])
 
 
 def test_every_number_has_an_interval_and_a_receipt(agent, port):
-    told = agent().ask(BY_WARD, epsilon=20).told
+    told = agent().ask(new_by_ward(), epsilon=20).told
     assert [row["ward"] for row in told["rows"]] == ["north", "south", "attic"]
     for row in told["rows"][:2]:  # nearly nobody is in the attic, so that no mean of it is known
         for name in ("n", "mean"):
@@ -94,7 +105,7 @@ def test_every_number_has_an_interval_and_a_receipt(agent, port):
 
 def test_the_answer_is_that_of_the_api_at_the_receipts_address(agent, policy, port):
     ana = agent()
-    told = ana.ask(BY_WARD).told
+    told = ana.ask(new_by_ward()).told
     with Client(port, ana._token) as client:
         found = client.get(told["receipt"]["url"].partition(str(port))[2]).json
     assert [row["n"]["value"] for row in told["rows"]] == [row["n"] for row in found["rows"]]
@@ -108,9 +119,10 @@ def test_the_answer_is_that_of_the_api_at_the_receipts_address(agent, policy, po
 @pytest.mark.parametrize("mode", MODES)
 def test_the_same_question_again_is_free(agent, policy, mode):
     ana = agent(mode=mode)
-    first = ana.ask("SELECT count(*) AS again FROM visits").told
+    sql = new()
+    first = ana.ask(sql).told
     before = len(charges(policy))
-    again = ana.ask("SELECT count(*) AS again FROM visits").told
+    again = ana.ask(sql).told
     assert again["rows"] == first["rows"]
     assert again["charged"] == {"epsilon": 0}
     assert again["receipt"]["repeated"]
@@ -175,9 +187,9 @@ def test_schemas_are_valid_and_say_what_is_allowed(agent):
 
 def test_over_the_cap_nothing_is_spent(agent, policy):
     ana = agent(most_epsilon=Fraction(1, 2))
-    assert not ana.ask(epsilon=0.4).refused
+    assert not ana.ask(new(), epsilon=0.4).refused
     before = len(charges(policy))
-    told = ana.ask("SELECT sum(cost) AS s FROM visits", epsilon=0.4)
+    told = ana.ask(new(), epsilon=0.4)
     assert told.refused
     assert told.told["type"] == "urn:discreet:problem:budget-exceeded"
     assert told.text == f"{told.told['detail']} {told.told['remedy']}"
@@ -190,10 +202,10 @@ def test_many_agents_at_once_do_not_exceed_the_cap(agent):
     ana = agent(most_epsilon=Fraction(3))
     replies = []
 
-    def ask(number):
-        replies.append(ana.ask(f"SELECT count(*) AS n FROM visits WHERE cost < {number}.25", epsilon=1))
+    def ask(sql):
+        replies.append(ana.ask(sql, epsilon=1))
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    threads = [threading.Thread(target=ask, args=(new(),)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -205,7 +217,7 @@ def test_many_agents_at_once_do_not_exceed_the_cap(agent):
 @pytest.mark.parametrize("mode", MODES)
 def test_a_dear_question_waits_for_the_owner(agent, port, policy, owner, mode):
     bo = agent("bo", mode=mode, approval_above=Fraction(1, 2))
-    sql = f"SELECT sum(cost) AS {mode} FROM visits"  # another question each time, as each is paid for once
+    sql = new()
     assert "Give a purpose" in bo.ask(sql, epsilon=0.8).text
     before = len(charges(policy))
     waits = bo.ask(sql, epsilon=0.8, purpose="plan the beds")
@@ -217,14 +229,14 @@ def test_a_dear_question_waits_for_the_owner(agent, port, policy, owner, mode):
         assert olga.post(f"approvals/{waits.told['approval']}", {"approve": True}).status == 200
     told = bo.ask(sql, epsilon=0.8, purpose="plan the beds").told
     assert told["charged"] == {"epsilon": 0.8}
-    assert bo.ask("SELECT count(*) AS other FROM visits", epsilon=0.8, purpose="more").refused
+    assert bo.ask(new(), epsilon=0.8, purpose="more").refused
 
 
 def test_an_auditor_may_not_ask(agent, policy):
     audrey = agent("audrey", Role.AUDITOR)
     assert "ask" not in audrey.tools()
     before = len(charges(policy))
-    told = audrey.ask()
+    told = audrey.ask(new())
     assert told.refused
     assert told.told["type"] == "urn:discreet:problem:not-allowed"
     assert len(charges(policy)) == before
@@ -263,7 +275,7 @@ def test_a_revoked_token_ends_at_once(policy, port):
 
 def test_questions_of_others_are_not_visible(agent):
     ana, bo = agent("ana"), agent("bo")
-    number = ana.ask("SELECT count(*) AS secret FROM visits").told["receipt"]["number"]
+    number = ana.ask(new()).told["receipt"]["number"]
     assert bo.call("receipt", dataset="clinic", number=number).refused
     missing = bo.call("receipt", dataset="clinic", number=10**9).text
     assert bo.call("receipt", dataset="clinic", number=number).text == missing.replace(
@@ -299,21 +311,22 @@ def _head(token):
     ]
 
 
+NEVER_ASKED = "SELECT sum(age) AS years FROM visits"
 WRONG = {
-    "no price": {"dataset": "clinic", "sql": COUNT},
-    "a price that is null": {"dataset": "clinic", "sql": COUNT, "epsilon": None},
-    "a price as text": {"dataset": "clinic", "sql": COUNT, "epsilon": "1"},
-    "a price that is true": {"dataset": "clinic", "sql": COUNT, "epsilon": True},
-    "a negative price": {"dataset": "clinic", "sql": COUNT, "epsilon": -1},
-    "no price at all": {"dataset": "clinic", "sql": COUNT, "epsilon": 0},
-    "another kind of price": {"dataset": "clinic", "sql": COUNT, "rho": 1},
-    "an accuracy": {"dataset": "clinic", "sql": COUNT, "epsilon": 1, "within": 10},
+    "no price": {"dataset": "clinic", "sql": NEVER_ASKED},
+    "a price that is null": {"dataset": "clinic", "sql": NEVER_ASKED, "epsilon": None},
+    "a price as text": {"dataset": "clinic", "sql": NEVER_ASKED, "epsilon": "1"},
+    "a price that is true": {"dataset": "clinic", "sql": NEVER_ASKED, "epsilon": True},
+    "a negative price": {"dataset": "clinic", "sql": NEVER_ASKED, "epsilon": -1},
+    "no price at all": {"dataset": "clinic", "sql": NEVER_ASKED, "epsilon": 0},
+    "another kind of price": {"dataset": "clinic", "sql": NEVER_ASKED, "rho": 1},
+    "an accuracy": {"dataset": "clinic", "sql": NEVER_ASKED, "epsilon": 1, "within": 10},
     "no question": {"dataset": "clinic", "epsilon": 1},
     "an empty question": {"dataset": "clinic", "sql": "", "epsilon": 1},
-    "a question that is a list": {"dataset": "clinic", "sql": [COUNT], "epsilon": 1},
-    "no dataset": {"sql": COUNT, "epsilon": 1},
-    "a path for a dataset": {"dataset": "../clinic", "sql": COUNT, "epsilon": 1},
-    "an unknown name": {"dataset": "clinic", "sql": COUNT, "epsilon": 1, "force": True},
+    "a question that is a list": {"dataset": "clinic", "sql": [NEVER_ASKED], "epsilon": 1},
+    "no dataset": {"sql": NEVER_ASKED, "epsilon": 1},
+    "a path for a dataset": {"dataset": "../clinic", "sql": NEVER_ASKED, "epsilon": 1},
+    "an unknown name": {"dataset": "clinic", "sql": NEVER_ASKED, "epsilon": 1, "force": True},
     "rows of people": {"dataset": "clinic", "sql": "SELECT patient FROM visits", "epsilon": 1},
 }
 
@@ -396,8 +409,7 @@ def test_only_post(port, owner, method):
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "", "http://[", "http://127.0.0.1:1"])
 def test_pages_of_other_sites(port, owner, policy, origin):
     before = len(charges(policy))
-    sql = "SELECT count(*) AS from_a_page FROM visits"
-    told = posted(port, owner, tool_call("ask", dataset="clinic", sql=sql, epsilon=1), Origin=origin)
+    told = posted(port, owner, tool_call("ask", dataset="clinic", sql=new(), epsilon=1), Origin=origin)
     assert (told.status, problem_of(told)["type"]) == (403, "urn:discreet:problem:not-allowed")
     assert len(charges(policy)) == before
 
