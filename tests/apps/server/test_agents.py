@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import traceback
-from contextlib import suppress
 from fractions import Fraction
 
 import jsonschema_rs
@@ -22,7 +21,7 @@ from discreet.service.event_log import Action
 from discreet.service.service import open_people
 from discreet.service.user_account import Role
 from tests.apps.server.agents import ACCEPT, MODES, Agent, posted, problem_of, tool_call
-from tests.apps.server.running_service import COUNT, ROOT, Client, add_account, running, stopped
+from tests.apps.server.running_service import COUNT, ROOT, Client, add_account, running, said_to, stopped
 from tests.apps.server.test_stopping import actions, charges, wait_for
 from tests.attacks.ask import Clinic
 
@@ -382,15 +381,16 @@ def test_bad_calls(port, owner, params):
 
 
 def test_a_large_body(port, owner):
-    body = json.dumps(tool_call("ask", dataset="clinic", sql="x" * 10_000_000, epsilon=1))
-    head = [*_head(owner), f"Content-Length: {len(body)}", "", ""]
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
-        sock.sendall("\r\n".join(head).encode())
-        with suppress(OSError):  # it does not read to the end
-            sock.sendall(body.encode())
-        with suppress(OSError):
-            told = sock.recv(65536)
+    """It is refused by what is said of its length, so that nothing of it need be sent."""
+    told = said_to(port, "\r\n".join([*_head(owner), "Content-Length: 10000000", "", ""]).encode())
     assert told.startswith(b"HTTP/1.1 413 ")
+    assert b"urn:discreet:problem:too-large" in told
+
+
+def test_a_large_body_of_unknown_length(port, owner):
+    chunk = b"%x\r\n%b" % (1_000_001, b" " * 1_000_001)  # all of it is read, and nothing is left to reset
+    head = "\r\n".join([*_head(owner), "Transfer-Encoding: chunked", "", ""]).encode()
+    assert said_to(port, head + chunk).startswith(b"HTTP/1.1 413 ")
 
 
 def test_another_kind_of_body(port, owner):
