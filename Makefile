@@ -57,7 +57,7 @@ docs: setup  ## build the documentation into site/
 	@echo "open site/index.html"
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --no-emit-find-links
-EXTRAS := pyproject.toml $(addprefix --extra ,accounting fast learn postgres server spark)
+EXTRAS := pyproject.toml $(addprefix --extra ,accounting fast learn mcp postgres server spark)
 
 lock: setup  ## resolve the lock files anew from pyproject.toml
 	@$(PIP) install uv

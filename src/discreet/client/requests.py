@@ -15,15 +15,17 @@ import json
 import socket
 import ssl
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import quote
 
 from discreet.client.address import ServiceAddress
 from discreet.client.problems import error_of, unexplained
-from discreet.errors import InvalidInput, ServiceUnreachable
+from discreet.errors import DiscreetError, InvalidInput, ServiceUnreachable
 
+T = TypeVar("T")
 LARGEST_REPLY = 2**30
 """In bytes."""
 USUAL_TIMEOUT = 600.0
@@ -51,16 +53,23 @@ class Requests:
             raise _bad_token()
 
     def get(self, *path: str) -> Any:
-        return self._until_answered("GET", path, None)
+        return self._until_answered(lambda connection: self._answered(connection, "GET", path, None))
 
     def post(self, *path: str, body: dict[str, Any]) -> Any:
-        return self._until_answered("POST", path, json.dumps(body).encode("ascii"))
+        text = json.dumps(body).encode("ascii")
+        return self._until_answered(lambda connection: self._answered(connection, "POST", path, text))
 
-    def _until_answered(self, method: str, path: tuple[str, ...], body: bytes | None) -> Any:
+    def forward(self, place: str, message: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
+        """What the service says to a message of JSON-RPC, errors too; None if it says nothing."""
+        return self._until_answered(
+            lambda connection: self._forwarded(connection, self.address.path + place, message, headers)
+        )
+
+    def _until_answered(self, exchange: Callable[[http.client.HTTPConnection], T]) -> T:
         for pause in (*_PAUSES, None):
             connection = self._connected()
             try:
-                return self._answered(connection, method, path, body)
+                return exchange(connection)
             except TimeoutError:
                 self._took_too_long()
             except _LOST:
@@ -80,20 +89,39 @@ class Requests:
             headers["Content-Type"] = "application/json"
         connection.request(method, place, body, headers)
         with connection.getresponse() as reply:
-            return self._read(reply)
+            found = self._read(reply)
+            if found is None or reply.status >= 300:
+                raise self._refusal(found, reply.status)
+            return found
+
+    def _forwarded(
+        self,
+        connection: http.client.HTTPConnection,
+        place: str,
+        message: bytes,
+        headers: Mapping[str, str],
+    ) -> dict[str, Any] | None:
+        own = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        connection.request("POST", place, message, {**headers, **own})
+        with connection.getresponse() as reply:
+            found = self._read(reply)
+            if reply.status == 202:  # taken, and there is nothing to say to it
+                return None
+            if isinstance(found, dict) and "jsonrpc" in found:
+                return found
+            raise self._refusal(found, reply.status)
 
     def _read(self, reply: http.client.HTTPResponse) -> Any:
+        """The JSON of a reply; None if it is not said to be JSON."""
         if 300 <= reply.status < 400:
             self._redirected(reply.headers.get("Location", ""))
         text = self._body(reply)
-        found = _json(text) if "json" in reply.headers.get("Content-Type", "") else None
-        if reply.status < 300:
-            if found is None:
-                raise unexplained(reply.status, self.address)
-            return found
-        if isinstance(found, dict) and ("detail" in found or "title" in found):
-            raise error_of(found, reply.status)
-        raise unexplained(reply.status, self.address)
+        return _json(text) if "json" in reply.headers.get("Content-Type", "") else None
+
+    def _refusal(self, found: Any, status: int) -> DiscreetError:
+        if status >= 300 and isinstance(found, dict) and ("detail" in found or "title" in found):
+            return error_of(found, status)
+        return unexplained(status, self.address)
 
     def _body(self, reply: http.client.HTTPResponse) -> bytes:
         announced = reply.length or 0

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import urlsplit
 
 from discreet.errors import DiscreetError, InvalidInput, MissingExtra
 
@@ -85,6 +86,15 @@ def _has_two_lengths(scope: AsgiScope) -> bool:
     names = {name.lower() for name, _ in scope["headers"]}
     other = b"content-length" in names or scope["http_version"] == "1.0"
     return b"transfer-encoding" in names and other
+
+
+def is_from_this_host(request: "Request") -> bool:
+    """Whether a browser says that a page of this host sent it. Scripts cannot change what it says."""
+    origin = request.headers.get("origin", "")
+    try:
+        return bool(origin) and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+    except ValueError:
+        return False
 
 
 async def body_of(request: "Request", largest: int) -> bytes | None:

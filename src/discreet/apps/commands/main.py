@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from discreet import __version__
+from discreet.apps.commands.agent import mcp
 from discreet.apps.commands.dummy import dummy
 from discreet.apps.commands.local import local
 from discreet.apps.commands.login import login, logout
@@ -312,5 +313,20 @@ def demo(folder: Path) -> None:
     run_demo(folder)
 
 
-for command in (ask, explain, budget, ledger, data, synth, dummy, login, logout, local, serve, account, log):
+for command in (
+    ask,
+    explain,
+    budget,
+    ledger,
+    data,
+    synth,
+    dummy,
+    login,
+    logout,
+    mcp,
+    local,
+    serve,
+    account,
+    log,
+):
     main.add_command(command)

@@ -10,6 +10,7 @@ environment only to a --server.
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
@@ -79,9 +80,24 @@ def chosen_service(
     return _connected(options, login)
 
 
+def login_for(server: str | None, token: str | None, *, insecure: bool) -> "StoredLogin":
+    """For a command that has no other use than a service."""
+    login = _login()
+    if server is None and login is None:
+        raise NotSignedIn("There is no service to ask.", remedy="Run: discreet login URL. Or give --server.")
+    return _chosen(ServiceOptions(server=server, token=token, dataset=None, insecure=insecure), login)
+
+
 def _connected(options: ServiceOptions, login: "StoredLogin | None") -> "RemoteCurator":
-    from discreet.client.address import read_address
     from discreet.client.remote_curator import connect_to_service
+
+    found = _chosen(options, login)
+    return connect_to_service(found.url, found.token, dataset=found.dataset, insecure=found.insecure)
+
+
+def _chosen(options: ServiceOptions, login: "StoredLogin | None") -> "StoredLogin":
+    from discreet.client.address import read_address
+    from discreet.client.stored_login import StoredLogin
 
     if options["server"] is None and login is not None:
         click.echo(f"Asks {login.url}, as stored by discreet login.", err=True)
@@ -96,15 +112,13 @@ def _connected(options: ServiceOptions, login: "StoredLogin | None") -> "RemoteC
             f"There is no token for {server}.",
             remedy=f"Run: discreet login {server}. Or set {TOKEN_VARIABLE}.",
         )
-    return connect_to_service(server, options["token"], dataset=options["dataset"], insecure=insecure)
+    return StoredLogin(url=server, token=options["token"], dataset=options["dataset"], insecure=insecure)
 
 
-def _stored(login: "StoredLogin", options: ServiceOptions, token: str | None) -> "RemoteCurator":
-    from discreet.client.remote_curator import connect_to_service
-
-    return connect_to_service(
-        login.url,
-        token or login.token,
+def _stored(login: "StoredLogin", options: ServiceOptions, token: str | None) -> "StoredLogin":
+    return replace(
+        login,
+        token=token or login.token,
         dataset=options["dataset"] or login.dataset,
         insecure=options["insecure"] or login.insecure,
     )

@@ -3,6 +3,7 @@
 application    the ASGI application: routes and guards
 settings       how a server is run
 api/           what can be asked for under /api/v1
+agents/        tools for agents, at /mcp
 console/       pages for people in a browser
 oidc/          sign-in with the account of an organisation
 calls          one request: who, what, in which threads

@@ -1,4 +1,4 @@
-"""The ASGI application of a service: the API, the state of the service, and the console if it is there."""
+"""The ASGI application of a service: the API, its state, what agents use, and the console if it is there."""
 
 import json
 from importlib import import_module
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
 _CONSOLE = "discreet.apps.server.console.routes"
+_AGENTS = "discreet.apps.server.agents.endpoint"
 _POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {
     **security_headers(_POLICY),
@@ -51,7 +52,12 @@ def application(
 
     settings = settings or ServerSettings()
     workshop, metrics = workshop or Workshop(service, settings), Metrics()
-    routes = [*_state_routes(workshop, metrics), *_api_routes(workshop), *_console(workshop)]
+    routes = [
+        *_state_routes(workshop, metrics),
+        *_api_routes(workshop),
+        _agents(workshop),
+        *_console(workshop),
+    ]
     inner = Starlette(routes=routes, exception_handlers={HTTPException: _not_there})
     inner.router.redirect_slashes = False
     inner.state.settings = settings
@@ -148,6 +154,13 @@ def _state_routes(workshop: Workshop, metrics: Metrics) -> "list[BaseRoute]":
         return Response(metrics.text(workshop.asks_under_way), media_type=prometheus.MEDIA_TYPE)
 
     return [Route(HEALTH_PATH, health, methods=["GET"]), Route("/metrics", counts, methods=["GET"])]
+
+
+def _agents(workshop: Workshop) -> "BaseRoute":
+    from starlette.routing import Route
+
+    agents = import_module(_AGENTS)  # by its name, as it builds on this folder
+    return Route(agents.MCP_PATH, agents.AgentEndpoint(workshop))
 
 
 def _console(workshop: Workshop) -> "list[BaseRoute]":

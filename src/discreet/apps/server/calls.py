@@ -6,7 +6,7 @@ nothing else.
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
@@ -79,6 +79,26 @@ class Workshop:
             await self.run(WorkKind.QUICK, account.name, record)
             raise
 
+    async def perform(
+        self,
+        route: ApiRoute,
+        account: UserAccount,
+        path: Mapping[str, str],
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: Callable[[], Awaitable[object]],
+    ) -> ApiReply:
+        """What a route answers to an account: the one way from a request to a charge."""
+        await self.check_role(account, route)
+        call = ApiCall(
+            service=self.service,
+            account=account,
+            path={**path, "prefix": _receipts(path)},
+            query=read_query(query, route.query),
+            body=read_fields(await body(), route.fields) if route.method == "POST" else {},
+        )
+        return await self.run(route.work, account.name, lambda: route.action(call))
+
     async def run(self, work: WorkKind, account: str, action: Callable[[], T]) -> T:
         return await self._pools[work].run(account, action)
 
@@ -114,43 +134,43 @@ class Endpoint:
         if route is None:
             return not_this_method(self._routes)
         account = await self._workshop.account_of(request)
-        await self._workshop.check_role(account, route)
-        call = ApiCall(
-            service=self._workshop.service,
-            account=account,
-            path={**request.path_params, "prefix": _receipts(request.path_params)},
-            query=read_query(request.query_params.multi_items(), route.query),
-            body=read_fields(await self._body(request), route.fields) if route.method == "POST" else {},
+        reply = await self._workshop.perform(
+            route,
+            account,
+            request.path_params,
+            query=request.query_params.multi_items(),
+            body=lambda: read_body(request, self._workshop.settings),
         )
-        return _response(await self._workshop.run(route.work, account.name, lambda: route.action(call)))
+        return _response(reply)
 
-    async def _body(self, request: "Request") -> object:
-        settings = self._workshop.settings
-        try:
-            async with asyncio.timeout(settings.body_seconds):
-                body = await body_of(request, settings.largest_body)
-        except TimeoutError:
-            raise HttpProblem(
-                "The body took too long to arrive.", remedy="Send it again.", status=408, name="too-slow"
-            ) from None
-        if body is None:
-            raise HttpProblem(
-                f"The body has more than {settings.largest_body:,} bytes.",
-                remedy="Send less at once.",
-                status=413,
-                name="too-large",
-            )
-        if not body:
-            return {}
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise HttpProblem(
-                "The body is not said to be JSON.",
-                remedy="Send Content-Type: application/json",
-                status=415,
-                name="unsupported-media-type",
-            )
-        return read_json(body)
+
+async def read_body(request: "Request", settings: ServerSettings) -> object:
+    """The JSON of a request; {} if it has no body. HttpProblem if it is too large, too slow or no JSON."""
+    try:
+        async with asyncio.timeout(settings.body_seconds):
+            body = await body_of(request, settings.largest_body)
+    except TimeoutError:
+        raise HttpProblem(
+            "The body took too long to arrive.", remedy="Send it again.", status=408, name="too-slow"
+        ) from None
+    if body is None:
+        raise HttpProblem(
+            f"The body has more than {settings.largest_body:,} bytes.",
+            remedy="Send less at once.",
+            status=413,
+            name="too-large",
+        )
+    if not body:
+        return {}
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HttpProblem(
+            "The body is not said to be JSON.",
+            remedy="Send Content-Type: application/json",
+            status=415,
+            name="unsupported-media-type",
+        )
+    return read_json(body)
 
 
 def _provider(settings: "OidcSettings") -> "IdentityProvider":

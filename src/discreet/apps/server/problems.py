@@ -70,6 +70,7 @@ _TITLES = {
     413: "Too large",
     415: "Unsupported media type",
     421: "Misdirected request",
+    501: "Not installed",
     503: "Busy",
 }
 
@@ -100,16 +101,21 @@ def problem_response(
     from starlette.responses import Response
 
     found = problem_json(error, status)
-    more = dict(headers or {})
-    if found["status"] == 401:
-        more["www-authenticate"] = 'Bearer realm="discreet"'
-    if found["status"] == 503:
-        more["retry-after"] = "1"
-    if found["status"] in (408, 413):
-        more["connection"] = "close"
     return Response(
         json.dumps(found, ensure_ascii=False),
         status_code=found["status"],
-        headers=more,
+        headers={**(headers or {}), **headers_of(found["status"])},
         media_type=MEDIA_TYPE,
     )
+
+
+def headers_of(status: int) -> dict[str, str]:
+    """What a status has with it, in whatever form the problem is told."""
+    match status:
+        case 401:
+            return {"www-authenticate": 'Bearer realm="discreet"'}
+        case 503:
+            return {"retry-after": "1"}
+        case 408 | 413:
+            return {"connection": "close"}
+    return {}

@@ -7,7 +7,6 @@ was sent from: that must be this host.
 
 import hashlib
 import hmac
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -17,6 +16,7 @@ from discreet.errors import NotAllowed, NotSignedIn
 from discreet.service.accounts import SESSION_HOURS, TokenKind
 from discreet.service.service import CuratorService
 from discreet.service.user_account import UserAccount
+from discreet.web.guarded import is_from_this_host
 
 _LONGEST_TOKEN = 200
 
@@ -50,8 +50,7 @@ def csrf_token(secret: str) -> str:
 
 def check_origin(request: Request) -> None:
     """A POST must come from a page of this host. Browsers say so, and scripts cannot change it."""
-    origin = request.headers.get("origin", "")
-    if not origin or urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower():
+    if not is_from_this_host(request):
         raise NotAllowed(
             "This form was not sent from a page of this console.",
             remedy="Open the console in this browser, and try again.",
