@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import pyarrow.ipc
 import pytest
 
 from tests.apps.server.running_service import COUNT, ROOT, Client
@@ -46,6 +47,18 @@ def test_a_receipt_as_csv(client):
     rows = list(csv.DictReader(io.StringIO(found.body.decode())))
     assert [row["ward"] for row in rows] == ["north", "south", "attic"]
     assert float(rows[0]["n_low"]) <= float(rows[0]["n"]) <= float(rows[0]["n_high"])
+
+
+def test_a_receipt_as_arrow(client):
+    ana = client("ana")
+    told = ana.ask(BY_WARD, epsilon=1)
+    found = ana.get(told.headers["location"] + "?format=arrow")
+    assert found.headers["content-type"] == "application/vnd.apache.arrow.file"
+    table = pyarrow.ipc.open_file(found.body).read_all()
+    assert table.column_names[:4] == ["ward", "n", "n_low", "n_high"]
+    assert table.to_pydict()["n"] == [row["n"] for row in told.json["rows"]]
+    assert json.loads(table.schema.metadata[b"receipt"]) == told.json["receipt"]
+    assert client("zoe").get(told.headers["location"] + "?format=arrow").status == 404
 
 
 def test_the_same_question_again_is_free(client):

@@ -96,8 +96,13 @@ def _or_null(field: ApiField) -> dict[str, Any]:
 
 def _answer(route: ApiRoute) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": named(route.answer)}}
-    content |= {media: {"schema": {"type": "string"}} for media in route.other_media}
+    content |= {media: _other_content(media) for media in route.other_media}
     return {"description": route.summary, "content": content}
+
+
+def _other_content(media: str) -> dict[str, Any]:
+    """Bytes have no schema."""
+    return {"schema": {"type": "string"}} if media.startswith("text/") else {}
 
 
 def _problem(status: int) -> dict[str, Any]:

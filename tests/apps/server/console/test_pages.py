@@ -68,6 +68,7 @@ def test_an_answer_has_whiskers_errors_and_files(visitor):
     assert "What happened to these numbers" in ana.get(path).text
     assert ana.get(f"{path}.json").json["columns"] == ["ward", "n"]
     assert ana.get(f"{path}.csv").text.startswith("ward,n,n_low,n_high")
+    assert ana.get(f"{path}.arrow").text.startswith("ARROW1")
 
 
 def test_a_repeat_is_free(visitor):
@@ -87,7 +88,7 @@ def test_answers_of_others_do_not_exist(visitor):
     page = visitor("ana").ask()
     path = re.search(r'href="(/receipts/clinic/\d+)"', page.text)[1]
     bo, olga = visitor("bo"), visitor("olga", Role.OWNER)
-    for suffix in ("", ".json", ".csv"):
+    for suffix in ("", ".json", ".csv", ".arrow"):
         assert bo.get(path + suffix).status == 404
         assert olga.get(path + suffix).status == 200
     receipt = int(path.rsplit("/", 1)[1])
