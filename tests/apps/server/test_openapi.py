@@ -102,6 +102,18 @@ def test_what_is_answered_to_real_requests_is_as_described(client):
         "POST",
         "/datasets/{name}/explain",
     )
+    for action, more in (
+        ("fit", {"model": "Ridge", "purpose": "p"}),
+        ("fit/explain", {"model": "Ridge"}),
+        ("synthesize", {"bins": {"cost": 3}, "workload": ["marginals 1"], "rows": 2}),
+        ("synthesize/explain", {"bins": 3}),
+    ):
+        body = {"sql": "SELECT ward, cost FROM visits", "epsilon": 1, **more}
+        made = ana.post(f"datasets/clinic/{action}", body)
+        assert made.status == 200, made.body
+        check(made, "POST", f"/datasets/{{name}}/{action}")
+        if action == "fit":
+            check(ana.get(made.headers["location"]), "GET", "/datasets/{name}/receipts/{number}")
     for path in ("/me", "/datasets", "/history", "/approvals", "/log", "/accounts", "/log/verify"):
         check(olga.get(path.strip("/")), "GET", path)
     for path in ("", "/budget", "/ledger/verify"):

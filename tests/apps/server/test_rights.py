@@ -22,10 +22,14 @@ OWNERS_ONLY = {
     "POST /approvals/{id}",
 }
 OVERSEERS_ONLY = {"GET /datasets/{name}/ledger/verify", "GET /log/verify"}
-NOT_FOR_AUDITORS = {"POST /datasets/{name}/ask", "POST /datasets/{name}/synthesize"}
+NOT_FOR_AUDITORS = {f"POST /datasets/{{name}}/{action}" for action in ("ask", "fit", "synthesize")}
+MODEL = {"sql": "SELECT ward, cost FROM visits", "model": "Ridge", "epsilon": 1}
 BODIES = {
     "/datasets/{name}/ask": {"sql": COUNT, "epsilon": 1},
     "/datasets/{name}/synthesize": {"sql": "SELECT ward FROM visits", "epsilon": 1, "rows": 2},
+    "/datasets/{name}/synthesize/explain": {"sql": "SELECT ward FROM visits", "epsilon": 1},
+    "/datasets/{name}/fit": MODEL,
+    "/datasets/{name}/fit/explain": MODEL,
     "/datasets/{name}/explain": {"sql": COUNT, "epsilon": 1},
     "/accounts": {"name": "-", "role": "analyst"},
     "/approvals/{id}": {"approve": True},

@@ -97,7 +97,7 @@ ROUTES = (
         summary="An answer that was paid for, by its receipt; free",
         answer="Answer",
         query=(_FORMAT,),
-        problems=(404,),
+        problems=(404, 501),
         other_media=("text/csv", ARROW_MEDIA_TYPE),
     ),
     ApiRoute(
