@@ -51,7 +51,9 @@ class ApiField:
             case FieldKind.WHOLE:
                 found |= {"minimum": self.least, "maximum": _LARGEST_NUMBER}
             case FieldKind.TEXTS:
-                items = {"type": "string", "minLength": 1, "maxLength": self.longest}
+                items: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": self.longest}
+                if self.choices:
+                    items = {"type": "string", "enum": list(self.choices)}
                 found |= {"items": items, "minItems": 1, "maxItems": _LONGEST_TEXTS}
             case FieldKind.COUNTS:
                 number = {"type": "integer", "minimum": self.least, "maximum": _LARGEST_NUMBER}
@@ -125,6 +127,8 @@ def _checked(field: ApiField, value: object) -> object:
 
 
 def _rule(field: ApiField) -> str:
+    if field.choices and field.kind is FieldKind.TEXTS:
+        return f"It is a list of some of: {', '.join(field.choices)}."
     if field.choices:
         return f"It is one of: {', '.join(field.choices)}."
     return {

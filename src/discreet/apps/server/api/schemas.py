@@ -73,6 +73,7 @@ _ACCOUNT = record_of(
     created=TIME,
     revoked=optional(TIME),
 )
+_PROJECT = record_of(name=TEXT, most_epsilon=NUMBER, members=listed(TEXT))
 _APPROVAL = record_of(
     id=TEXT,
     account=TEXT,
@@ -223,6 +224,8 @@ SCHEMAS: dict[str, JsonSchema] = {
     "Account": _ACCOUNT,
     "Accounts": record_of(accounts=listed(named("Account"))),
     "NewToken": record_of(account=named("Account"), token=TEXT),
+    "Project": _PROJECT,
+    "Projects": record_of(projects=listed(named("Project"))),
     "Approval": _APPROVAL,
     "Approvals": record_of(approvals=listed(named("Approval"))),
     "Log": record_of(events=listed(_EVENT), next=optional(WHOLE)),
