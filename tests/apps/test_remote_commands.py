@@ -3,7 +3,9 @@
 import json
 import os
 import stat
+from pathlib import Path
 
+import duckdb
 import pytest
 
 from discreet.client import stored_login
@@ -76,6 +78,36 @@ def test_the_budget_of_a_service(at):
     shown = run("budget", *at).stdout
     assert "clinic: " in shown
     assert "of it for you" in shown
+
+
+SYNTH = ("synth", "--columns", "ward,cost", "--bins", "cost=5", "--epsilon", 0.5)
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+@pytest.mark.parametrize("workload", [False, True])
+def test_synthetic_tables_are_explained_in_the_same_words(folder, at, output, workload):
+    Path("questions.txt").write_text("marginals 2\n")
+    more = ("--workload", "questions.txt") if workload else ()
+    shown = (*SYNTH, *more, "--explain", "--format", output)
+    local = run(*shown, "--policy", folder / "clinic.toml", "--as", "ana")
+    remote = run(*shown, *at)
+    assert (remote.exit_code, remote.stdout) == (0, local.stdout), remote.output
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_synthetic_rows_of_a_service(at, ending):
+    said = run(*SYNTH, "--rows", 9, "--output", f"new.{ending}", *at)
+    assert said.exit_code == 0, said.output
+    assert f"9 rows of nobody are in new.{ending}." in said.stdout
+    found = duckdb.sql(f"SELECT min(ward), max(cost), count(*) FROM 'new.{ending}'").fetchall()
+    ((ward, cost, rows),) = found
+    assert ward in ("attic", "north", "south", None)
+    assert (cost is None or 0 <= cost <= 100, rows) == (True, 9)
+    facts = json.loads(run(*SYNTH, "--rows", 2, "--output", "two.csv", "--format", "json", *at).stdout)
+    assert (facts["rows"], facts["charged"]) == (2, {"epsilon": 0.0})
+    refused = run(*SYNTH, "--output", "more.csv", "--report", "r.html", *at)
+    assert (refused.exit_code, Path("more.csv").exists()) == (2, False)
+    assert "--report" in refused.output
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,8 @@ from discreet.learn.core.declarations import Scaling
 from discreet.learn.core.encoding import FARTHEST, ONE, on_grid
 from discreet.learn.descent.gradient import rounded_weights
 from discreet.learn.descent.losses import Logistic
-from discreet.learn.plan.columns import ChoiceColumn
-from discreet.learn.plan.fitted_model import DeclaredColumns
-from discreet.model.expression import Literal
+from discreet.learn.plan.fitted_model import DeclaredColumns, TableColumn
 from discreet.model.neighbours import Neighbours
-from discreet.model.policy import ValueType
 from tests.curator.test_fit import curator_of, exact, write
 
 _TABLE = "SELECT 1 AS number, 1 AS patient, 'north' AS ward, 40 AS age, 2.0 AS dose, 0.0 AS cost, true AS ill"
@@ -158,7 +155,7 @@ def test_a_fitted_model_is_a_pipeline_like_any_other(tmp_path):
 def test_dates_of_a_data_frame_are_dates(kind):
     """Data frames have them as times."""
     days = date(2020, 1, 1), date(2020, 1, 2)
-    column = ChoiceColumn(name="day", value=Literal(value=days[0], type=ValueType.DATE), values=days, first=1)
+    column = TableColumn(name="day", values=days, first=1)
     table = pd.DataFrame({"day": days})
     table = table if kind is None else table.astype({"day": kind})
     assert DeclaredColumns((column,)).transform(table).tolist() == [[0.0], [1.0]]

@@ -16,6 +16,7 @@ from discreet import (
     NotThere,
     QueryRefused,
 )
+from discreet.curator import Curator
 from discreet.service.accounts import TokenKind, new_account
 from discreet.service.approvals import Status
 from discreet.service.event_log import Action
@@ -192,6 +193,26 @@ def test_an_approval_survives_a_refusal(service, dataset, add):
         dataset.ask(ana, COUNT, {"epsilon": 2})
     service.accounts.change(replace(ana, most_epsilon=Fraction(3)), by="the owner")
     dataset.ask(ana, COUNT, {"epsilon": 2})
+
+
+def test_an_approval_is_not_given_back_after_a_charge(service, dataset, add, monkeypatch):
+    """Whatever is refused after the charge, the ledger knows of it."""
+    ana, owner = add("ana", approval_above=Fraction(1, 2)), add("olga", Role.OWNER)
+    approved(service, dataset, ana, owner, {"epsilon": 2})
+    ask = Curator.ask
+
+    def refused_too_late(curator, *question, **terms):
+        ask(curator, *question, **terms)
+        raise InvalidInput("Too many rows.", remedy="Ask for fewer.")
+
+    with monkeypatch.context() as late:
+        late.setattr(Curator, "ask", refused_too_late)
+        with pytest.raises(InvalidInput):
+            dataset.ask(ana, COUNT, {"epsilon": 2})
+    dataset.curator_of(ana)._ledger.refresh(dataset.name)
+    with pytest.raises(NeedsApproval):
+        dataset.ask(ana, COUNT, {"epsilon": 2}, purpose="again")
+    assert dataset.balance(owner).spent.epsilon == 2
 
 
 def test_whoever_was_in_a_project_counts_for_good(service, dataset, add):

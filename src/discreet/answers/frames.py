@@ -1,11 +1,14 @@
 """Answers as data frames: through pandas' own arrays, or an Arrow stream for everybody else."""
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.answers.columns import kind_of
+from discreet.answers.json_reading import read_answer
 from discreet.answers.released import Released
 from discreet.arrays import ColumnValues
 from discreet.errors import MissingExtra
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
 
+ARROW_MEDIA_TYPE = "application/vnd.apache.arrow.file"
 _SQL_TYPES = {
     "integer": "BIGINT",
     "number": "DOUBLE",
@@ -27,6 +31,23 @@ _SQL_TYPES = {
 def arrow_stream(released: Released, requested_schema: object) -> object:
     """An Arrow C stream of a private database that holds the columns and nothing else."""
     return _relation(released).__arrow_c_stream__(requested_schema)
+
+
+def arrow_of(answer: Mapping[str, Any]) -> bytes:
+    """An Arrow file (IPC, also called Feather) of an answer that is there as its JSON only. It needs pyarrow.
+
+    It has the columns of `to_arrow`. The metadata of the schema has the notes, confidence and receipt.
+    """
+    table = read_answer(answer).to_arrow()  # says what to install if pyarrow is missing
+    import pyarrow.ipc
+
+    facts = {name: json.dumps(answer[name]) for name in ("notes", "confidence", "receipt")}
+    table = table.replace_schema_metadata(facts)
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table)
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
 
 
 def write_file(released: Released, path: Path) -> None:

@@ -55,7 +55,7 @@ def read_released(found: Mapping[str, Any]) -> Released:
                 floats[part][name][row] = sign * np.inf
     return Released(
         columns=tuple(names),
-        values={name: _column([row[name] for row in rows], found["types"][name]) for name in names},
+        values={name: read_column([row[name] for row in rows], found["types"][name]) for name in names},
         confidence=float(found["confidence"]),
         notes=tuple(map(str, found["notes"])),
         ends={name: (low, high) for name, (low, high) in found["ends"].items()},
@@ -121,8 +121,8 @@ def _floats(numbers: Sequence[float | None]) -> Floats:
     return np.array([np.nan if number is None else number for number in numbers], dtype=np.float64)
 
 
-def _column(cells: Sequence[Any], kind: str) -> ColumnValues:
-    """Typed as it was, also if all of it is missing."""
+def read_column(cells: Sequence[Any], kind: str) -> ColumnValues:
+    """A column from its JSON, typed as it was, also if all of it is missing."""
     if kind == "number":
         return _floats(cells)
     empty = _EMPTY.get(kind, 0)

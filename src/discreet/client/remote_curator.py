@@ -1,6 +1,6 @@
 """A curator that is elsewhere: the same questions, the same answers, the same errors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +25,7 @@ from discreet.model.exact import Number
 from discreet.model.privacy import Spend
 
 if TYPE_CHECKING:
+    from discreet.learn.plan.fitted_model import FittedModel
     from discreet.question.frame import Frame
 
 T = TypeVar("T")
@@ -115,7 +116,7 @@ class RemoteCurator:
         body = _terms(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
         if purpose:
             body["purpose"] = purpose
-        found = self._post("ask", body)
+        found = self._post("ask", body=body)
         return _read(lambda: read_answer(found, question=sql, analyst=self.analyst))
 
     def explain(
@@ -128,9 +129,8 @@ class RemoteCurator:
         confidence: Number = 0.95,
     ) -> Explanation:
         """Price and error, from the policy and the text alone. Reads no data and costs nothing."""
-        found = self._post(
-            "explain", _terms(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
-        )
+        body = _terms(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
+        found = self._post("explain", body=body)
         return _read(lambda: read_explanation(found))
 
     def synthesize(
@@ -139,17 +139,63 @@ class RemoteCurator:
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
+        bins: int | Mapping[str, int] | None = None,
+        workload: Sequence[str] = (),
         rows: int | None = None,
         purpose: str = "",
     ) -> Answer:
         """Rows of nobody, of the columns of a SELECT, as an answer without errors: for `to_pandas`, say.
 
         The table is charged once, and asking again draws other rows, for free. `rows` says how many: about as
-        many as the real table has if None. A service takes no bins and no workload.
+        many as the real table has if None. `bins` and `workload` are those of `Curator.synthesize`.
         """
-        body = _terms(sql, epsilon=epsilon, rho=rho) | {"rows": rows, "purpose": purpose or None}
-        found = self._post("synthesize", body)
+        body = _synthesis(sql, bins, workload, epsilon=epsilon, rho=rho)
+        found = self._post("synthesize", body=body | {"rows": rows, "purpose": purpose or None})
         return _read(lambda: read_answer(found, question=sql, analyst=self.analyst))
+
+    def explain_synthesis(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        bins: int | Mapping[str, int] | None = None,
+        workload: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """Price and error of a synthetic table, as `SynthesisExplanation.to_dict` has them. Costs nothing."""
+        body = _synthesis(sql, bins, workload, epsilon=epsilon, rho=rho)
+        found = self._post("synthesize", "explain", body=body)
+        return _read(lambda: dict(found))
+
+    def fit(
+        self,
+        model: object,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        purpose: str = "",
+    ) -> "FittedModel":
+        """A model of the last column of a SELECT by those before it. The same fit is charged once.
+
+        It is one of discreet's linear models, such as `discreet.learn.LogisticRegression()`. It is sent and
+        comes back as data: its settings, and its coefficients. This needs scikit-learn here too.
+        """
+        body = _model(model, sql, epsilon=epsilon, rho=rho)
+        from discreet.learn.plan.model_json import read_model
+
+        found = self._post("fit", body=body | {"purpose": purpose or None})
+        paid = _read(lambda: read_answer(found, question=sql, analyst=self.analyst))
+        return _read(
+            lambda: read_model(found["model"], receipt=paid.receipt, left=paid.left, repeated=paid.repeated)
+        )
+
+    def explain_fit(
+        self, model: object, sql: str, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> dict[str, Any]:
+        """Price of a fit and how large its noise will be, as `FitExplanation.to_dict` has them."""
+        found = self._post("fit", "explain", body=_model(model, sql, epsilon=epsilon, rho=rho))
+        return _read(lambda: dict(found))
 
     def fetch(self, receipt: int) -> Answer:
         """An answer that you paid for, by the number of its receipt; free."""
@@ -202,8 +248,8 @@ class RemoteCurator:
     def _get(self, *path: str) -> Any:
         return self._requests.get("datasets", self.dataset, *path)
 
-    def _post(self, action: str, body: dict[str, Any]) -> Any:
-        return self._requests.post("datasets", self.dataset, action, body=body)
+    def _post(self, *path: str, body: dict[str, Any]) -> Any:
+        return self._requests.post("datasets", self.dataset, *path, body=body)
 
 
 def _terms(sql: str, **numbers: Number | None) -> dict[str, Any]:
@@ -216,6 +262,24 @@ def _terms(sql: str, **numbers: Number | None) -> dict[str, Any]:
         if value is not None
     }
     return {"sql": sql, **given}
+
+
+def _synthesis(
+    sql: str, bins: int | Mapping[str, int] | None, workload: Sequence[str], **price: Number | None
+) -> dict[str, Any]:
+    counts = dict(bins) if isinstance(bins, Mapping) else bins
+    return _terms(sql, **price) | {"bins": counts, "workload": list(workload) or None}
+
+
+def _model(model: object, sql: str, **price: Number | None) -> dict[str, Any]:
+    try:
+        from discreet.learn.plan.model_json import model_request
+    except ImportError as missing:
+        raise MissingExtra(
+            "This needs scikit-learn, which is not installed.", remedy="pip install 'discreet[learn]'"
+        ) from missing
+    kind, settings = model_request(model)
+    return _terms(sql, **price) | {"model": kind, "settings": settings}
 
 
 def _read(reading: Callable[[], T]) -> T:

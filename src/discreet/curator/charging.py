@@ -89,6 +89,10 @@ class ChargedData:
             drawn = self._draw_once(charged, release, statements, self.deadline(), process)
             return charged, self._store(charged, drawn), False
 
+    def stored(self, release: Release) -> Answered | None:
+        """What was drawn for a release before, on this version of the data. Never charges."""
+        return self.ledger.stored_answer(self.dataset.name, release.identity())
+
     def _check_approved(self, loss: Spend) -> None:
         """Refuse what costs more than may be spent unasked. It is checked here, on what will be charged."""
         if self.most_epsilon is None:

@@ -154,7 +154,7 @@ class Curator:
         return self._recalled(QuestionRelease(plan=self.plan(sql, **terms), dataset=self.dataset))
 
     def _recalled(self, release: QuestionRelease) -> Answer | None:
-        found = self._ledger.stored_answer(self.dataset.name, release.identity())
+        found = self._data.stored(release)
         if found is None:
             return None
         return Answer(
@@ -259,6 +259,11 @@ class Curator:
         """
         return self._synthetic_tables().synthesize(sql, advance, **terms)
 
+    @spelled_out(SynthesisTerms)
+    def recall_synthesis(self, sql: str, **terms: Unpack[SynthesisTerms]) -> "SyntheticTable | None":
+        """The synthetic table that was made of this before; None if there is none. Never charges."""
+        return self._synthetic_tables().recall(sql, **terms)
+
     @spelled_out(RowTerms)
     def check_synthetic(self, table: "SyntheticTable", **price: Unpack[RowTerms]) -> "Quality":
         """How good a synthetic table is, compared with the data itself: measured anew, and charged."""
@@ -290,6 +295,11 @@ class Curator:
         value that is not declared, are left out.
         """
         return self._models().fit(model, sql, **price)
+
+    @spelled_out(RowTerms)
+    def recall_fit(self, model: object, sql: str, **price: Unpack[RowTerms]) -> "FittedModel | None":
+        """The model that was fitted before; None if there is none. Never charges."""
+        return self._models().recall(model, sql, **price)
 
     def _models(self) -> "Models":
         try:

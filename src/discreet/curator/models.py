@@ -13,6 +13,7 @@ from discreet.curator.terms import RowTerms
 from discreet.learn.plan.explain import FitExplanation, explain_fit
 from discreet.learn.plan.fit_plan import FitPlan, plan_fit
 from discreet.learn.plan.fitted_model import FittedModel
+from discreet.model.receipt import Receipt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,18 @@ class Models:
     def fit(self, model: object, sql: str, **price: Unpack[RowTerms]) -> FittedModel:
         plan = self.plan(model, sql, **price)
         question = f"A {type(model).__name__} of: {sql}"
-        receipt, stored, repeated = self.data.charge_and_draw(question, plan)
+        return self._fitted(plan, *self.data.charge_and_draw(question, plan))
+
+    def recall(self, model: object, sql: str, **price: Unpack[RowTerms]) -> FittedModel | None:
+        plan = self.plan(model, sql, **price)
+        found = self.data.stored(plan)
+        return None if found is None else self._fitted(plan, *found, repeated=True)
+
+    def _fitted(self, plan: FitPlan, receipt: Receipt, stored: bytes, repeated: bool) -> FittedModel:
         return FittedModel.of(
-            plan.columns, plan.model_from(stored), receipt=receipt, left=self.data.left(), repeated=repeated
+            tuple(column.of_table for column in plan.columns),
+            plan.model_from(stored),
+            receipt=receipt,
+            left=self.data.left(),
+            repeated=repeated,
         )

@@ -15,6 +15,7 @@ from discreet.curator.terms import RowTerms, SynthesisTerms
 from discreet.errors import InvalidInput
 from discreet.model.exact import Number
 from discreet.model.query import Query
+from discreet.model.receipt import Receipt
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
 from discreet.synth.plan.attributes import Bins, attributes_of
@@ -59,7 +60,16 @@ class SyntheticTables:
 
     def synthesize(self, sql: str, advance: Advance, **terms: Unpack[SynthesisTerms]) -> SyntheticTable:
         plan = self.plan(sql, **terms)
-        receipt, stored, repeated = self.data.charge_and_draw(sql, plan)
+        return self._made(plan, advance, *self.data.charge_and_draw(sql, plan))
+
+    def recall(self, sql: str, **terms: Unpack[SynthesisTerms]) -> SyntheticTable | None:
+        plan = self.plan(sql, **terms)
+        found = self.data.stored(plan)
+        return None if found is None else self._made(plan, lambda *_: None, *found, repeated=True)
+
+    def _made(
+        self, plan: SynthesisPlan, advance: Advance, receipt: Receipt, stored: bytes, repeated: bool
+    ) -> SyntheticTable:
         return SyntheticTable(
             plan=plan,
             encoded=stored,

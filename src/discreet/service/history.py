@@ -101,15 +101,19 @@ class History:
             )
         return [_asked(row) for row in rows]
 
-    def unanswered(self, account: UserAccount, dataset: str, question: str) -> list[AskedQuestion]:
-        """Tries of a question that have no answer here, newest first: perhaps the ledger has it."""
+    def unanswered(self, account: UserAccount, dataset: str, ending: str) -> list[AskedQuestion]:
+        """Tries of questions with this end that have no answer here, newest first.
+
+        Perhaps the ledger has it. The text of a model ends with its SELECT, as that of a question does.
+        """
         with self._database.transaction() as changes:
             rows = changes.rows(
                 "SELECT * FROM questions WHERE account = :account AND dataset = :dataset"
-                " AND question = :question AND receipt IS NULL ORDER BY asked DESC LIMIT 20",
+                " AND substr(question, length(question) - length(:ending) + 1) = :ending"
+                " AND receipt IS NULL ORDER BY asked DESC LIMIT 20",
                 account=account.name,
                 dataset=dataset,
-                question=question,
+                ending=ending,
             )
         return [_asked(row) for row in rows]
 

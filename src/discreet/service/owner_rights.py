@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from discreet.errors import NotThere
+from discreet.errors import InvalidInput, NotThere
 from discreet.service.accounts import Accounts
 from discreet.service.approvals import Approval
 from discreet.service.event_log import LogEvent
 from discreet.service.service import CuratorService
-from discreet.service.user_account import Role, UserAccount
+from discreet.service.user_account import Project, Role, UserAccount
 
 
 def check_datasets(owner: UserAccount, datasets: Sequence[str]) -> None:
@@ -29,6 +29,36 @@ def managed_account(accounts: Accounts, owner: UserAccount, name: str) -> UserAc
     found = accounts.find(name)
     if found is None or not set(found.datasets) <= set(owner.datasets):
         raise NotThere(f"There is no account “{name}” of yours.", remedy="See the list of accounts.")
+    return found
+
+
+def check_others(owner: UserAccount, name: str) -> None:
+    """Owners do not lock themselves out."""
+    if name == owner.name:
+        raise InvalidInput("This is your own account.", remedy="Another owner can do this.")
+
+
+def check_project(accounts: Accounts, owner: UserAccount, name: str) -> None:
+    """NotThere if somebody is or was in a project whom the owner does not manage: it is not theirs alone."""
+    owner.check_role(Role.OWNER)
+    mine = {each.name for each in managed_accounts(accounts, owner)}
+    if not mine.issuperset(accounts.members(name)):
+        raise NotThere(
+            f"There is no project “{name}” of yours alone.",
+            remedy="Choose another name, or ask an owner of all datasets of its members.",
+        )
+
+
+def visible_projects(accounts: Accounts, account: UserAccount) -> dict[Project, list[str]]:
+    """Who is in each project: those who share a dataset with this account. Not those of others alone."""
+    account.check_role(Role.OWNER, Role.AUDITOR)
+    seen = [each for each in accounts.all() if set(each.datasets) & set(account.datasets)]
+    found = {}
+    for project in accounts.projects():
+        ever = accounts.members(project.name)
+        now = [each.name for each in seen if each.project == project.name]
+        if not ever or any(each.name in ever for each in seen):
+            found[project] = now
     return found
 
 

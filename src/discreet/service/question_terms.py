@@ -45,6 +45,10 @@ class AskedTerms:
             "confidence": self.confidence,
         }
 
+    def price(self) -> dict[str, Any]:
+        """As `curator.synthesize` and `curator.fit` take them."""
+        return {"epsilon": self.epsilon, "rho": self.rho}
+
     def text(self) -> str:
         """The same terms give the same text."""
         return json.dumps({name: float(value) for name, value in self.given().items() if value is not None})

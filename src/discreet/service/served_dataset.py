@@ -4,13 +4,11 @@ Everything that an account does here is in the log, refusals too. The charge its
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from discreet.answers.answer import Answer
 from discreet.answers.explanation import Explanation
-from discreet.answers.json_text import charge_json, to_json
+from discreet.answers.json_text import charge_json
 from discreet.bounds.calibrate import charge_for
 from discreet.curator import Curator
 from discreet.errors import (
@@ -27,28 +25,31 @@ from discreet.errors import (
 from discreet.ledger.interface import Balance, Cap, Entry
 from discreet.model.exact import LARGEST_COUNT
 from discreet.model.policy import Dataset
+from discreet.model.privacy import Spend
 from discreet.service.accounts import THE_SERVICE, Accounts
 from discreet.service.approvals import Approvals, Status
 from discreet.service.dataset_facts import dataset_facts, flat_facts
 from discreet.service.event_log import Action, EventLog
 from discreet.service.history import AskedQuestion, History
+from discreet.service.question_kinds import (
+    LONGEST_QUESTION,
+    ModelQuestion,
+    PaidQuestion,
+    SqlQuestion,
+    SynthesisQuestion,
+    Told,
+    check_text,
+    read_kind,
+    sql_in_ledger,
+)
 from discreet.service.question_terms import AskedTerms
 from discreet.service.user_account import Project, Role, UserAccount
 
+if TYPE_CHECKING:
+    from discreet.learn.plan.explain import FitExplanation
+    from discreet.synth.plan.explain import SynthesisExplanation
+
 T = TypeVar("T")
-LONGEST_QUESTION = 100_000
-MOST_SYNTHETIC_ROWS = 100_000
-_SYNTHESIZE = "SYNTHESIZE"
-"""How the history and the log begin a synthetic table, before its SELECT."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """An answer, and the JSON of it that is sent and kept."""
-
-    answer: Answer | None
-    """None for an answer that is kept as JSON only."""
-    text: str
 
 
 class ServedDataset:
@@ -82,18 +83,39 @@ class ServedDataset:
     def explain(self, account: UserAccount, sql: str, terms: Mapping[str, Any]) -> Explanation:
         """Price and error. Costs nothing, and is not logged: it is asked at every key that is pressed."""
         given = AskedTerms.read(terms, account.default_epsilon).given()
-        return self.curator_of(account).explain(_checked(sql), **given)
+        check_text(SqlQuestion(sql=sql))
+        return self.curator_of(account).explain(sql, **given)
 
-    def ask(self, account: UserAccount, sql: str, terms: Mapping[str, Any], *, purpose: str = "") -> Told:
-        """The answer, charged to this account; written down before, and kept."""
-        return self._logged(account, sql, lambda: self._ask(account, sql, terms, purpose))
+    def explain_synthesis(
+        self, account: UserAccount, question: SynthesisQuestion, terms: Mapping[str, Any]
+    ) -> "SynthesisExplanation":
+        """Price and error of a synthetic table. Costs nothing, and is not logged."""
+        check_text(question)
+        asked = AskedTerms.read(terms, account.default_epsilon)
+        return question.explain(self.curator_of(account), asked)
 
-    def synthesize(
-        self, account: UserAccount, sql: str, terms: Mapping[str, Any], *, rows: int | None, purpose: str = ""
+    def explain_fit(
+        self, account: UserAccount, question: ModelQuestion, terms: Mapping[str, Any]
+    ) -> "FitExplanation":
+        """Price of a fit, and how large its noise will be. Costs nothing, and is not logged."""
+        check_text(question)
+        asked = AskedTerms.read(terms, account.default_epsilon)
+        return question.explain(self.curator_of(account), asked)
+
+    def ask(
+        self,
+        account: UserAccount,
+        question: PaidQuestion | str,
+        terms: Mapping[str, Any],
+        *,
+        purpose: str = "",
     ) -> Told:
-        """Rows of nobody, of the columns of a SELECT. The table is charged once; more rows of it are free."""
-        question = f"{_SYNTHESIZE} {sql}"
-        return self._logged(account, question, lambda: self._synthesize(account, sql, terms, rows, purpose))
+        """The answer, charged to this account; written down before, and kept.
+
+        A synthetic table is charged once, and more rows of it are free.
+        """
+        kind = SqlQuestion(sql=question) if isinstance(question, str) else question
+        return self._logged(account, kind.text, lambda: self._ask(account, kind, terms, purpose))
 
     def fetch(self, account: UserAccount, receipt: int) -> Told:
         """An answer that this account got, by its receipt; free. Owners and auditors may fetch all."""
@@ -166,29 +188,13 @@ class ServedDataset:
     def close(self) -> None:
         self._curator.close()
 
-    def _ask(self, account: UserAccount, sql: str, terms: Mapping[str, Any], purpose: str) -> Told:
-        account = self._present(account)
-        asked = AskedTerms.read(terms, account.default_epsilon)
-        return self._paid(account, _checked(sql), asked, purpose, lambda c: c.ask(sql, **asked.given()))
-
-    def _synthesize(
-        self, account: UserAccount, sql: str, terms: Mapping[str, Any], rows: int | None, purpose: str
+    def _ask(
+        self, account: UserAccount, question: PaidQuestion, terms: Mapping[str, Any], purpose: str
     ) -> Told:
         account = self._present(account)
         asked = AskedTerms.read(terms, account.default_epsilon)
-
-        def draw(curator: Curator) -> Answer:
-            table = curator.synthesize(sql, epsilon=asked.epsilon, rho=asked.rho)
-            drawn = table.rows(min(MOST_SYNTHETIC_ROWS, len(table)) if rows is None else rows)
-            return Answer(
-                released=drawn.released,
-                charged=table.charged,
-                left=table.left,
-                receipt=table.receipt,
-                repeated=table.repeated,
-            )
-
-        return self._paid(account, f"{_SYNTHESIZE} {_checked(sql)}", asked, purpose, draw)
+        check_text(question)
+        return self._paid(account, question, asked, purpose)
 
     def _present(self, account: UserAccount) -> UserAccount:
         """The account as it is now: it may have been changed or revoked since somebody signed in."""
@@ -201,46 +207,49 @@ class ServedDataset:
         now.check_dataset(self.name)
         return now
 
-    def _paid(
-        self,
-        account: UserAccount,
-        question: str,
-        terms: AskedTerms,
-        purpose: str,
-        ask: Callable[[Curator], Answer],
-    ) -> Told:
+    def _paid(self, account: UserAccount, question: PaidQuestion, terms: AskedTerms, purpose: str) -> Told:
         """Ask for an account, up to the price that it may spend unasked or that was approved.
 
-        An approval is used up before the charge. It is given back if the question was refused after all.
+        An approval is used up before the charge. It is given back if the question was refused after all, and
+        the ledger knows of no charge to this account in the meantime.
         """
+        text = question.text
         most, approved = account.approval_above, None
         if most is not None:
-            found = self._approvals.find(account, self.name, question, terms)
+            found = self._approvals.find(account, self.name, text, terms)
             approved = found if found is not None and self._approvals.use_up(found.id) else None
             most = most if approved is None else max(most, approved.epsilon)
-        number = self._history.begin(account, self.name, question, terms)
+        before = None if approved is None else self._standing(account)
+        number = self._history.begin(account, self.name, text, terms)
         try:
-            answer = ask(self.curator_of(account, most_epsilon=most))
+            told = question.ask(self.curator_of(account, most_epsilon=most), terms)
         except NeedsApproval as dear:
-            if approved is not None:
+            if approved is not None and self._standing(account) == before:
                 self._approvals.give_back(approved.id)
-            raise self._request(account, question, terms, Fraction(dear.price), purpose) from None
+            raise self._request(account, text, terms, Fraction(dear.price), purpose) from None
         except (QueryRefused, BudgetExceeded, InvalidInput):
-            if approved is not None:
+            if approved is not None and self._standing(account) == before:
                 self._approvals.give_back(approved.id)
             raise
-        return self._told(number, account, answer)
+        self._keep(number, account, told)
+        return told
 
-    def _told(self, number: str, account: UserAccount, answer: Answer) -> Told:
+    def _standing(self, account: UserAccount) -> tuple[int, Spend | None]:
+        """The version of the data, and what this account has spent on it."""
+        found = self._curator.budget()
+        return found.version, found.analysts.get(account.name)
+
+    def _keep(self, number: str, account: UserAccount, told: Told) -> None:
         """Keep an answer."""
-        text = "".join(to_json(answer))
+        answer = told.answer
+        if answer is None:
+            return
         facts = {
             "receipt": answer.receipt.number,
             "charged": charge_json(answer.charged, free=answer.repeated or answer.cached),
             "repeated": answer.repeated or answer.cached,
         }
-        self._history.answered(number, account, self.name, facts, text)
-        return Told(answer=answer, text=text)
+        self._history.answered(number, account, self.name, facts, told.text)
 
     def _request(
         self, account: UserAccount, question: str, terms: AskedTerms, epsilon: Fraction, purpose: str
@@ -289,15 +298,15 @@ class ServedDataset:
         paid = next((e for e in self._curator.entries(after=receipt - 1) if e.number == receipt), None)
         if paid is None or paid.analyst != account.name:
             return None
-        for tried in self._history.unanswered(account, self.name, paid.question):
-            answer = self._recalled(account, tried)
-            if answer is not None and answer.receipt.number == receipt:
-                return Told(answer=answer, text="".join(to_json(answer)))
+        for tried in self._history.unanswered(account, self.name, sql_in_ledger(paid.question)):
+            told = self._recalled(account, tried)
+            if told is not None and told.answer is not None and told.answer.receipt.number == receipt:
+                return told
         return None
 
-    def _recalled(self, account: UserAccount, tried: AskedQuestion) -> Answer | None:
+    def _recalled(self, account: UserAccount, tried: AskedQuestion) -> Told | None:
         try:
-            return self.curator_of(account).recall(tried.question, **tried.terms.given())
+            return read_kind(tried.question).recall(self.curator_of(account), tried.terms)
         except DiscreetError:
             return None
 
@@ -311,15 +320,3 @@ class ServedDataset:
                 details = {"question": str(sql)[:LONGEST_QUESTION], "problem": error.problem}
                 self._history.not_answered(account, self.name, kind, details)
             raise
-
-
-def _checked(sql: object) -> str:
-    if not isinstance(sql, str) or not sql.strip():
-        raise InvalidInput("A question is missing.", remedy='Give it as "sql": "SELECT count(*) FROM …"')
-    if not sql.isascii() and sql.encode(errors="replace").decode() != sql:
-        raise InvalidInput("The question is not valid Unicode.", remedy="Remove lone surrogates.")
-    if len(sql) > LONGEST_QUESTION:
-        raise InvalidInput(
-            f"The question has more than {LONGEST_QUESTION:,} characters.", remedy="Ask something shorter."
-        )
-    return sql

@@ -553,7 +553,7 @@ def test_without_the_package_it_says_what_to_install(tmp_path):
     environment = {"PYTHONPATH": f"{absent}:{ROOT}/src:{ROOT}"}
     with running(clinic.policy, environment=environment) as (process, port):
         told = posted(port, token, tool_call("datasets"))
-        assert (told.status, problem_of(told)["type"]) == (501, "urn:discreet:problem:not-installed")
+        assert (told.status, problem_of(told)["type"]) == (501, "urn:discreet:problem:missing-extra")
         assert 'pip install "discreet[server,mcp]"' in problem_of(told)["remedy"]
         assert posted(port, None, tool_call("datasets")).status == 401
         with Client(port, token) as ana:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import pyarrow.ipc
 import pytest
 
 from tests.apps.server.running_service import COUNT, ROOT, Client
@@ -46,6 +47,19 @@ def test_a_receipt_as_csv(client):
     rows = list(csv.DictReader(io.StringIO(found.body.decode())))
     assert [row["ward"] for row in rows] == ["north", "south", "attic"]
     assert float(rows[0]["n_low"]) <= float(rows[0]["n"]) <= float(rows[0]["n_high"])
+
+
+def test_a_receipt_as_arrow(client):
+    ana = client("ana")
+    told = ana.ask(BY_WARD, epsilon=1)
+    found = ana.get(told.headers["location"] + "?format=arrow")
+    assert found.headers["content-type"] == "application/vnd.apache.arrow.file"
+    table = pyarrow.ipc.open_file(found.body).read_all()
+    assert table.column_names[:4] == ["ward", "n", "n_low", "n_high"]
+    assert table.to_pydict()["n"] == [row["n"] for row in told.json["rows"]]
+    receipt = json.loads(table.schema.metadata[b"receipt"])
+    assert (receipt["number"], receipt["dataset"]) == (told.json["receipt"]["number"], "clinic")
+    assert client("zoe").get(told.headers["location"] + "?format=arrow").status == 404
 
 
 def test_the_same_question_again_is_free(client):
@@ -133,6 +147,41 @@ def test_accounts_are_added_given_new_tokens_and_revoked(client, port):
         assert new.get("me").status == 401
     assert olga.post("accounts", {"name": "cy", "role": "analyst"}).status == 400
     assert olga.post("accounts/cy/token").status == 400
+
+
+def test_an_account_is_changed_and_keeps_what_is_not_named(client, port):
+    olga = client("olga")
+    caps = {"most_epsilon": 2, "default_epsilon": 0.5, "approval_above": 1}
+    made = olga.post("accounts", {"name": "gus", "role": "analyst", "datasets": ["clinic"], **caps})
+    changed = olga.post("accounts/gus", {"most_epsilon": 3, "remove": ["approval_above"]})
+    assert (changed.status, changed.json) == (200, olga.get("accounts/gus").json)
+    assert [changed.json[name] for name in caps] == [3, 0.5, None]
+    assert changed.json["role"] == "analyst"
+    with Client(port, made.json["token"]) as gus:
+        assert gus.ask(COUNT, epsilon=2.5).status == 200  # with neither the old cap nor the approval
+        assert olga.post("accounts/gus", {"role": "auditor", "datasets": ["school"]}).status == 200
+        assert gus.get("datasets").json == {"datasets": ["school"]}
+        assert gus.ask(COUNT, dataset="school", epsilon=0.1).status == 403
+    logged = client("audrey").get("log?most=1000").json["events"]
+    assert any(each["action"] == "account changed" and each["who"] == "olga" for each in logged)
+    for wrong in ({"remove": ["role"]}, {"most_epsilon": 0}, {"project": "none such"}, {"name": "x"}):
+        assert olga.post("accounts/gus", wrong).status == 400
+    assert olga.post("accounts/nobody", {"most_epsilon": 1}).status == 404
+
+
+def test_a_project_holds_its_members_together(client, port):
+    olga = client("olga")
+    made = olga.post("projects", {"name": "sepsis", "most_epsilon": 1})
+    assert (made.status, made.json) == (200, {"name": "sepsis", "most_epsilon": 1, "members": []})
+    tokens = []
+    for name in ("hal", "ida"):
+        account = {"name": name, "role": "analyst", "datasets": ["clinic"], "project": "sepsis"}
+        tokens.append(olga.post("accounts", account).json["token"])
+    with Client(port, tokens[0]) as hal, Client(port, tokens[1]) as ida:
+        assert hal.ask("SELECT count(*) FROM visits WHERE age < 41", epsilon=0.75).status == 200
+        assert ida.ask("SELECT count(*) FROM visits WHERE age < 42", epsilon=0.75).status == 409
+        assert olga.post("projects", {"name": "sepsis", "most_epsilon": 2}).json["members"] == ["hal", "ida"]
+        assert ida.ask("SELECT count(*) FROM visits WHERE age < 42", epsilon=0.75).status == 200
 
 
 def test_the_log_says_who_did_what_and_holds(client):

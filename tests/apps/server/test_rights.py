@@ -17,18 +17,26 @@ PEOPLE = {"ana": Role.ANALYST, "olga": Role.OWNER, "audrey": Role.AUDITOR}
 OWNERS_ONLY = {
     "GET /accounts",
     "POST /accounts",
+    "GET /accounts/{name}",
+    "POST /accounts/{name}",
     "POST /accounts/{name}/revoke",
     "POST /accounts/{name}/token",
     "POST /approvals/{id}",
+    "POST /projects",
 }
-OVERSEERS_ONLY = {"GET /datasets/{name}/ledger/verify", "GET /log/verify"}
-NOT_FOR_AUDITORS = {"POST /datasets/{name}/ask", "POST /datasets/{name}/synthesize"}
+OVERSEERS_ONLY = {"GET /datasets/{name}/ledger/verify", "GET /log/verify", "GET /projects"}
+NOT_FOR_AUDITORS = {f"POST /datasets/{{name}}/{action}" for action in ("ask", "fit", "synthesize")}
+MODEL = {"sql": "SELECT ward, cost FROM visits", "model": "Ridge", "epsilon": 1}
 BODIES = {
     "/datasets/{name}/ask": {"sql": COUNT, "epsilon": 1},
     "/datasets/{name}/synthesize": {"sql": "SELECT ward FROM visits", "epsilon": 1, "rows": 2},
+    "/datasets/{name}/synthesize/explain": {"sql": "SELECT ward FROM visits", "epsilon": 1},
+    "/datasets/{name}/fit": MODEL,
+    "/datasets/{name}/fit/explain": MODEL,
     "/datasets/{name}/explain": {"sql": COUNT, "epsilon": 1},
     "/accounts": {"name": "-", "role": "analyst"},
     "/approvals/{id}": {"approve": True},
+    "/projects": {"name": "-", "most_epsilon": 1},
 }
 
 
@@ -101,13 +109,44 @@ def test_an_owner_has_no_power_over_accounts_of_other_datasets(client):
     assert {"otto", "zoe"} <= names
     assert not names & {"ana", "bo", "olga", "audrey"}
     for name in ("ana", "olga", "nobody"):
-        for action in ("revoke", "token"):
-            found = otto.post(f"accounts/{name}/{action}")
+        for action in ("", "/revoke", "/token"):
+            found = otto.post(f"accounts/{name}{action}")
             assert found.status == 404
             assert name in found.json["detail"]
     made = otto.post("accounts", {"name": "eve", "role": "owner", "datasets": ["clinic"]})
     assert made.status == 404
     assert client("ana").get("me").status == 200
+
+
+def test_nobody_gives_away_more_than_they_have(client):
+    otto, olga = client("otto"), client("olga")
+    assert otto.post("accounts/zoe", {"datasets": ["school", "clinic"]}).status == 404
+    assert otto.get("accounts/ana").status == 404
+    for change in ({"role": "analyst"}, {"datasets": ["school"]}):
+        refused = otto.post("accounts/otto", change)
+        assert (refused.status, "your own account" in refused.json["detail"]) == (400, True)
+    assert otto.post("accounts/otto/revoke").status == 400
+    assert olga.get("accounts/zoe").json["datasets"] == ["school"]
+    assert olga.get("accounts/otto").json["role"] == "owner"
+
+
+def test_a_project_with_people_of_others_is_not_for_an_owner_of_some_datasets(client):
+    otto, olga = client("otto"), client("olga")
+    assert olga.post("projects", {"name": "both", "most_epsilon": 1}).status == 200
+    assert otto.post("projects", {"name": "both", "most_epsilon": 2}).status == 200  # nobody is in it yet
+    assert olga.post("accounts/ana", {"project": "both"}).status == 200
+    for refused in (
+        otto.post("projects", {"name": "both", "most_epsilon": 9}),
+        otto.post("accounts/zoe", {"project": "both"}),
+        otto.post("accounts", {"name": "fay", "role": "analyst", "project": "both"}),
+    ):
+        assert refused.status == 404
+    assert "both" not in [each["name"] for each in otto.get("projects").json["projects"]]
+    assert {"name": "both", "most_epsilon": 2, "members": ["ana"]} in olga.get("projects").json["projects"]
+    assert olga.post("accounts/ana", {"project": ""}).json["project"] == ""
+    left = next(each for each in olga.get("projects").json["projects"] if each["name"] == "both")
+    assert left["members"] == []
+    assert otto.post("projects", {"name": "both", "most_epsilon": 9}).status == 404  # what she spent counts
 
 
 def test_an_owner_decides_on_their_own_datasets_only(client):

@@ -1,9 +1,8 @@
 """Services that are stopped, killed and left in the midst of questions: what was paid for is never lost."""
 
 import http.client
-import itertools
 import json
-import random
+import os
 import signal
 import socket
 import ssl
@@ -15,16 +14,17 @@ from contextlib import suppress
 
 import pytest
 
-from discreet.curator.ledgers import open_existing, place_named_by
-from discreet.ledger.interface import EntryKind
 from discreet.service.event_log import Action
 from discreet.service.service import open_people
 from discreet.service.user_account import Role
+from tests.apps.server.killed_service import charges, killed_service
 from tests.apps.server.running_service import COUNT, ROOT, Client, add_account, running, stopped
 from tests.attacks.ask import Clinic
 
 WAITS = "answer_times = [2]"
 NO_WAIT = "answer_times = []"
+ROUNDS = int(os.environ.get("DISCREET_KILLS", "3"))
+"""How often the service is killed; `bench/kills.py` does it 50 times."""
 
 
 @pytest.fixture
@@ -39,13 +39,6 @@ def actions(policy):
     found = [event.action for event in people.log.events()]
     people.close()
     return found
-
-
-def charges(policy):
-    """All that the ledger says was charged, after it was verified."""
-    with open_existing(place_named_by(policy)) as ledger:
-        ledger.verify()
-        return [entry for entry in ledger.entries("clinic") if entry.kind is EntryKind.CHARGED]
 
 
 def begun(client, sql=COUNT):
@@ -149,75 +142,19 @@ def test_the_access_log_has_no_values(tmp_path):
     assert token not in logged
 
 
-def killed_under_load(clinic, rounds):
-    """Clients ask one question after the other. The service is killed in the midst of it, again and again.
-
-    Returns the answers by receipt, and the tokens.
-    """
-    tokens = {name: add_account(clinic.policy, name) for name in ("ana", "bo", "cy", "dee")}
-    numbers, answered, failed = itertools.count(1), {}, []
-
-    def keep_asking(name, port, some):
-        with Client(port, tokens[name]) as client:
-            while True:
-                sql = f"SELECT count(*) AS n FROM visits WHERE cost < {next(numbers)}.5"
-                try:
-                    told = client.ask(sql, epsilon=1)
-                except (OSError, http.client.HTTPException):
-                    return
-                if told.status != 200:
-                    failed.append(told.body)
-                    return
-                answered[told.json["receipt"]["number"]] = (name, told.body)
-                some.set()
-
-    for _ in range(rounds):
-        with running(clinic.policy, options=["--no-access-log"]) as (process, port):
-            some = threading.Event()
-            threads = [threading.Thread(target=keep_asking, args=(name, port, some)) for name in tokens]
-            for thread in threads:
-                thread.start()
-            assert some.wait(30)
-            time.sleep(random.SystemRandom().random() * 0.3)
-            process.kill()
-            for thread in threads:
-                thread.join(30)
-    assert failed == []
-    return answered, tokens
-
-
-def check_nothing_is_lost(clinic, answered, tokens):
-    paid = {entry.number: entry for entry in charges(clinic.policy)}
-    assert answered.keys() <= paid.keys()
-    actions(clinic.policy)  # the log holds
-    with open_existing(place_named_by(clinic.policy)) as ledger:
-        drawn = {
-            number
-            for number, entry in paid.items()
-            if (found := ledger.stored_answer("clinic", entry.key)) and found.receipt.number == number
-        }
-    assert answered.keys() <= drawn
-    with running(clinic.policy, options=["--no-access-log"]) as (process, port):
-        for number in drawn:
-            name = paid[number].analyst
-            with Client(port, tokens[name]) as client:
-                found = client.get(f"datasets/clinic/receipts/{number}")
-            assert found.status == 200, (number, found.body)
-            if number in answered:
-                assert (name, found.body) == answered[number]
-        stopped(process)
-    assert len(charges(clinic.policy)) == len(paid)
-
-
 def test_killed_under_load_nothing_that_was_paid_is_lost(tmp_path):
     clinic = Clinic(tmp_path / "clinic", epsilon=900, dataset=NO_WAIT)
-    check_nothing_is_lost(clinic, *killed_under_load(clinic, rounds=5))
+    report = killed_service(clinic, ROUNDS)
+    assert report.problems == []
+    assert report.fetched == report.drawn >= report.answered > 0
 
 
 def test_killed_under_load_with_a_ledger_in_postgresql(tmp_path, postgres_server):
     ledger = f'ledger = "{postgres_server.url}#killed_service"'
     clinic = Clinic(tmp_path / "clinic", epsilon=900, dataset=f"{NO_WAIT}\n{ledger}")
-    check_nothing_is_lost(clinic, *killed_under_load(clinic, rounds=3))
+    report = killed_service(clinic, ROUNDS)
+    assert report.problems == []
+    assert report.fetched == report.drawn >= report.answered > 0
 
 
 # Starting

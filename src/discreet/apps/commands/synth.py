@@ -1,10 +1,12 @@
 """The command that makes synthetic tables."""
 
 from pathlib import Path
+from typing import Unpack
 
 import click
 
 from discreet.apps.commands.options import policy_option
+from discreet.apps.commands.service_choice import ServiceOptions, chosen_service, of_service
 
 
 @click.command()
@@ -34,6 +36,8 @@ from discreet.apps.commands.options import policy_option
 @click.option("--explain", is_flag=True, help="Only show price and error. Reads no data, spends nothing.")
 @click.option("--as", "analyst", metavar="NAME", help="Who asks; the system's user if not given.")
 @policy_option
+@of_service
+@click.option("--purpose", metavar="TEXT", help="What it is for, if a service's owner has to approve it.")
 @click.option(
     "--format", "output_format", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -52,12 +56,15 @@ def synth(
     explain: bool,
     analyst: str | None,
     policy: Path,
+    purpose: str | None,
     output_format: str,
+    **service: Unpack[ServiceOptions],
 ) -> None:
     """Make a synthetic table: rows of nobody, in which counts are nearly as in the real one.
 
     Which values a column can have comes from the policy alone: its keys, or bins between its bounds. The
-    table is charged once. The same command again draws other rows, for free.
+    table is charged once. The same command again draws other rows, for free. With --server, or after
+    `discreet login`, a service is asked instead of data on this machine.
 
     \b
     Examples:
@@ -66,6 +73,7 @@ def synth(
       discreet synth --columns ward,age,cost --bins cost=20 --epsilon 1 --rows 1000 --output few.csv
       discreet synth --columns ward,age --epsilon 1 --output new.parquet --report how-good.html
       discreet synth --columns ward,age --epsilon 1 --workload questions.sql --output new.parquet
+      discreet synth --columns ward,age --epsilon 1 --output new.csv --server https://curator.example
     """
     from discreet.apps.views.synth import SynthRequest, make_synthetic
 
@@ -82,4 +90,11 @@ def synth(
         report=report,
         check_epsilon=check_epsilon,
     )
-    make_synthetic(request, policy, analyst=analyst, only_explain=explain, as_json=output_format == "json")
+    as_json = output_format == "json"
+    remote = chosen_service(service, purpose=purpose, analyst=analyst)
+    if remote is None:
+        make_synthetic(request, policy, analyst=analyst, only_explain=explain, as_json=as_json)
+        return
+    from discreet.apps.views.remote_synth import make_remotely
+
+    make_remotely(request, remote, purpose=purpose or "", only_explain=explain, as_json=as_json)

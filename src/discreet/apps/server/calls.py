@@ -198,13 +198,13 @@ def _response(reply: ApiReply) -> "Response":
     from starlette.responses import Response
 
     content = reply.content
-    if not isinstance(content, str):
+    if not isinstance(content, str | bytes):
         try:
             content = json.dumps(content, ensure_ascii=False, allow_nan=False)
         except ValueError:
             raise InvalidInput("The answer has no JSON.", remedy="Ask for less at once.") from None
     return Response(
-        content.encode(errors="replace"),
+        content if isinstance(content, bytes) else content.encode(errors="replace"),
         status_code=reply.status,
         media_type=reply.media_type,
         headers=dict(reply.headers),

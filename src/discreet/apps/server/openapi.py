@@ -24,6 +24,7 @@ _MEANINGS = {
     415: "The body is not JSON",
     422: "The question has no private answer as it stands. Nothing was spent",
     500: "It failed. What was charged stays charged",
+    501: "Something is not installed where the service runs",
     503: "The ledger is busy or closed, or there is too much to do",
     504: "It took too long. What was charged stays charged",
 }
@@ -91,13 +92,19 @@ def _or_null(field: ApiField) -> dict[str, Any]:
     schema = field.schema()
     if field.required:
         return schema
-    return schema | {"type": [schema["type"], "null"]}
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return schema | {"type": [*types, "null"]}
 
 
 def _answer(route: ApiRoute) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": named(route.answer)}}
-    content |= {media: {"schema": {"type": "string"}} for media in route.other_media}
+    content |= {media: _other_content(media) for media in route.other_media}
     return {"description": route.summary, "content": content}
+
+
+def _other_content(media: str) -> dict[str, Any]:
+    """Bytes have no schema."""
+    return {"schema": {"type": "string"}} if media.startswith("text/") else {}
 
 
 def _problem(status: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from discreet.answers.answer import Answer
 from discreet.answers.json_text import charge_json
 from discreet.answers.wording import charge_text, epsilon_beside, number_text
 from discreet.apps.views.escape import write_json
@@ -54,11 +55,11 @@ class SynthRequest:
     report: Path | None
     check_epsilon: float | None
 
-    def question(self, dataset: Dataset) -> "_Prompt":
-        """What the curator is asked."""
+    def question(self, private: Sequence[str]) -> "_Prompt":
+        """What the curator is asked, of the only private table or the one that was named."""
         names = [name.strip() for name in self.columns.split(",") if name.strip()]
         return _Prompt(
-            sql=select_of(names, self.table or _only_table(dataset), self.where),
+            sql=select_of(names, self.table or _only(private), self.where),
             epsilon=self.epsilon,
             rho=self.rho,
             bins=self._bins(),
@@ -101,9 +102,9 @@ def make_synthetic(
 ) -> None:
     """Explain, or pay and write. Everything that can be refused is refused before anything is paid."""
     if not only_explain:
-        _check_files(request)
+        check_files(request)
     with open_curator(policy, analyst=analyst, warn=note) as curator:
-        question = request.question(curator.dataset)
+        question = request.question(_private_tables(curator.dataset))
         found = curator.explain_synthesis(**question)
         if request.check_epsilon is not None:  # refused now, if it is refused at all
             curator.plan_synthesis(**question | {"epsilon": request.check_epsilon, "rho": None})
@@ -111,16 +112,16 @@ def make_synthetic(
             show_explanation(found, as_json=as_json)
             return
         if not as_json:
-            _warn(found)
+            show_warning(found)
         with _watching() as (curator.watch, advance):
             made = curator.synthesize(**question, advance=advance)
             len(made)  # fits the model, while progress is shown
         _write(made, request, curator)
         left = curator.budget().left_for(curator.analyst)
-    _show(made, request, left, as_json=as_json)
+    show_made(made, request, left, rows=request.rows or len(made), as_json=as_json)
 
 
-def _check_files(request: SynthRequest) -> None:
+def check_files(request: SynthRequest) -> None:
     if request.output is None:
         raise InvalidInput(
             "Where shall the rows go?",
@@ -141,8 +142,11 @@ def _check_files(request: SynthRequest) -> None:
         )
 
 
-def _only_table(dataset: Dataset) -> str:
-    private = [name for name, table in dataset.tables.items() if isinstance(table, PrivateTable)]
+def _private_tables(dataset: Dataset) -> list[str]:
+    return [name for name, table in dataset.tables.items() if isinstance(table, PrivateTable)]
+
+
+def _only(private: Sequence[str]) -> str:
     if len(private) > 1:
         raise InvalidInput(
             "The policy has several tables about people.", remedy=f"Say which: --table {private[0]}."
@@ -160,13 +164,15 @@ def _write(made: SyntheticTable, request: SynthRequest, curator: Curator) -> Non
         request.report.write_text(text, encoding="utf-8")
 
 
-def _show(made: SyntheticTable, request: SynthRequest, left: Spend, *, as_json: bool) -> None:
+def show_made(
+    made: SyntheticTable | Answer, request: SynthRequest, left: Spend, *, rows: int, as_json: bool
+) -> None:
     if as_json:
         facts = {
             "output": str(request.output),
             "report": None if request.report is None else str(request.report),
             "columns": list(made.columns),
-            "rows": request.rows or len(made),
+            "rows": rows,
             "charged": charge_json(made.charged, free=made.repeated),
             "left": charge_json(left),
             "receipt": {"number": made.receipt.number, "repeated": made.repeated},
@@ -174,7 +180,7 @@ def _show(made: SyntheticTable, request: SynthRequest, left: Spend, *, as_json: 
         write_json(facts)
         return
     console = Console(highlight=False, emoji=False)
-    console.print(f"{request.rows or len(made):,} rows of nobody are in {request.output}.", markup=False)
+    console.print(f"{rows:,} rows of nobody are in {request.output}.", markup=False)
     if request.report is not None:
         console.print(f"How good they are is in {request.report}.", markup=False)
     console.print(made.price(), markup=False)
@@ -214,10 +220,10 @@ def show_explanation(found: SynthesisExplanation, *, as_json: bool) -> None:
         "Noise at 95 % confidence; and how much of each table it moves, if there are n rows, before tables"
         " of fewer columns correct those of more."
     )
-    _warn(found)
+    show_warning(found)
 
 
-def _warn(found: SynthesisExplanation) -> None:
+def show_warning(found: SynthesisExplanation) -> None:
     if found.warning:
         Console(stderr=True, highlight=False).print(f"[yellow]{found.warning}[/]")
 

@@ -33,7 +33,7 @@ TargetDeclaration: TypeAlias = tuple[float, float] | list[bool | int | float | s
 PlainValue: TypeAlias = "bool | int | float | str | list[PlainValue] | None"
 ModelState: TypeAlias = dict[str, PlainValue]
 """All that a fit released, as JSON has it."""
-_RELEASED = ("coef_", "intercept_", "rows_", "n_iter_", "products_", "product_noise_")
+RELEASED = ("coef_", "intercept_", "rows_", "n_iter_", "products_", "product_noise_")
 """The attributes of a fitted model that come from noisy sums; all others are declared."""
 _FARTHEST_MARGIN = 1e300
 
@@ -146,7 +146,7 @@ class PrivateModel(Learner):
         return {name: value for name, value in given.items() if own[name] is None}
 
     def state(self) -> ModelState:
-        return {name: _plain_numbers(getattr(self, name)) for name in _RELEASED if hasattr(self, name)}
+        return {name: _plain_numbers(getattr(self, name)) for name in RELEASED if hasattr(self, name)}
 
     def restore(self, state: ModelState, features: int) -> None:
         for name, value in state.items():

@@ -5,4 +5,5 @@ statements     what the database is asked for, and what its whole numbers mean
 fit_plan       what a fit reads and costs; it draws the noise, and reads a stored fit
 explain        what can be said before anything is spent
 fitted_model   the model that an analyst gets
+model_json     models as JSON, to send them to and from a service
 """

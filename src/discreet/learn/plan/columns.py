@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, range_of
+from discreet.learn.plan.fitted_model import TableColumn
 from discreet.model.expression import Expression, Literal
 from discreet.model.identity import Facts, RelationFacts, values_facts
 from discreet.model.policy import KeyValue, ValueType
@@ -36,8 +37,13 @@ class NumberColumn:
     high: Fraction
 
     @property
+    def of_table(self) -> TableColumn:
+        """What tables to predict from have in its place."""
+        return TableColumn(name=self.name)
+
+    @property
     def features(self) -> tuple[str, ...]:
-        return (self.name,)
+        return self.of_table.features
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
@@ -85,8 +91,13 @@ class ChoiceColumn:
         return range(self.first, len(self.values))
 
     @property
+    def of_table(self) -> TableColumn:
+        """What tables to predict from have in its place."""
+        return TableColumn(name=self.name, values=self.values, first=self.first)
+
+    @property
     def features(self) -> tuple[str, ...]:
-        return tuple(f"{self.name} = {self.values[mark]}" for mark in self.marks)
+        return self.of_table.features
 
     @property
     def bounds(self) -> list[tuple[float, float]]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol, cast
 
 import numpy as np
@@ -13,13 +14,30 @@ from discreet.answers.wording import MISSING, counted, measure_text, price_text
 from discreet.arrays import ColumnValues, Floats, Labels
 from discreet.errors import InvalidInput
 from discreet.learn.estimators.base import Learner
-from discreet.learn.plan.columns import ChoiceColumn, FeatureColumn
+from discreet.model.policy import KeyValue
 from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
 
 _CONFIDENCE = 0.95
 _LABEL = "Each error holds at 95 % confidence: for the noise, and for who was asked if residuals are even."
 _DROWNED = f"{MISSING} is drowned by noise. More ε helps, or fewer features, or Ridge with a large alpha."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumn:
+    """A column of the tables that a model predicts from: a number, or one of some values."""
+
+    name: str
+    values: tuple[KeyValue, ...] | None = None
+    """None for a number."""
+    first: int = 0
+    """The first value that has a feature."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        if self.values is None:
+            return (self.name,)
+        return tuple(f"{self.name} = {value}" for value in self.values[self.first :])
 
 
 class LinearModel(Protocol):
@@ -35,7 +53,7 @@ class LinearModel(Protocol):
 class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns a table with the columns of a SELECT into features, by declarations alone."""
 
-    def __init__(self, columns: tuple[FeatureColumn, ...]) -> None:
+    def __init__(self, columns: tuple[TableColumn, ...]) -> None:
         self.columns = columns
 
     def fit(self, X: object, y: object = None) -> "DeclaredColumns":  # noqa: ARG002, N803
@@ -58,7 +76,7 @@ class DeclaredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def feature_names_in_(self) -> ColumnValues:
         return np.array([column.name for column in self.columns], dtype=object)
 
-    def _read(self, table: object) -> list[tuple[FeatureColumn, ColumnValues]]:
+    def _read(self, table: object) -> list[tuple[TableColumn, ColumnValues]]:
         table = table.to_pandas() if hasattr(table, "to_pandas") else table
         if hasattr(table, "columns") or isinstance(table, Mapping):
             named = cast(Mapping[str, object], table)
@@ -100,7 +118,7 @@ class FittedModel(Pipeline):  # type: ignore[misc]
     @classmethod
     def of(
         cls,
-        columns: tuple[FeatureColumn, ...],
+        columns: tuple[TableColumn, ...],
         model: Learner,
         *,
         receipt: Receipt,
@@ -151,7 +169,7 @@ def _coefficients(model: LinearModel, features: tuple[str, ...]) -> list[str]:
     return [*heads, *lines]
 
 
-def _single(column: FeatureColumn, values: object) -> ColumnValues:
+def _single(column: TableColumn, values: object) -> ColumnValues:
     found: ColumnValues = np.atleast_1d(np.asarray(values))
     if found.ndim != 1:
         raise InvalidInput(
@@ -160,9 +178,9 @@ def _single(column: FeatureColumn, values: object) -> ColumnValues:
     return found
 
 
-def _features(column: FeatureColumn, values: ColumnValues) -> Floats:
-    if isinstance(column, ChoiceColumn):
-        return _marks(column, values)
+def _features(column: TableColumn, values: ColumnValues) -> Floats:
+    if column.values is not None:
+        return _marks(column, column.values, values)
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -177,10 +195,10 @@ def _features(column: FeatureColumn, values: ColumnValues) -> Floats:
     return numbers[:, None]
 
 
-def _marks(column: ChoiceColumn, values: ColumnValues) -> Floats:
+def _marks(column: TableColumn, declared: tuple[KeyValue, ...], values: ColumnValues) -> Floats:
     if values.dtype.kind == "M":  # as data frames have dates
         values = values.astype("datetime64[D]").astype(object)
-    marks: Floats = np.column_stack([values == value for value in column.values]).astype(np.float64)
+    marks: Floats = np.column_stack([values == value for value in declared]).astype(np.float64)
     if not marks.any(axis=1).all():
         raise InvalidInput(
             f"“{column.name}” has values that are not declared.",

@@ -104,6 +104,8 @@ class Visitor:
             received = {name.lower(): value for name, value in response.getheaders()}
             if "set-cookie" in received:
                 self.cookie = received["set-cookie"].split(";")[0]
-            return Page(status=response.status, headers=received, text=response.read().decode())
+            return Page(
+                status=response.status, headers=received, text=response.read().decode(errors="replace")
+            )
         finally:
             connection.close()

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.service.event_log import Action
+from discreet.service.question_kinds import ModelQuestion, SynthesisQuestion
 from discreet.service.user_account import Role
 from tests.apps.server.console.served_console import BY_WARD, COUNT, Visitor
 
@@ -68,6 +69,26 @@ def test_an_answer_has_whiskers_errors_and_files(visitor):
     assert "What happened to these numbers" in ana.get(path).text
     assert ana.get(f"{path}.json").json["columns"] == ["ward", "n"]
     assert ana.get(f"{path}.csv").text.startswith("ward,n,n_low,n_high")
+    assert ana.get(f"{path}.arrow").text.startswith("ARROW1")
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        (ModelQuestion(model="LinearRegression", sql="SELECT age, ward, cost FROM visits"), "ward = south"),
+        (ModelQuestion(model="LogisticRegression", sql="SELECT age, ward FROM visits"), "coefficient of"),
+        (SynthesisQuestion(sql="SELECT ward FROM visits", rows=2), "SYNTHESIZE"),
+    ],
+    ids=lambda each: getattr(each, "text", ""),
+)
+def test_models_and_synthetic_rows_have_receipts_too(service, visitor, question, word):
+    ana = visitor("ana")
+    told = service.datasets["clinic"].ask(service.accounts.find("ana"), question, {"epsilon": 1})
+    path = f"/receipts/clinic/{told.answer.receipt.number}"
+    page = ana.get(path)
+    assert (page.status, word in page.text) == (200, True)
+    assert [ana.get(path + suffix).status for suffix in (".json", ".csv", ".arrow")] == [200] * 3
+    assert ana.get("/history").status == 200
 
 
 def test_a_repeat_is_free(visitor):
@@ -87,7 +108,7 @@ def test_answers_of_others_do_not_exist(visitor):
     page = visitor("ana").ask()
     path = re.search(r'href="(/receipts/clinic/\d+)"', page.text)[1]
     bo, olga = visitor("bo"), visitor("olga", Role.OWNER)
-    for suffix in ("", ".json", ".csv"):
+    for suffix in ("", ".json", ".csv", ".arrow"):
         assert bo.get(path + suffix).status == 404
         assert olga.get(path + suffix).status == 200
     receipt = int(path.rsplit("/", 1)[1])

@@ -75,7 +75,7 @@ def _not_installed() -> HttpProblem:
         "This service has no tools for agents: the package mcp is not installed.",
         remedy='Whoever runs the service can add it: pip install "discreet[server,mcp]"',
         status=501,
-        name="not-installed",
+        name="missing-extra",
     )
 
 

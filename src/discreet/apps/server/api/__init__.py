@@ -6,5 +6,6 @@ schemas      what its answers look like
 questions    ask, explain, synthetic rows, history
 datasets     facts, budgets, receipts, checks of the ledger
 people       accounts, approvals, the log
+projects     budgets that several accounts share
 table        all of them
 """

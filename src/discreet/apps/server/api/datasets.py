@@ -3,6 +3,7 @@
 import json
 
 from discreet.answers.csv_text import csv_of
+from discreet.answers.frames import ARROW_MEDIA_TYPE, arrow_of
 from discreet.answers.json_text import charge_json
 from discreet.apps.server.api.fields import ApiField, FieldKind
 from discreet.apps.server.api.route import OVERSEERS, ApiCall, ApiReply, ApiRoute, WorkKind
@@ -11,7 +12,10 @@ from discreet.errors import NotThere
 _CSV = "text/csv; charset=utf-8"
 _LONGEST_RECEIPT = 18
 _FORMAT = ApiField(
-    name="format", kind=FieldKind.TEXT, choices=("json", "csv"), about="How to write it; json if not given."
+    name="format",
+    kind=FieldKind.TEXT,
+    choices=("json", "csv", "arrow"),
+    about="How to write it; json if not given.",
 )
 
 
@@ -40,14 +44,20 @@ def budget(call: ApiCall) -> ApiReply:
 
 
 def receipt(call: ApiCall) -> ApiReply:
-    """An answer that was paid for, free. As CSV it has the cells of `discreet ask --format csv`."""
+    """An answer that was paid for, free. As CSV it has the cells of `discreet ask --format csv`.
+
+    As Arrow it has the columns of `Answer.to_arrow`.
+    """
     dataset = call.service.dataset(call.path["name"], call.account)
     text = call.path["number"]
     if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_RECEIPT):
         raise NotThere("A receipt has a whole number.", remedy="See the history.")
     told = dataset.fetch(call.account, int(text))
-    if call.query.get("format") == "csv":
-        return ApiReply(content=csv_of(json.loads(told.text)), media_type=_CSV)
+    match call.query.get("format"):
+        case "csv":
+            return ApiReply(content=csv_of(json.loads(told.text)), media_type=_CSV)
+        case "arrow":
+            return ApiReply(content=arrow_of(json.loads(told.text)), media_type=ARROW_MEDIA_TYPE)
     return ApiReply(content=told.text)
 
 
@@ -87,8 +97,8 @@ ROUTES = (
         summary="An answer that was paid for, by its receipt; free",
         answer="Answer",
         query=(_FORMAT,),
-        problems=(404,),
-        other_media=("text/csv",),
+        problems=(404, 501),
+        other_media=("text/csv", ARROW_MEDIA_TYPE),
     ),
     ApiRoute(
         method="GET",

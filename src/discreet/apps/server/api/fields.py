@@ -19,6 +19,9 @@ class FieldKind(StrEnum):
     WHOLE = "integer"
     FLAG = "boolean"
     TEXTS = "array"
+    OBJECT = "object"
+    COUNTS = "integer or object"
+    """A whole number, or one for each of some names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,9 @@ class ApiField:
 
     def schema(self) -> dict[str, Any]:
         """As JSON Schema."""
-        found: dict[str, Any] = {"type": self.kind.value, "description": self.about}
+        found: dict[str, Any] = {"type": self.kind.value.split(" or "), "description": self.about}
+        if len(found["type"]) == 1:
+            (found["type"],) = found["type"]
         match self.kind:
             case FieldKind.TEXT if self.choices:
                 found["enum"] = list(self.choices)
@@ -46,8 +51,13 @@ class ApiField:
             case FieldKind.WHOLE:
                 found |= {"minimum": self.least, "maximum": _LARGEST_NUMBER}
             case FieldKind.TEXTS:
-                items = {"type": "string", "minLength": 1, "maxLength": self.longest}
+                items: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": self.longest}
+                if self.choices:
+                    items = {"type": "string", "enum": list(self.choices)}
                 found |= {"items": items, "minItems": 1, "maxItems": _LONGEST_TEXTS}
+            case FieldKind.COUNTS:
+                number = {"type": "integer", "minimum": self.least, "maximum": _LARGEST_NUMBER}
+                found |= number | {"type": found["type"], "additionalProperties": number}
         return found
 
 
@@ -98,11 +108,18 @@ def _checked(field: ApiField, value: object) -> object:
     valid = {
         FieldKind.TEXT: _is_text(field, value),
         FieldKind.NUMBER: type(value) in (int, float) and _is_usual(value),
-        FieldKind.WHOLE: type(value) is int and field.least <= value <= _LARGEST_NUMBER,
+        FieldKind.WHOLE: _is_count(field, value),
         FieldKind.FLAG: type(value) is bool,
         FieldKind.TEXTS: isinstance(value, list)
         and 1 <= len(value) <= _LONGEST_TEXTS
         and all(_is_text(field, each) and each for each in value),
+        FieldKind.OBJECT: isinstance(value, dict) and all(map(_is_valid_text, value)),
+        FieldKind.COUNTS: _is_count(field, value)
+        or (
+            isinstance(value, dict)
+            and all(map(_is_valid_text, value))
+            and all(_is_count(field, each) for each in value.values())
+        ),
     }
     if not valid[field.kind]:
         raise InvalidInput(f"“{field.name}” is not as it should be.", remedy=f"{field.about} {_rule(field)}")
@@ -110,6 +127,8 @@ def _checked(field: ApiField, value: object) -> object:
 
 
 def _rule(field: ApiField) -> str:
+    if field.choices and field.kind is FieldKind.TEXTS:
+        return f"It is a list of some of: {', '.join(field.choices)}."
     if field.choices:
         return f"It is one of: {', '.join(field.choices)}."
     return {
@@ -118,18 +137,28 @@ def _rule(field: ApiField) -> str:
         FieldKind.WHOLE: f"It is a whole number, {field.least} or more.",
         FieldKind.FLAG: "It is true or false.",
         FieldKind.TEXTS: f"It is a list of 1 to {_LONGEST_TEXTS} texts.",
+        FieldKind.OBJECT: "It is an object.",
+        FieldKind.COUNTS: f"It is a whole number, {field.least} or more, or an object of such numbers.",
     }[field.kind]
 
 
 def _is_text(field: ApiField, value: object) -> bool:
-    """Text that every database can hold."""
-    if not isinstance(value, str) or len(value) > field.longest or "\0" in value:
+    if not isinstance(value, str) or len(value) > field.longest:
         return False
     if field.choices and value not in field.choices:
         return False
     if field.required and not value:
         return False
-    return not any("\ud800" <= sign <= "\udfff" for sign in value)
+    return _is_valid_text(value)
+
+
+def _is_valid_text(value: str) -> bool:
+    """Whether every database can hold it."""
+    return not any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in value)
+
+
+def _is_count(field: ApiField, value: object) -> bool:
+    return type(value) is int and field.least <= value <= _LARGEST_NUMBER
 
 
 def _is_usual(value: Any) -> bool:

@@ -1,5 +1,6 @@
 """People: accounts, approvals, and the log of what they did."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -12,6 +13,8 @@ from discreet.service.approvals import Approval
 from discreet.service.event_log import LogEvent
 from discreet.service.owner_rights import (
     check_datasets,
+    check_others,
+    check_project,
     managed_account,
     managed_accounts,
     visible_approvals,
@@ -34,26 +37,49 @@ def accounts(call: ApiCall) -> ApiReply:
     return ApiReply(content={"accounts": [account_json(each) for each in found]})
 
 
+def account(call: ApiCall) -> ApiReply:
+    found = managed_account(call.service.accounts, call.account, call.path["name"])
+    return ApiReply(content=account_json(found))
+
+
 def add_account(call: ApiCall) -> ApiReply:
     given = call.body
     chosen = given.get("datasets", list(call.account.datasets))
     check_datasets(call.account, chosen)
-    caps = {name: positive_epsilon(given[name], name) for name in _CAPS if name in given}
-    account = new_account(
-        given["name"],
-        Role(given["role"]),
-        chosen,
-        project=given.get("project", ""),
-        identity=given.get("identity", ""),
-        **caps,
-    )
+    identity = given.get("identity", "")
+    account = new_account(given["name"], Role(given["role"]), chosen, identity=identity, **_budgets(call))
     token = call.service.accounts.add(account, by=call.account.name, days=given.get("days", USUAL_DAYS))
     added = managed_account(call.service.accounts, call.account, account.name)
     return ApiReply(content={"account": account_json(added), "token": token}, status=201)
 
 
+def change_account(call: ApiCall) -> ApiReply:
+    """What is not given stays. Nobody takes their own role or datasets away."""
+    people, given = call.service.accounts, call.body
+    found = managed_account(people, call.account, call.path["name"])
+    changed: dict[str, Any] = dict.fromkeys(given.get("remove", ())) | _budgets(call)
+    if "role" in given or "datasets" in given:
+        check_others(call.account, found.name)
+        changed["role"] = Role(given.get("role", found.role))
+        changed["datasets"] = tuple(given.get("datasets", found.datasets))
+        check_datasets(call.account, changed["datasets"])
+    people.change(replace(found, **changed), by=call.account.name)
+    return ApiReply(content=account_json(managed_account(people, call.account, found.name)))
+
+
+def _budgets(call: ApiCall) -> dict[str, Any]:
+    """Caps and the project, as far as they are given."""
+    given = call.body
+    found: dict[str, Any] = {name: positive_epsilon(given[name], name) for name in _CAPS if name in given}
+    if "project" in given:
+        found["project"] = given["project"]
+        check_project(call.service.accounts, call.account, given["project"])
+    return found
+
+
 def revoke(call: ApiCall) -> ApiReply:
     found = managed_account(call.service.accounts, call.account, call.path["name"])
+    check_others(call.account, found.name)
     call.service.accounts.revoke(found.name, by=call.account.name)
     return ApiReply(content=account_json(managed_account(call.service.accounts, call.account, found.name)))
 
@@ -137,6 +163,14 @@ def event_json(event: LogEvent) -> dict[str, Any]:
     }
 
 
+_BUDGETS = (
+    ApiField(name="project", kind=FieldKind.TEXT, about='The project whose budget they share; "" for none.'),
+    ApiField(name="most_epsilon", kind=FieldKind.NUMBER, about="The most that they may ever spend."),
+    ApiField(name="default_epsilon", kind=FieldKind.NUMBER, about="The price of a question that names none."),
+    ApiField(
+        name="approval_above", kind=FieldKind.NUMBER, about="Questions that cost more wait for an owner."
+    ),
+)
 _NEW_ACCOUNT = (
     ApiField(name="name", kind=FieldKind.TEXT, required=True, longest=64, about="The name of the account."),
     ApiField(
@@ -147,19 +181,25 @@ _NEW_ACCOUNT = (
         about="What they may do.",
     ),
     ApiField(name="datasets", kind=FieldKind.TEXTS, about="Which they may use; yours if not given."),
-    ApiField(name="project", kind=FieldKind.TEXT, about="The project whose budget they share."),
     ApiField(
         name="identity",
         kind=FieldKind.TEXT,
         longest=1_000,
         about="Who they are to the service's identity provider: ISSUER#sub=ID.",
     ),
-    ApiField(name="most_epsilon", kind=FieldKind.NUMBER, about="The most that they may ever spend."),
-    ApiField(name="default_epsilon", kind=FieldKind.NUMBER, about="The price of a question that names none."),
-    ApiField(
-        name="approval_above", kind=FieldKind.NUMBER, about="Questions that cost more wait for an owner."
-    ),
+    *_BUDGETS,
     _DAYS,
+)
+_CHANGES = (
+    ApiField(
+        name="role",
+        kind=FieldKind.TEXT,
+        choices=tuple(role.value for role in Role),
+        about="What they may do.",
+    ),
+    ApiField(name="datasets", kind=FieldKind.TEXTS, about="Which they may use."),
+    *_BUDGETS,
+    ApiField(name="remove", kind=FieldKind.TEXTS, choices=_CAPS, about="Which of these limits to remove."),
 )
 ROUTES = (
     ApiRoute(method="GET", path="/me", action=me, summary="Whose token this is", answer="Account"),
@@ -180,6 +220,25 @@ ROUTES = (
         roles=_OWNER,
         fields=_NEW_ACCOUNT,
         status=201,
+        problems=(404,),
+    ),
+    ApiRoute(
+        method="GET",
+        path="/accounts/{name}",
+        action=account,
+        summary="An account of your datasets",
+        answer="Account",
+        roles=_OWNER,
+        problems=(404,),
+    ),
+    ApiRoute(
+        method="POST",
+        path="/accounts/{name}",
+        action=change_account,
+        summary="Change the role, the datasets, the project or the caps of an account",
+        answer="Account",
+        roles=_OWNER,
+        fields=_CHANGES,
         problems=(404,),
     ),
     ApiRoute(

@@ -38,7 +38,7 @@ class ApiCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiReply:
-    """What is answered: a text, or facts that become JSON."""
+    """What is answered: a text, bytes, or facts that become JSON."""
 
     content: object
     status: int = 200

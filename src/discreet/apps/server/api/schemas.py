@@ -38,6 +38,8 @@ def named(name: str) -> JsonSchema:
 
 
 _ROWS = listed(ANY_OBJECT)
+_NUMBERS: JsonSchema = {"type": "object", "additionalProperties": NUMBER}
+_KEY: JsonSchema = {"type": ["string", "integer", "number", "boolean"]}
 _COLUMN = record_of(
     name=TEXT,
     type=TEXT,
@@ -72,6 +74,7 @@ _ACCOUNT = record_of(
     created=TIME,
     revoked=optional(TIME),
 )
+_PROJECT = record_of(name=TEXT, most_epsilon=NUMBER, members=listed(TEXT))
 _APPROVAL = record_of(
     id=TEXT,
     account=TEXT,
@@ -87,6 +90,32 @@ _APPROVAL = record_of(
 )
 _EVENT = record_of(
     number=WHOLE, at=TIME, who=TEXT, action=TEXT, dataset=TEXT, details=optional(ANY_OBJECT), digest=TEXT
+)
+_ANSWER = record_of(
+    columns=listed(TEXT),
+    types={"type": "object", "additionalProperties": TEXT},
+    measured=listed(TEXT),
+    noise_measured=listed(TEXT),
+    rows=_ROWS,
+    intervals=_ROWS,
+    noise_intervals=_ROWS,
+    raw=_ROWS,
+    confidence=NUMBER,
+    charged=named("Loss"),
+    left=named("Loss"),
+    receipt=record_of(
+        number=WHOLE,
+        dataset=TEXT,
+        version=WHOLE,
+        price=named("Loss"),
+        digest=TEXT,
+        at=TIME,
+        repeated=FLAG,
+        cached=FLAG,
+    ),
+    notes=listed(TEXT),
+    ends=ANY_OBJECT,
+    infinite=ANY_OBJECT,
 )
 
 SCHEMAS: dict[str, JsonSchema] = {
@@ -115,31 +144,36 @@ SCHEMAS: dict[str, JsonSchema] = {
         "properties": dict.fromkeys(("epsilon", "rho", "within", "confidence"), NUMBER),
         "additionalProperties": False,
     },
-    "Answer": record_of(
-        columns=listed(TEXT),
-        types={"type": "object", "additionalProperties": TEXT},
-        measured=listed(TEXT),
-        noise_measured=listed(TEXT),
-        rows=_ROWS,
-        intervals=_ROWS,
-        noise_intervals=_ROWS,
-        raw=_ROWS,
-        confidence=NUMBER,
-        charged=named("Loss"),
-        left=named("Loss"),
-        receipt=record_of(
-            number=WHOLE,
-            dataset=TEXT,
-            version=WHOLE,
-            price=named("Loss"),
-            digest=TEXT,
-            at=TIME,
-            repeated=FLAG,
-            cached=FLAG,
-        ),
-        notes=listed(TEXT),
-        ends=ANY_OBJECT,
-        infinite=ANY_OBJECT,
+    "Answer": _ANSWER | {"properties": _ANSWER["properties"] | {"model": named("Model")}},
+    "Model": record_of(
+        kind=TEXT,
+        settings=ANY_OBJECT,
+        columns=listed(record_of(name=TEXT, type=optional(TEXT), values=optional(listed(_KEY)), first=WHOLE)),
+        state=ANY_OBJECT,
+    ),
+    "SynthesisExplanation": record_of(
+        loss=TEXT,
+        cost=named("Loss"),
+        epsilon=NUMBER,
+        share=NUMBER,
+        cells=WHOLE,
+        form=TEXT,
+        stages=listed(record_of(columns=WHOLE, tables=WHOLE, error=NUMBER, moved=_NUMBERS)),
+        questions=WHOLE,
+        question_error=NUMBER,
+        warning=TEXT,
+    ),
+    "FitExplanation": record_of(
+        loss=TEXT,
+        cost=named("Loss"),
+        epsilon=NUMBER,
+        share=NUMBER,
+        model=TEXT,
+        features=listed(TEXT),
+        target=TEXT,
+        form=TEXT,
+        noise=_NUMBERS,
+        rows_needed=WHOLE,
     ),
     "Explanation": record_of(
         cost=named("Loss"),
@@ -191,6 +225,8 @@ SCHEMAS: dict[str, JsonSchema] = {
     "Account": _ACCOUNT,
     "Accounts": record_of(accounts=listed(named("Account"))),
     "NewToken": record_of(account=named("Account"), token=TEXT),
+    "Project": _PROJECT,
+    "Projects": record_of(projects=listed(named("Project"))),
     "Approval": _APPROVAL,
     "Approvals": record_of(approvals=listed(named("Approval"))),
     "Log": record_of(events=listed(_EVENT), next=optional(WHOLE)),

@@ -20,9 +20,12 @@ from discreet.service.approvals import Status
 from discreet.service.event_log import LogEvent
 from discreet.service.owner_rights import (
     check_datasets,
+    check_others,
+    check_project,
     managed_account,
     visible_approvals,
     visible_events,
+    visible_projects,
 )
 from discreet.service.user_account import Project, Role
 
@@ -122,8 +125,7 @@ def change_account(visit: Visit) -> Response:
     account = managed_account(people, visit.account, name)
     match visit.text("change"):
         case "revoke":
-            if name == visit.account.name:
-                raise InvalidInput("This is your own account.", remedy="Another owner can revoke it.")
+            check_others(visit.account, name)
             people.revoke(name, by=visit.account.name)
         case "token":
             token = people.new_token(name, by=visit.account.name)
@@ -140,9 +142,9 @@ def set_project(visit: Visit) -> Response:
     most = _number(visit.text("most_epsilon"), "The budget of a project")
     if most is None:
         raise InvalidInput("A project needs a budget.", remedy="Give its ε, such as 1.")
-    visit.service.accounts.set_project(
-        Project(name=visit.text("name").strip(), most_epsilon=most), by=visit.account.name
-    )
+    name = visit.text("name").strip()
+    check_project(visit.service.accounts, visit.account, name)
+    visit.service.accounts.set_project(Project(name=name, most_epsilon=most), by=visit.account.name)
     return RedirectResponse("/owner/accounts", status_code=303)
 
 
@@ -189,7 +191,7 @@ def _accounts(visit: Visit, *, token: str = "", whose: str = "") -> Response:
         place="accounts",
         accounts=[each for each in found if each.revoked is None],
         revoked=[each for each in found if each.revoked is not None],
-        projects=visit.service.accounts.projects(),
+        projects=list(visible_projects(visit.service.accounts, visit.account)),
         datasets=visit.service.visible(visit.account),
         managed=managed if visit.account.role is Role.OWNER else set(),
         token=token,
@@ -206,6 +208,8 @@ def _caps(visit: Visit) -> dict[str, Any]:
     }
     caps: dict[str, Any] = {name: _number(visit.text(name), title) for name, title in names.items()}
     chosen = {name: visit.text(name).strip() for name in ("project", "identity") if name in visit.sent}
+    if "project" in chosen:
+        check_project(visit.service.accounts, visit.account, chosen["project"])
     return caps | chosen
 
 

@@ -1,4 +1,4 @@
-"""Answers by their receipt: each has an address for good, as a page, as JSON and as CSV."""
+"""Answers by their receipt: each has an address for good, as a page, as JSON, CSV and Arrow."""
 
 import json
 import math
@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from discreet.answers.csv_text import csv_of
 from discreet.answers.explanation import Explanation
+from discreet.answers.frames import ARROW_MEDIA_TYPE, arrow_of
 from discreet.answers.wording import confidence_text, measure_text
 from discreet.apps.server.console.combining import LEAST_CONFIDENCE, NoisyNumber, combined, ratio
 from discreet.apps.server.console.rendering import amount_text, rendered
@@ -41,8 +42,13 @@ def receipt_json(visit: Visit) -> Response:
 def receipt_csv(visit: Visit) -> Response:
     dataset, number = _addressed(visit)
     text = csv_of(json.loads(dataset.fetch(visit.account, number).text))
-    name = f'attachment; filename="receipt-{number}.csv"'
-    return Response(text, media_type="text/csv", headers={"Content-Disposition": name})
+    return Response(text, media_type="text/csv", headers=_saved_as(f"receipt-{number}.csv"))
+
+
+def receipt_arrow(visit: Visit) -> Response:
+    dataset, number = _addressed(visit)
+    file = arrow_of(json.loads(dataset.fetch(visit.account, number).text))
+    return Response(file, media_type=ARROW_MEDIA_TYPE, headers=_saved_as(f"receipt-{number}.arrow"))
 
 
 def answer_facts(
@@ -194,6 +200,10 @@ def _explained(
         return dataset.explain(visit.account, sql, terms) if sql else None
     except DiscreetError:
         return None
+
+
+def _saved_as(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
 def _asked(visit: Visit, dataset: str, number: int) -> AskedQuestion | None:

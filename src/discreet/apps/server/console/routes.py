@@ -79,6 +79,7 @@ def _analyst_routes(workshop: Workshop) -> list[BaseRoute]:
         _get(workshop, "/receipts/{dataset}/{number:int}", receipts.receipt_page, work=explain),
         _get(workshop, "/receipts/{dataset}/{number:int}.json", receipts.receipt_json),
         _get(workshop, "/receipts/{dataset}/{number:int}.csv", receipts.receipt_csv),
+        _get(workshop, "/receipts/{dataset}/{number:int}.arrow", receipts.receipt_arrow),
     ]
 
 
