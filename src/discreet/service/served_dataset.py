@@ -17,6 +17,7 @@ from discreet.errors import (
     EngineFailed,
     InvalidInput,
     LedgerClosed,
+    MissingExtra,
     NeedsApproval,
     NotSignedIn,
     NotThere,
@@ -227,7 +228,7 @@ class ServedDataset:
             if approved is not None and self._standing(account) == before:
                 self._approvals.give_back(approved.id)
             raise self._request(account, text, terms, Fraction(dear.price), purpose) from None
-        except (QueryRefused, BudgetExceeded, InvalidInput):
+        except (QueryRefused, BudgetExceeded, InvalidInput, MissingExtra):
             if approved is not None and self._standing(account) == before:
                 self._approvals.give_back(approved.id)
             raise
