@@ -9,10 +9,10 @@ import pytest
 
 from discreet import InvalidInput, NotSignedIn
 from discreet.service.accounts import Accounts, TokenKind, new_account
-from discreet.service.database import open_database
-from discreet.service.event_log import Action, EventLog
 from discreet.service.identity import Identity, check_claim, checked_identity, read_identity
 from discreet.service.sign_in_states import SignInStates
+from discreet.service.storage.database import open_database
+from discreet.service.storage.event_log import Action, EventLog
 from discreet.service.user_account import Role
 
 ISSUER = "https://login.clinic.example/staff"

@@ -19,8 +19,8 @@ from discreet import (
 from discreet.curator import Curator
 from discreet.service.accounts import TokenKind, new_account
 from discreet.service.approvals import Status
-from discreet.service.event_log import Action
 from discreet.service.service import open_people, open_service
+from discreet.service.storage.event_log import Action
 from discreet.service.user_account import Project, Role
 from tests.attacks.ask import Clinic
 

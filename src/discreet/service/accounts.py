@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import InvalidInput, NotSignedIn
-from discreet.service.database import Changes, ServiceDatabase
-from discreet.service.event_log import Action, now_text, record
 from discreet.service.identity import Identity, read_identity
 from discreet.service.sign_in_states import use_once
+from discreet.service.storage.database import Changes, ServiceDatabase
+from discreet.service.storage.event_log import Action, now_text, record
 from discreet.service.tokens import digest_of, new_token
 from discreet.service.user_account import Project, Role, UserAccount
 

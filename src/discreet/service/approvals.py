@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import InvalidInput, NotAllowed, NotThere
-from discreet.service.database import ServiceDatabase
-from discreet.service.event_log import Action, now_text, record
 from discreet.service.question_terms import AskedTerms
+from discreet.service.storage.database import ServiceDatabase
+from discreet.service.storage.event_log import Action, now_text, record
 from discreet.service.user_account import Role, UserAccount
 
 _LONGEST_PURPOSE = 2_000

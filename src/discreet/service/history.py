@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from discreet.service.database import ServiceDatabase
-from discreet.service.event_log import Action, now_text, record
 from discreet.service.question_terms import AskedTerms
+from discreet.service.storage.database import ServiceDatabase
+from discreet.service.storage.event_log import Action, now_text, record
 from discreet.service.user_account import UserAccount
 
 

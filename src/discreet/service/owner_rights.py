@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from discreet.errors import InvalidInput, NotThere
 from discreet.service.accounts import Accounts
 from discreet.service.approvals import Approval
-from discreet.service.event_log import LogEvent
 from discreet.service.service import CuratorService
+from discreet.service.storage.event_log import LogEvent
 from discreet.service.user_account import Project, Role, UserAccount
 
 

@@ -30,7 +30,6 @@ from discreet.model.privacy import Spend
 from discreet.service.accounts import THE_SERVICE, Accounts
 from discreet.service.approvals import Approvals, Status
 from discreet.service.dataset_facts import dataset_facts, flat_facts
-from discreet.service.event_log import Action, EventLog
 from discreet.service.history import AskedQuestion, History
 from discreet.service.question_kinds import (
     LONGEST_QUESTION,
@@ -44,6 +43,7 @@ from discreet.service.question_kinds import (
     sql_in_ledger,
 )
 from discreet.service.question_terms import AskedTerms
+from discreet.service.storage.event_log import Action, EventLog
 from discreet.service.user_account import Project, Role, UserAccount
 
 if TYPE_CHECKING:

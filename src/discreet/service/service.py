@@ -12,11 +12,11 @@ from discreet.policy.reader import read_policy
 from discreet.postgres.address import is_postgres
 from discreet.service.accounts import Accounts
 from discreet.service.approvals import Approvals
-from discreet.service.database import ServiceDatabase, open_database
-from discreet.service.event_log import Action, EventLog
 from discreet.service.history import History
 from discreet.service.served_dataset import ServedDataset
 from discreet.service.sign_in_states import SignInStates
+from discreet.service.storage.database import ServiceDatabase, open_database
+from discreet.service.storage.event_log import Action, EventLog
 from discreet.service.user_account import UserAccount
 
 THE_SERVICE = "the service"

@@ -4,8 +4,8 @@ import secrets
 from datetime import UTC, datetime, timedelta
 
 from discreet.errors import NotSignedIn
-from discreet.service.database import Changes, ServiceDatabase
-from discreet.service.event_log import now_text
+from discreet.service.storage.database import Changes, ServiceDatabase
+from discreet.service.storage.event_log import now_text
 from discreet.service.tokens import digest_of
 
 _KEY = "sign-in cookies"

@@ -17,8 +17,8 @@ import jsonschema_rs
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from discreet.service.event_log import Action
 from discreet.service.service import open_people
+from discreet.service.storage.event_log import Action
 from discreet.service.user_account import Role
 from tests.apps.server.agents import ACCEPT, MODES, Agent, posted, problem_of, tool_call
 from tests.apps.server.running_service import COUNT, ROOT, Client, add_account, running, said_to, stopped

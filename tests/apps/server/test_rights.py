@@ -8,8 +8,8 @@ import pytest
 
 from discreet.apps.server.api.table import API_ROUTES
 from discreet.service import accounts
-from discreet.service.event_log import Action
 from discreet.service.service import open_people
+from discreet.service.storage.event_log import Action
 from discreet.service.user_account import Role
 from tests.apps.server.running_service import COUNT, Client, add_account
 

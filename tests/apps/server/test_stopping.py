@@ -14,8 +14,8 @@ from contextlib import suppress
 
 import pytest
 
-from discreet.service.event_log import Action
 from discreet.service.service import open_people
+from discreet.service.storage.event_log import Action
 from discreet.service.user_account import Role
 from tests.apps.server.killed_service import charges, killed_service
 from tests.apps.server.running_service import COUNT, ROOT, Client, add_account, running, stopped
@@ -237,7 +237,7 @@ def test_several_processes_share_one_budget(tmp_path):
 
 def test_old_questions_are_erased_when_it_starts(tmp_path, monkeypatch):
     clinic = Clinic(tmp_path / "clinic", epsilon=20, dataset=NO_WAIT)
-    monkeypatch.setattr("discreet.service.event_log.now_text", lambda: "2020-01-01T00:00:00+00:00")
+    monkeypatch.setattr("discreet.service.storage.event_log.now_text", lambda: "2020-01-01T00:00:00+00:00")
     add_account(clinic.policy, "ana", Role.OWNER)
     monkeypatch.undo()
     with running(clinic.policy, options=["--keep-questions", 30]) as (process, _):

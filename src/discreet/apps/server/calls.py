@@ -20,8 +20,8 @@ from discreet.apps.server.problems import HttpProblem, problem_response
 from discreet.apps.server.settings import ServerSettings
 from discreet.apps.server.sign_in import SignIn
 from discreet.errors import DiscreetError, InvalidInput, NotAllowed
-from discreet.service.event_log import Action
 from discreet.service.service import CuratorService
+from discreet.service.storage.event_log import Action
 from discreet.service.user_account import UserAccount
 from discreet.web.guarded import AsgiScope, Receive, Send, body_of
 

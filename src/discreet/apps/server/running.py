@@ -25,8 +25,8 @@ from discreet.apps.server.calls import Workshop
 from discreet.apps.server.oidc.settings import OidcSettings
 from discreet.apps.server.settings import LOOPBACK_NAMES, ServerSettings
 from discreet.errors import DiscreetError, InvalidInput
-from discreet.service.event_log import Action
 from discreet.service.service import CuratorService, open_service
+from discreet.service.storage.event_log import Action
 from discreet.web.guarded import load_server
 from discreet.web.listening import address_of, is_loopback, listening, room_for_connections
 from discreet.web.serving import Manners, serve, until_interrupted

@@ -4,8 +4,8 @@ import threading
 from time import monotonic
 
 from discreet.errors import NotSignedIn
-from discreet.service.event_log import Action
 from discreet.service.service import CuratorService
+from discreet.service.storage.event_log import Action
 from discreet.service.user_account import UserAccount
 
 _LONGEST_TOKEN = 200

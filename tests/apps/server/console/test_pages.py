@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.service.event_log import Action
 from discreet.service.question_kinds import ModelQuestion, SynthesisQuestion
+from discreet.service.storage.event_log import Action
 from discreet.service.user_account import Role
 from tests.apps.server.console.served_console import BY_WARD, COUNT, Visitor
 

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 import pytest
 
 from discreet.apps.server.oidc.settings import OidcSettings
-from discreet.service.event_log import Action
+from discreet.service.storage.event_log import Action
 from discreet.service.user_account import Role
 from tests.apps.server.console.served_console import served
 from tests.apps.server.console.wanderer import Wanderer

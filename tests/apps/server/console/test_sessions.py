@@ -2,7 +2,7 @@
 
 import pytest
 
-from discreet.service.event_log import Action
+from discreet.service.storage.event_log import Action
 from discreet.service.user_account import Role
 from tests.apps.server.console.served_console import COUNT, Visitor
 

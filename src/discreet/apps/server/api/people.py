@@ -10,7 +10,6 @@ from discreet.apps.server.api.route import OVERSEERS, ApiCall, ApiReply, ApiRout
 from discreet.model.exact import positive_epsilon
 from discreet.service.accounts import USUAL_DAYS, new_account
 from discreet.service.approvals import Approval
-from discreet.service.event_log import LogEvent
 from discreet.service.owner_rights import (
     check_datasets,
     check_others,
@@ -20,6 +19,7 @@ from discreet.service.owner_rights import (
     visible_approvals,
     visible_events,
 )
+from discreet.service.storage.event_log import LogEvent
 from discreet.service.user_account import Role, UserAccount
 
 _CAPS = ("most_epsilon", "default_epsilon", "approval_above")

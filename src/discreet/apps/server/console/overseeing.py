@@ -17,7 +17,6 @@ from discreet.apps.server.console.visits import Visit
 from discreet.errors import DiscreetError, InvalidInput
 from discreet.service.accounts import new_account
 from discreet.service.approvals import Status
-from discreet.service.event_log import LogEvent
 from discreet.service.owner_rights import (
     check_datasets,
     check_others,
@@ -27,6 +26,7 @@ from discreet.service.owner_rights import (
     visible_events,
     visible_projects,
 )
+from discreet.service.storage.event_log import LogEvent
 from discreet.service.user_account import Project, Role
 
 _NEWEST = 200

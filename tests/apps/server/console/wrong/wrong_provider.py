@@ -13,7 +13,7 @@ from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
 
 from discreet.apps.server.oidc.settings import OidcSettings
-from discreet.service.event_log import Action
+from discreet.service.storage.event_log import Action
 from tests.apps.server.console.served_console import served
 from tests.apps.server.console.wanderer import Wanderer
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.errors import DiscreetError, LedgerBusy, LedgerClosed
 from discreet.postgres.address import LedgerAddress, is_postgres, read_ledger_address
-from discreet.service.schema import MARK, NEWEST_TABLE, TABLES
+from discreet.service.storage.schema import MARK, NEWEST_TABLE, TABLES
 
 if TYPE_CHECKING:
     import psycopg

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from discreet.errors import LedgerClosed
-from discreet.service.database import Changes, ServiceDatabase
+from discreet.service.storage.database import Changes, ServiceDatabase
 
 _FIRST = "0" * 64
 _PAGE = 500
