@@ -124,6 +124,11 @@ class Curator:
         """
         return self._profiles.take(table, **price)
 
+    def known_profiles(self) -> "list[TableProfile]":
+        """The best profile of each table that was paid for, of this version of the data. Costs nothing."""
+        self._profiles.load()
+        return list(self._profiles.found.values())
+
     @spelled_out(QuestionTerms)
     def ask(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer:
         """The private answer. The same question at the same price is charged once.

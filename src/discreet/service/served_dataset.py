@@ -48,6 +48,7 @@ from discreet.service.user_account import Project, Role, UserAccount
 
 if TYPE_CHECKING:
     from discreet.learn.plan.explain import FitExplanation
+    from discreet.profile.table_profile import TableProfile
     from discreet.synth.plan.explain import SynthesisExplanation
 
 T = TypeVar("T")
@@ -74,6 +75,12 @@ class ServedDataset:
         account.check_dataset(self.name)
         curator = self.curator_of(account)
         return {**dataset_facts(curator.dataset), "left": charge_json(curator.left())}
+
+    def profiles(self, account: UserAccount) -> "list[TableProfile]":
+        """What profiles found, for owners and auditors."""
+        account.check_dataset(self.name)
+        account.check_role(Role.OWNER, Role.AUDITOR)
+        return self._curator.known_profiles()
 
     def curator_of(self, account: UserAccount, *, most_epsilon: Fraction | None = None) -> Curator:
         """The curator that charges this account, within its caps. What costs more needs approval."""

@@ -36,6 +36,18 @@ def test_the_ask_page_has_the_policy_and_marks_what_is_made_up(visitor):
         assert fact in page
 
 
+def test_the_policy_page_has_what_a_profile_found(service, visitor):
+    """Also one that was taken elsewhere since the service began."""
+    olga = visitor("olga", Role.OWNER)
+    page = "/owner/datasets/clinic/policy"
+    assert "No profile was taken" in olga.get(page).text
+    service.datasets["clinic"].curator_of(service.accounts.find("olga")).profile("visits", epsilon=0.5)
+    shown = olga.get(page).text
+    assert "What a profile of <code>visits</code> found" in shown
+    assert "left out" in shown
+    assert visitor("ana").get(page).status == 403
+
+
 def test_explain_gives_price_error_and_risk_from_each_other(visitor):
     ana = visitor("ana")
     by_price = ana.explain(value=1).json

@@ -10,11 +10,16 @@ from urllib.parse import quote
 
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
+from discreet.answers.wording import charge_text, number_text
 from discreet.apps.server.console.made_up import limits_text, range_text
 from discreet.apps.server.console.rendering import rendered
 from discreet.apps.server.console.spending import spending_of
 from discreet.apps.server.console.visits import Visit
+from discreet.bounds.calibrate import charge_for
 from discreet.errors import DiscreetError, InvalidInput
+from discreet.model.policy import Dataset
+from discreet.profile.findings import PART_OF_BUDGET, lines_of, odd_values, people_found
+from discreet.profile.table_profile import TableProfile
 from discreet.service.accounts import new_account
 from discreet.service.approvals import Status
 from discreet.service.owner_rights import (
@@ -70,16 +75,35 @@ def _overview(visit: Visit, **facts: Any) -> Response:
 
 def policy(visit: Visit) -> Response:
     name = visit.path("dataset")
-    facts = visit.service.dataset(name, visit.account).facts(visit.account)
+    served = visit.service.dataset(name, visit.account)
     return rendered(
         "policy.html",
         visit=visit,
         place="policy",
         dataset=name,
-        policy=facts,
+        policy=served.facts(visit.account),
+        profiles=[_profile_shown(found, served.policy) for found in served.profiles(visit.account)],
         limits=limits_text,
         ranges=range_text,
+        number=number_text,
     )
+
+
+def _profile_shown(found: TableProfile, dataset: Dataset) -> dict[str, Any]:
+    """What a profile tells whoever decides about limits."""
+    people, off = people_found(found)
+    limits = {"max_rows": found.rows} | {f"max_groups, by {name}": bins for name, bins in found.keys.items()}
+    return {
+        "table": found.table,
+        "people": f"{number_text(people, off)} ± {number_text(off, off)}",
+        "price": charge_text(found.loss),
+        "at": charge_text(charge_for(dataset, dataset.epsilon * PART_OF_BUDGET)),
+        "limits": {title: lines_of(bins, dataset) for title, bins in limits.items()},
+        "odd": [
+            f"{share:.0%} ± {reach:.0%} of people have a {name} that is {odd}."
+            for name, odd, share, reach in odd_values(found)
+        ],
+    }
 
 
 def approvals(visit: Visit) -> Response:
