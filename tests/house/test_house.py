@@ -13,6 +13,7 @@ MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION, MOST_MODULES = 400, 60, 15
 
 LARGE_FOLDERS = {
     "aggregates": "one file for each aggregate, and for what they share",
+    "audit": "one file for the claims of each part of the house, and for each way to check them",
     "apps/views": "one file for each thing that is shown",
     "model": "the nouns that all others speak of",
     "noise": "one file for each mechanism, and for what they share",

@@ -81,7 +81,7 @@ def test_one_person_is_in_one_bin_of_each_histogram(others, one, other):
 def test_the_histograms_together_cost_what_is_charged(relation, loss):
     plan = plan_of(relation, loss)
     sensitivity = Sensitivity.histogram(relation)
-    paid = sum(amount_of(noise.loss(sensitivity)) for noise in plan._noise())
+    paid = sum(amount_of(noise.loss(sensitivity)) for noise in plan.noise())
     assert paid <= amount_of(loss)
     assert paid > amount_of(loss) * 999 / 1000
 

@@ -4,7 +4,7 @@ A law is an array of probabilities: of the outcomes 0, 1, 2, … of a claim. Noi
 by clipping them to a window, which is post-processing and so can only hide, never invent, a loss.
 """
 
-from math import exp
+from math import erf, exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,27 @@ def gaussian_law(sigma_squared: float, centre: int, low: int, high: int) -> Prob
     law /= law.sum()
     clipped = np.clip(x + centre, low, high) - low
     return np.bincount(clipped, weights=law, minlength=high - low + 1).astype(np.float64)
+
+
+def laplace_below(scale: float, centre: int, edges: NDArray[np.int64]) -> Probabilities:
+    """P(centre + X < edge) for each edge: a geometric series on either side of the centre."""
+    q = exp(-1 / scale)
+    x = (edges - centre).astype(np.float64)
+    return np.where(x <= 0, q ** (1 - np.minimum(x, 0)), 1 + q - q ** np.maximum(x, 0)) / (1 + q)
+
+
+def gaussian_below(sigma_squared: float, centre: int, edges: NDArray[np.int64]) -> Probabilities:
+    """The same for discrete Gaussian noise.
+
+    Above σ = 1,000 it is that of a normal law at edges between integers: they differ by less than 10⁻⁷.
+    """
+    x, sigma = (edges - centre).astype(np.float64), sigma_squared**0.5
+    if sigma > 1000:
+        return np.array([(1 + erf((each - 0.5) / (sigma * 2**0.5))) / 2 for each in x])
+    reach = int(40 * sigma) + 20
+    law = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma_squared))
+    below = np.concatenate([[0.0], np.cumsum(law / law.sum())])
+    return below[np.clip(x.astype(np.int64) + reach, 0, len(below) - 1)]
 
 
 def product_law(*laws: Probabilities) -> Probabilities:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -24,6 +25,7 @@ from discreet.audit.objective_claims import objective_claims
 from discreet.audit.sensitivities import SensitivityCheck, registered_sensitivities
 from discreet.audit.sparse_claims import sparse_claims
 from discreet.audit.statistics import FIT_ALARM, epsilon_lower_bound, fit_probability, telling_event
+from discreet.audit.table_claims import TableCheck, table_checks, table_claims
 from discreet.model.privacy import ApproximateLoss, ConcentratedLoss, Loss, PureLoss, Spend, amount_of
 
 Layer: TypeAlias = Literal["sensitivity", "sampler", "law", "fit", "black box"]
@@ -65,6 +67,8 @@ def planned_checks(*, thorough: bool = False, only: str = "") -> list[Check]:
         *(Check(name=c.name, run=partial(_check_fit, c)) for c in fit_checks()),
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in release_claims()),
         *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in objective_claims()),
+        *(Check(name=c.name, run=partial(_check_table, c)) for c in table_checks()),
+        *(Check(name=c.name, run=partial(_check_claim, c, thorough)) for c in table_claims()),
         *(Check(name=c.name, run=partial(_check_canary, c, thorough)) for c in registered_canaries()),
     ]
     return [check for check in checks if only.lower() in check.name.lower()]
@@ -73,16 +77,17 @@ def planned_checks(*, thorough: bool = False, only: str = "") -> list[Check]:
 def _check_sensitivity(check: SensitivityCheck) -> list[Finding]:
     """No norm of an actual move exceeds the claimed one."""
     found = check.worst()
-    claimed = check.claims(found)
-    return [
-        Finding(
-            subject=check.name,
-            layer="sensitivity",
-            claimed=_show_norms(claimed),
-            found=_show_norms(found),
-            holds=all(found[norm] <= claimed[norm] for norm in found),
-        )
-    ]
+    return [_moves_finding(check.name, check.claims(found), found)]
+
+
+def _moves_finding(name: str, claimed: dict[str, int], found: dict[str, int]) -> Finding:
+    return Finding(
+        subject=name,
+        layer="sensitivity",
+        claimed=_show_norms(claimed),
+        found=_show_norms(found),
+        holds=all(found[norm] <= claimed[norm] for norm in found),
+    )
 
 
 def _show_norms(norms: dict[str, int]) -> str:
@@ -138,18 +143,30 @@ def _check_law(claim: Claim) -> Finding:
 
 def _check_fit(check: FitCheck) -> list[Finding]:
     """What all releases of a fit lose together, and what it says that it spent, are within the claim."""
-    worst, stated = check.worst(), check.stated()
-    found = f"{_symbol(check.claimed)} {float(worst):.3f}"
-    covered = _covers(check.claimed, stated)
+    return [_loss_finding(check.name, check.claimed, check.stated(), check.worst())]
+
+
+def _check_table(check: TableCheck) -> list[Finding]:
+    """The same of a profile or a question, and that people are in one bin of each histogram."""
+    release = check.release()
+    moves = check.worst_moves(release)
+    claimed = {norm: getattr(release.of_one_person, norm) for norm in moves}
     return [
-        Finding(
-            subject=check.name,
-            layer="law",
-            claimed=show_loss(check.claimed),
-            found=found if covered else f"{found}, but it states {show_loss(stated)}",
-            holds=covered and worst <= amount_of(check.claimed),
-        )
+        _moves_finding(check.name, claimed, moves),
+        _loss_finding(check.name, check.claimed, release.stated, check.worst_loss(release)),
     ]
+
+
+def _loss_finding(name: str, claimed: Spend, stated: Loss, worst: Fraction) -> Finding:
+    found = f"{_symbol(claimed)} {float(worst):.3f}"
+    covered = _covers(claimed, stated)
+    return Finding(
+        subject=name,
+        layer="law",
+        claimed=show_loss(claimed),
+        found=found if covered else f"{found}, but it states {show_loss(stated)}",
+        holds=covered and worst <= amount_of(claimed),
+    )
 
 
 def _check_canary(canary: Canary, thorough: bool) -> list[Finding]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.answers.encoding import decode_columns, encode_columns
 from discreet.dialects.dialect import Dialect
@@ -83,15 +84,18 @@ class ProfilePlan:
     # What is drawn
 
     def draw_noise(self, exact: Results, deadline: Deadline) -> bytes:  # noqa: ARG002
+        drawn = zip(self.exact_histograms(exact), self.noise(), strict=True)
+        return encode_columns({"profile": 1}, [noise.release(people) for people, noise in drawn])
+
+    def exact_histograms(self, exact: Results) -> list[NDArray[np.int64]]:
+        """How many people are in each bin, of each histogram: secret, and never shown."""
         ((_, table),) = exact
         places, leaves, counts = (integers_of(table[name]) for name in ("h", "leaf", "s0"))
-        noisy = []
-        for place, (size, noise) in enumerate(zip(self._sizes(), self._noise(), strict=True)):
-            people = np.zeros(size, dtype=np.int64)
+        histograms = [np.zeros(size, dtype=np.int64) for size in self._sizes()]
+        for place, people in enumerate(histograms):
             here = places == place
             np.add.at(people, leaves[here], counts[here])
-            noisy.append(noise.release(people))
-        return encode_columns({"profile": 1}, noisy)
+        return histograms
 
     def profile_from(self, stored: bytes, charged: Spend) -> TableProfile:
         """What is known from what is stored, and what was charged for it."""
@@ -101,7 +105,7 @@ class ProfilePlan:
         paid = replace(self, loss=charged)
         bins = [
             NoisyBins(people=column.astype(np.float64), noise=noise)
-            for column, noise in zip(columns, paid._noise(), strict=True)
+            for column, noise in zip(columns, paid.noise(), strict=True)
         ]
         keyed, bounded = len(self.keyed), len(self.bounded)
         return TableProfile(
@@ -118,8 +122,8 @@ class ProfilePlan:
     def _sizes(self) -> list[int]:
         return [len(EDGES) + 1] * (1 + len(self.keyed)) + [2 ** len(ODD)] * len(self.bounded)
 
-    def _noise(self) -> list[AdditiveNoise]:
-        """Each histogram has its share of the price."""
+    def noise(self) -> list[AdditiveNoise]:
+        """Of each histogram, which has its share of the price."""
         wanted = [(_ROWS, 1), (_KEYS, len(self.keyed)), (_VALUES, len(self.bounded))]
         total = sum(share for share, count in wanted if count)
         shares = [share / total / count for share, count in wanted for _ in range(count)]
