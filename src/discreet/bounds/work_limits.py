@@ -28,8 +28,11 @@ from discreet.model.query import (
     FewRows,
     Filter,
     Lookup,
+    Measure,
     PerPerson,
+    PersonAggregate,
     PersonJoin,
+    PersonValue,
     Query,
     Relation,
     Scan,
@@ -37,8 +40,8 @@ from discreet.model.query import (
 )
 
 MOST_JOINS = 16
-MOST_ROWS_OF_A_PERSON = 2**20
-"""The most rows of one person that the joins of a question may make: about a second, on PostgreSQL."""
+MOST_ROWS_OF_A_PERSON = 2**18
+"""The most rows of one person that the joins of a question may make: a fraction of a second."""
 
 MOST_PIECES = 400
 """The most sums that a question may consist of. Each of them reads the rows anew."""
@@ -72,6 +75,10 @@ _STEPS_OF_A_ROW = 8
 
 _STEPS_OF_A_VALUE = 160
 """Of a double that is summed or put into a bin: it is clamped, and rounded to a grid. 3 µs on PostgreSQL."""
+
+_STEPS_OF_AN_INTEGER = 48
+_STEPS_OF_A_GROUP = 100
+"""Of a row that may be a group of its own, and of each text that it is grouped by."""
 
 _TIMES_MAX_ROWS = 4
 _ALWAYS_JOINED = 32
@@ -164,9 +171,8 @@ def check_question(query: Query) -> None:
         *(e for measure in query.measures for e in (measure.argument, measure.condition) if e is not None),
         *([] if picked_by is None else [picked_by]),
     ]
-    numbers = [m.argument for m in query.measures if m.argument is not None]
-    values = [number for number in numbers if number.type is ValueType.NUMBER]
-    check_steps(query.source, of_rows, more=_STEPS_OF_A_VALUE * len(values))
+    grouped = _steps_of_keys([key.expression for key in query.keys], private=query.private_keys)
+    check_steps(query.source, of_rows, more=grouped + sum(map(_steps_of_measure, query.measures)))
     check_before_joins(query.source, _picked_by(query))
     of_groups = [
         *(output.expression for output in query.outputs),
@@ -175,6 +181,23 @@ def check_question(query: Query) -> None:
     ]
     check_row(of_groups)
     check_size(*expressions_of(query.source), *of_rows, *of_groups)
+
+
+def _steps_of_measure(measure: Measure) -> int:
+    """Of the values of a measure, for each vector that they go into besides the count."""
+    if measure.argument is None:
+        return 0
+    vectors = len(AGGREGATES[measure.aggregate].squares)
+    if measure.argument.type is ValueType.NUMBER:
+        return _STEPS_OF_A_VALUE * max(1, vectors - 1)
+    return _STEPS_OF_AN_INTEGER * vectors
+
+
+def _steps_of_keys(keys: Sequence[Expression], *, private: bool) -> int:
+    """Of what rows are grouped by: each row may be a group of its own, unless groups are known."""
+    if not private:
+        return 0
+    return _STEPS_OF_A_GROUP + sum(_STEPS_OF_A_GROUP for key in keys if key.type is ValueType.TEXT)
 
 
 def _picked_by(query: Query) -> list[Expression]:
@@ -331,13 +354,23 @@ def _work(relation: Relation) -> _Work:
             return below.plus(relation, _STEPS_OF_A_ROW + sides)
         case PerPerson():
             values = [e for v in relation.values for e in (v.argument, v.condition) if e is not None]
-            own = steps_in([*(key for _, key in relation.keys), *values])
+            keys = [key for _, key in relation.keys]
+            own = steps_in([*keys, *values]) + sum(map(_steps_of_person_value, relation.values))
+            own += _steps_of_keys(keys, private=bool(keys))
             return _work(relation.source).plus(relation.source, _STEPS_OF_A_ROW + own)
         case UnionAll():
             work = _Work()
             for branch in relation.branches:
                 work += _work(branch.source).plus(branch.source, steps_in(branch.columns))
             return work
+
+
+def _steps_of_person_value(value: PersonValue) -> int:
+    """Sums of doubles are rounded to a grid; different values are sorted, and texts compared."""
+    if value.argument is None:
+        return 0
+    slow = value.argument.type in (ValueType.NUMBER, ValueType.TEXT)
+    return _STEPS_OF_A_VALUE if slow or value.aggregate is PersonAggregate.DISTINCT else _STEPS_OF_AN_INTEGER
 
 
 def _parts(predicate: Expression) -> tuple[Expression, ...]:

@@ -40,12 +40,13 @@ Measured on DuckDB, on the kind of texts that takes longest."""
 _STEPS_ELSEWHERE = {"lower": 20_000, "upper": 20_000}
 """The same where another database takes far longer: letters beyond ASCII in PostgreSQL."""
 _STEPS_OF_NUMBERS_ELSEWHERE = {
-    "power": 64,
+    "power": 192,
     **dict.fromkeys(("+", "-", "*", "/", "%", "round", "log10"), 32),
     **dict.fromkeys(("exp", "sqrt"), 20),
     **dict.fromkeys(("floor", "ceil", "abs", "sign", "negate", "ln"), 12),
-    **dict.fromkeys(("nullif", "least", "greatest", "date_diff", "add_days", "date_trunc"), 8),
+    **dict.fromkeys(("nullif", "least", "greatest", "date_diff", "add_days", "date_trunc"), 28),
     **dict.fromkeys(("year", "quarter", "month", "day", "dayofweek", "hour"), 8),
+    "cast_integer": 80,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "between"), 3),
 }
 """Of a call on numbers and dates, where PostgreSQL takes far longer than a step: it names values by
@@ -59,7 +60,7 @@ _STEPS_OF_A_LETTER = 80
 _FIRST_LETTERS = 16
 _STEPS_OF_A_SLOW_LETTER = 400
 """Of each letter after % in a pattern that has _ there: it is tried at every letter of the text."""
-_STEPS_OF_READING = 100
+_STEPS_OF_READING = 180
 """Of a text as something else: its shape, or the case of its first letters."""
 _STEPS_OF_DIGITS = 200
 """The same of a number that is as long as may be, besides."""
