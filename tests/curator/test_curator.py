@@ -157,7 +157,6 @@ def test_a_failure_after_the_charge_says_nothing_and_keeps_the_charge(folder, mo
         "SELECT sum(patient) FROM (SELECT cost, patient FROM visits) AS t(patient, cost)",
         "SELECT sum(cost) FROM visits AS v(cost, ward, patient)",
         "SELECT count(*) OVER () FROM visits",
-        "SELECT count(*) FROM visits UNION ALL SELECT count(*) FROM visits",
         "SELECT count(*) FROM visits; DROP TABLE visits",
         "COPY visits TO 'x.csv'",
         "ATTACH 'x.db'",

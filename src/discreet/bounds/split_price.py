@@ -31,6 +31,17 @@ def _split(bounded: Bounded, *, concentrated: bool, in_order_asked: bool) -> lis
     What rounding leaves over goes to the first of the largest shares, in an order that does not depend on
     what the question names first. With `in_order_asked` it does, as in older versions.
     """
+    roots = roots_of(bounded, concentrated=concentrated)
+    total = _STEPS * max(1, len(roots) // 16)
+    steps = [max(1, int(total * root / sum(roots))) for root in roots]
+    order = range(len(steps)) if in_order_asked else parts_in_order(bounded)
+    steps[max(order, key=steps.__getitem__)] += total - sum(steps)
+    return [Fraction(step, total) for step in steps]
+
+
+def roots_of(bounded: Bounded, *, concentrated: bool) -> list[float]:
+    """How much each part that is measured matters, as its share grows with it."""
+    bounded = without_left_out(bounded)
     squares = [0.0] * len(bounded.parts)
     for measure in bounded.measures:
         known = AGGREGATES[measure.measure.aggregate].squares
@@ -38,9 +49,4 @@ def _split(bounded: Bounded, *, concentrated: bool, in_order_asked: bool) -> lis
             squares[part] += square
     if bounded.selector is not None and not squares[bounded.selector]:
         squares[bounded.selector] = 1.0
-    roots = [(square or 1.0) ** (1 / 2 if concentrated else 1 / 3) for square in squares]
-    total = _STEPS * max(1, len(roots) // 16)
-    steps = [max(1, int(total * root / sum(roots))) for root in roots]
-    order = range(len(steps)) if in_order_asked else parts_in_order(bounded)
-    steps[max(order, key=steps.__getitem__)] += total - sum(steps)
-    return [Fraction(step, total) for step in steps]
+    return [(square or 1.0) ** (1 / 2 if concentrated else 1 / 3) for square in squares]

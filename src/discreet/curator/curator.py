@@ -1,6 +1,6 @@
 """The path of one question, readable top to bottom.
 
-parse_sql → resolve → bound → calibrate      what will be run, and its price; `explain` stops here
+parse_question → read_question → bound → calibrate      what will be run, and its price: `planning`
 engine.prepare → ledger.charge → engine.run → draw_noise → ledger.store_answer      `charging`
 answer_from      all that is computed from what is stored
 
@@ -14,15 +14,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Unpack
 
-from sqlglot import exp
-
 from discreet.answers.answer import Answer
 from discreet.answers.explanation import Explanation
-from discreet.bounds.bound import bound
-from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate, check_cap
+from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of
+from discreet.bounds.leaves import NoisyPlan
 from discreet.curator.answer_times import AnswerTimes
 from discreet.curator.charging import ChargedData
 from discreet.curator.people import fingerprint_of, people_as_before, people_of
+from discreet.curator.planning import Planning
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
 from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, spelled_out
@@ -32,14 +31,12 @@ from discreet.errors import MissingExtra
 from discreet.ledger.interface import Account, Balance, Cap, Entry, Ledger
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.privacy import Spend
-from discreet.model.request import Request, request_of
+from discreet.model.request import request_of
 from discreet.question.frame import Frame
-from discreet.question.parse import parse_sql
-from discreet.question.resolve import resolve
 from discreet.question.scope import nearest
-from discreet.release.drawn import check_size
 from discreet.release.explain import explain
-from discreet.release.outputs import check_outputs
+from discreet.release.noisy.explain_noisy import explain_noisy
+from discreet.release.noisy.noisy_release import NoisyRelease
 from discreet.release.question_release import QuestionRelease
 
 if TYPE_CHECKING:
@@ -99,22 +96,12 @@ class Curator:
         """When this version of the data was first opened, if its files have changed since."""
 
     @spelled_out(QuestionTerms)
-    def plan(self, sql: str, **terms: Unpack[QuestionTerms]) -> Plan:
+    def plan(self, sql: str, **terms: Unpack[QuestionTerms]) -> Plan | NoisyPlan:
         """What would be run, its price and its error. Reads no data and costs nothing."""
-        request, parsed = request_of(**terms), parse_sql(sql)
-        plan = self._planned(parsed, request, self.dataset)
-        best = self._profiles.best_limits(plan) if self._profiles.found else self.dataset
-        if best is not self.dataset:
-            plan = self._planned(parsed, request, best)
-        check_cap(plan.loss, self.dataset)
-        check_size(plan)
-        check_outputs(plan, self._data.deadline())
-        return plan
+        return self._planning().plan(sql, request_of(**terms))
 
-    def _planned(self, parsed: exp.Select, request: Request, dataset: Dataset) -> Plan:
-        public = self._public.reading()
-        query = resolve(parsed, dataset, public.keys, public.fan_out)
-        return calibrate(bound(query, dataset), request, dataset, at_any_price=True)
+    def _planning(self) -> Planning:
+        return Planning(dataset=self.dataset, data=self._data, public=self._public, profiles=self._profiles)
 
     @spelled_out(RowTerms)
     def profile(self, table: str, **price: Unpack[RowTerms]) -> "TableProfile":
@@ -136,8 +123,8 @@ class Curator:
         Give one of epsilon, rho and within. The confidence of its errors is 0.95 by default.
         """
         plan = self.plan(sql, **terms)
-        release = QuestionRelease(plan=plan, dataset=self.dataset)
-        if self._cached is not None:  # what was paid for by itself before stays free
+        release = self._planning().release(plan)
+        if self._cached is not None and isinstance(plan, Plan):  # what was paid for before stays free
             cached = self._recalled(release) or self._cached.answer(sql, plan)
             if cached is not None:
                 return cached
@@ -156,9 +143,9 @@ class Curator:
 
         Reads no private data and never charges.
         """
-        return self._recalled(QuestionRelease(plan=self.plan(sql, **terms), dataset=self.dataset))
+        return self._recalled(self._planning().release(self.plan(sql, **terms)))
 
-    def _recalled(self, release: QuestionRelease) -> Answer | None:
+    def _recalled(self, release: QuestionRelease | NoisyRelease) -> Answer | None:
         found = self._data.stored(release)
         if found is None:
             return None
@@ -174,8 +161,12 @@ class Curator:
     def explain(self, sql: str, **terms: Unpack[QuestionTerms]) -> Explanation:
         """Price and error, from the policy and the text alone. Reads no data and costs nothing."""
         plan = self.plan(sql, **terms)
-        self._data.emit(QuestionRelease(plan=plan, dataset=self.dataset))  # refuses what it cannot do
-        found = explain(plan, self.dataset, budget=budget_of(self.dataset), left=self._data.left())
+        self._data.emit(self._planning().release(plan))  # refuses what it cannot do
+        budget, left = budget_of(self.dataset), self._data.left()
+        if isinstance(plan, NoisyPlan):
+            found = explain_noisy(plan, self.dataset, self._data.deadline(), budget=budget, left=left)
+            return self._profiles.explained(found, *plan.leaves)
+        found = explain(plan, self.dataset, budget=budget, left=left)
         found = self._profiles.explained(found, plan)
         return self._cached.explained(found, plan) if self._cached else found
 

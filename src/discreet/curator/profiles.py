@@ -55,9 +55,10 @@ class Profiles:
                 for receipt, drawn in self._taken(plan):
                     self._keep(plan.profile_from(drawn, receipt.charged))
 
-    def explained(self, found: Explanation, plan: Plan) -> Explanation:
+    def explained(self, found: Explanation, *plans: Plan) -> Explanation:
         """With what limits will leave out, as far as it is known."""
-        return replace(found, notes=(*found.notes, *forecast_notes(plan, self.found)))
+        notes = [note for plan in plans for note in forecast_notes(plan, self.found)]
+        return replace(found, notes=tuple(dict.fromkeys([*found.notes, *notes])))
 
     def best_limits(self, plan: Plan) -> Dataset:
         return with_best_limits(plan, self.data.dataset, self.found)

@@ -25,9 +25,9 @@ def check_answer_size(query: Query) -> None:
             f"That is an answer of more than {MOST_CELLS:,} numbers.",
             remedy="Ask for fewer columns, or for fewer groups.",
         )
-    longest = {key_field(i): _longest_key(key.values or ()) for i, key in enumerate(query.keys)}
+    longest = {key_field(i): longest_key(key.values or ()) for i, key in enumerate(query.keys)}
     texts = [output.expression for output in query.outputs if output.expression.type is ValueType.TEXT]
-    if groups * sum(_longest(text, longest) for text in texts) > MOST_BYTES:
+    if groups * sum(longest_text(text, longest) for text in texts) > MOST_BYTES:
         raise QueryRefused(
             "The texts of the answer could take too much room.",
             remedy="Ask for the keys as they are, and for fewer or shorter texts beside them.",
@@ -44,11 +44,12 @@ def check_storable(most: int, remedy: str) -> None:
         )
 
 
-def _longest_key(values: tuple[object, ...]) -> int:
+def longest_key(values: tuple[object, ...]) -> int:
+    """The most bytes of a key."""
     return max((len(value.encode()) for value in values if isinstance(value, str)), default=0)
 
 
-def _longest(text: Expression, keys: dict[str, int]) -> int:
+def longest_text(text: Expression, keys: dict[str, int]) -> int:
     """The most bytes that a text can have."""
     match text:
         case Field(name=name):
@@ -56,7 +57,7 @@ def _longest(text: Expression, keys: dict[str, int]) -> int:
         case Literal(value=value):
             return len(value.encode()) if isinstance(value, str) else 0
         case Call(function=function, arguments=arguments):
-            parts = [_longest(each, keys) for each in arguments if each.type is ValueType.TEXT]
+            parts = [longest_text(each, keys) for each in arguments if each.type is ValueType.TEXT]
             if function == "concat":
                 return min(_LONGEST_JOINED, sum(parts))
             if function == "replace":

@@ -21,12 +21,15 @@ MOST_WORDS = 10_000
 
 _STEPS, _STEPS_OF_A_TOKEN = 2_000, 20
 
-_CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"}
+CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"})
+"""Those of a query that reads rows of people."""
+AFTER_NOISE = frozenset({"distinct", "windows", "qualify", "offset"})
+"""Those that only noisy answers can have."""
 _OF_SETS = re.compile(r"\b(cube|rollup|grouping\s+sets)\s*\(", re.IGNORECASE)
 _REMEDIES = {
     "distinct": "Use GROUP BY, or count(DISTINCT …).",
-    "windows": "Window functions have no private version; use GROUP BY.",
-    "qualify": "Use HAVING, on noisy values.",
+    "windows": "A window is of noisy answers: use GROUP BY first.",
+    "qualify": "QUALIFY is of noisy answers: use GROUP BY first.",
     "offset": "Use ORDER BY and LIMIT.",
     "laterals": "Use JOIN with a public table, or on the person.",
     "pivots": "Use GROUP BY.",
@@ -35,7 +38,17 @@ _REMEDIES = {
 
 
 def parse_sql(text: str) -> exp.Select:
-    """One SELECT, with known clauses only."""
+    """One SELECT about rows, with known clauses only."""
+    found = parse_question(text)
+    if not isinstance(found, exp.Select):
+        raise _one_select()
+    for select in found.find_all(exp.Select):
+        check_clauses(select)
+    return found
+
+
+def parse_question(text: str) -> exp.Select | exp.Union:
+    """One SELECT, or several with UNION, with known clauses only; some are for noisy answers alone."""
     if not isinstance(text, str):
         raise QueryRefused("A question is a text of SQL.", remedy="Write SELECT count(*) FROM …")
     _check_size(text)
@@ -43,14 +56,43 @@ def parse_sql(text: str) -> exp.Select:
         statements = [statement for statement in _parsed(text) if statement is not None]
     except Exception:  # whatever sqlglot stumbles over; its own errors quote the text
         raise QueryRefused("This is not SQL that discreet can read.", remedy=_remedy(text)) from None
-    if len(statements) != 1 or not isinstance(statements[0], exp.Select):
-        raise QueryRefused(
-            "A question is exactly one SELECT.", remedy="Write SELECT … FROM … GROUP BY …, and nothing else."
-        )
+    if len(statements) != 1 or not isinstance(statements[0], exp.Select | exp.Union):
+        raise _one_select()
     _check_depth(statements[0])
     for select in statements[0].find_all(exp.Select):
-        _check_clauses(select)
+        check_clauses(select, CLAUSES | AFTER_NOISE)
+        _write_fetch_as_limit(select)
+        _write_out_all(select)
     return statements[0]
+
+
+def _one_select() -> QueryRefused:
+    return QueryRefused(
+        "A question is exactly one SELECT.", remedy="Write SELECT … FROM … GROUP BY …, and nothing else."
+    )
+
+
+def _write_fetch_as_limit(select: exp.Select) -> None:
+    """FETCH FIRST 3 ROWS ONLY is LIMIT 3."""
+    fetch = select.args.get("limit")
+    if isinstance(fetch, exp.Fetch):
+        options = fetch.args.get("limit_options")
+        others = {name for name, value in options.args.items() if value} if options is not None else set()
+        if others <= {"rows"} and fetch.args.get("count") is not None:
+            select.set("limit", exp.Limit(expression=fetch.args["count"]))
+
+
+def _write_out_all(select: exp.Select) -> None:
+    """GROUP BY ALL is by all columns that are not aggregated."""
+    group = select.args.get("group")
+    if group is None or not group.args.get("all"):
+        return
+    keys = [item for item in select.expressions if item.find(exp.AggFunc, exp.Window) is None]
+    plain = [item.this if isinstance(item, exp.Alias) else item for item in keys]
+    named = [
+        key.copy() for key in plain if not isinstance(key, exp.Literal | exp.Boolean | exp.Null | exp.Star)
+    ]
+    select.set("group", exp.Group(expressions=named) if named else None)
 
 
 class _PatientParser(DuckDBParser):
@@ -88,9 +130,10 @@ def _remedy(text: str) -> str:
     )
 
 
-def _check_clauses(select: exp.Select) -> None:
+def check_clauses(select: exp.Select, known: frozenset[str] = CLAUSES) -> None:
+    """Refuse clauses that are not on the list."""
     for clause, value in select.args.items():
-        if value and clause not in _CLAUSES:
+        if value and clause not in known:
             name = clause.rstrip("_").upper()
             raise QueryRefused(
                 f"{name} is not part of what can be asked.",

@@ -36,6 +36,13 @@ def per_person(
     return _PerPersonReader(select, source, scope, alias).read()
 
 
+def keeps_people_apart(select: exp.Select, source: Relation, scope: Scope) -> bool:
+    """Whether a subquery is grouped by person, so that it computes values of each."""
+    group = select.args.get("group")
+    reader = _PerPersonReader(select, source, scope, "")
+    return any(reader.is_person(node) for node in (group.expressions if group is not None else ()))
+
+
 @dataclass(slots=True)
 class _PerPersonReader:
     select: exp.Select
@@ -91,6 +98,13 @@ class _PerPersonReader:
         if person is None:
             raise _keep_people_apart()
         return person
+
+    def is_person(self, node: exp.Expression) -> bool:
+        """Whether an item of GROUP BY is the person."""
+        try:
+            return self.scope.is_person(row_expression(self._selected(node), self.scope))
+        except QueryRefused:
+            return False
 
     def _selected(self, node: exp.Expression) -> exp.Expression:
         """A GROUP BY item may be a position or an alias of the SELECT list."""

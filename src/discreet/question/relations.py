@@ -23,6 +23,7 @@ from discreet.functions.registry import build_call, check_size
 from discreet.model.expression import Call, Expression, Field, Range, owners
 from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PrivateTable, PublicTable, Table
 from discreet.model.query import Filter, Lookup, Pair, PersonJoin, Relation, Scan
+from discreet.question.parse import check_clauses
 from discreet.question.per_person import per_person
 from discreet.question.scope import (
     PublicKeys,
@@ -68,7 +69,8 @@ class Relations:
 
     def read(self, select: exp.Select, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
         """The rows of a SELECT before it groups them, and what can be named in it."""
-        ctes = self._with(select, ctes)
+        check_clauses(select)
+        ctes = with_queries(select, ctes)
         first = select.args.get("from_")
         if first is None:
             raise QueryRefused(
@@ -87,35 +89,18 @@ class Relations:
             left = Filter(source=left, predicate=predicate(where.this, scope, "WHERE"))
         return left, scope
 
-    def _with(self, select: exp.Expression, ctes: Mapping[str, Cte]) -> Mapping[str, Cte]:
-        clause = select.args.get("with_")
-        if clause is None:
-            return ctes
-        if clause.args.get("recursive"):
-            raise QueryRefused("WITH RECURSIVE cannot be asked.", remedy="Write plain WITH.")
-        if len(ctes) + len(clause.expressions) > _MOST_SOURCES:
-            raise QueryRefused(f"WITH has more than {_MOST_SOURCES} queries.", remedy="Ask a simpler one.")
-        found = dict(ctes)
-        for cte in clause.expressions:
-            if cte.args["alias"].args.get("columns"):
-                raise QueryRefused(
-                    "WITH names its columns inside.", remedy="Write WITH t AS (SELECT a AS b …)."
-                )
-            found[cte.alias.casefold()] = Cte(cte.this, dict(found))
-        return found
-
     def _item(self, node: exp.Expression | None, ctes: Mapping[str, Cte]) -> tuple[Relation | Public, Scope]:
         """One table or subquery of FROM."""
         if isinstance(node, exp.Subquery):
             if {name for name, value in node.args.items() if value} - {"this", "alias"}:
-                raise _plain_from()
-            _check_alias(node)
+                raise plain_from()
+            check_alias(node)
             return self._derived(node.this, node.alias or "subquery", ctes)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-            raise _plain_from()
+            raise plain_from()
         if {name for name, value in node.args.items() if value} - {"this", "alias"}:
             raise QueryRefused("A table is named by its name alone.", remedy="Write FROM TABLE.")
-        _check_alias(node)
+        check_alias(node)
         known = ctes.get(node.name.casefold())
         if known is not None:
             return self._derived(known.query, node.alias_or_name, known.before)
@@ -222,7 +207,7 @@ class Relations:
         if isinstance(node, exp.Union):
             return self._union(node, name, ctes)
         if not isinstance(node, exp.Select):
-            raise _plain_from()
+            raise plain_from()
         for clause in ("order", "limit"):
             if node.args.get(clause):
                 raise QueryRefused(
@@ -239,14 +224,14 @@ class Relations:
         return relation, scope.named(name, columns)
 
     def _union(self, node: exp.Union, name: str, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
-        ctes = self._with(node, ctes)
+        ctes = with_queries(node, ctes)
         if node.args.get("distinct") or {
             key for key, value in node.args.items() if value and key not in ("this", "expression", "with_")
         }:
             raise QueryRefused(
                 "Only UNION ALL can be asked.", remedy="Write UNION ALL: people are told apart anyway."
             )
-        parts = [self._derived(_unwrapped(side), name, ctes) for side in (node.this, node.expression)]
+        parts = [self._derived(unwrapped(side), name, ctes) for side in (node.this, node.expression)]
         for relation, _ in parts:
             if not relation.has_ids:
                 raise QueryRefused(
@@ -256,7 +241,25 @@ class Relations:
         return united(parts, name, self._alias())
 
 
-def _check_alias(node: exp.Expression) -> None:
+def with_queries(select: exp.Expression, ctes: Mapping[str, Cte]) -> Mapping[str, Cte]:
+    """What can be named in a query: the queries of its own WITH too."""
+    clause = select.args.get("with_")
+    if clause is None:
+        return ctes
+    if clause.args.get("recursive"):
+        raise QueryRefused("WITH RECURSIVE cannot be asked.", remedy="Write plain WITH.")
+    if len(ctes) + len(clause.expressions) > _MOST_SOURCES:
+        raise QueryRefused(f"WITH has more than {_MOST_SOURCES} queries.", remedy="Ask a simpler one.")
+    found = dict(ctes)
+    for cte in clause.expressions:
+        if cte.args["alias"].args.get("columns"):
+            raise QueryRefused("WITH names its columns inside.", remedy="Write WITH t AS (SELECT a AS b …).")
+        found[cte.alias.casefold()] = Cte(cte.this, dict(found))
+    return found
+
+
+def check_alias(node: exp.Expression) -> None:
+    """Refuse a name of a table that names its columns too."""
     alias = node.args.get("alias")
     if alias is not None and alias.args.get("columns"):
         raise QueryRefused(
@@ -366,11 +369,13 @@ def _projected(select: exp.Select, scope: Scope) -> dict[str, Expression]:
     return columns
 
 
-def _unwrapped(node: exp.Expression) -> exp.Expression:
+def unwrapped(node: exp.Expression) -> exp.Expression:
+    """A query without the brackets around it."""
     return node.this if isinstance(node, exp.Subquery) and not node.alias else node
 
 
-def _plain_from() -> QueryRefused:
+def plain_from() -> QueryRefused:
+    """What else stands after FROM."""
     return QueryRefused(
         "A question is about tables of the policy, or subqueries of them.",
         remedy="Write SELECT … FROM TABLE.",

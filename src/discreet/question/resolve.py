@@ -37,7 +37,7 @@ from discreet.question.scope import (
     row_expression,
 )
 
-_MOST_OUTPUTS = 200
+MOST_OUTPUTS = 200
 
 
 def resolve(
@@ -46,17 +46,19 @@ def resolve(
     """The question in our own tree; `public_keys` lists the values of columns of public tables, and `fan_out`
     counts how many of their rows share a value; by default, as many as declared.
     """
-    if len(select.expressions) > _MOST_OUTPUTS:
+    if len(select.expressions) > MOST_OUTPUTS:
         raise QueryRefused(
-            f"At most {_MOST_OUTPUTS} columns can be asked for.", remedy="Ask in two questions."
+            f"At most {MOST_OUTPUTS} columns can be asked for.", remedy="Ask in two questions."
         )
     source, scope = Relations(dataset, public_keys, fan_out).read(select, {})
     keys, sets = group_by(select, scope)
-    return _Resolver(select, source, scope, keys, sets).query()
+    return Resolver(select, source, scope, keys, sets).query()
 
 
 @dataclass(slots=True)
-class _Resolver:
+class Resolver:
+    """Reads what a question asks of the groups of a relation."""
+
     select: exp.Select
     source: Relation
     scope: Scope
@@ -68,8 +70,8 @@ class _Resolver:
     def query(self) -> Query:
         self._read_outputs()
         having = self.select.args.get("having")
-        limit = self._limit()
-        picks = None if having is not None else self._picks(limit)
+        limit = limit_of(self.select)
+        picks = None if having is not None else self.picks(limit)
         query = Query(
             source=self.source,
             keys=self.keys,
@@ -101,11 +103,7 @@ class _Resolver:
                     remedy="Ask for aggregates: count(*), sum(…), avg(…).",
                 )
             inner = item.this if isinstance(item, exp.Alias) else item
-            named = isinstance(item, exp.Alias | exp.Column)
-            name = item.alias_or_name if named else inner.sql(dialect="duckdb").lower()
-            while name in taken:
-                name += "_"
-            taken.add(name)
+            name = free_name(item, taken)
             self.outputs.append(Output(name=name, expression=self._output(inner)))
 
     def _condition(self, node: exp.Expression) -> Expression:
@@ -115,9 +113,10 @@ class _Resolver:
         return condition
 
     def _output(self, node: exp.Expression) -> Expression:
-        return convert(node, self._output_leaf)
+        return convert(node, self.output_leaf)
 
-    def _output_leaf(self, node: exp.Expression) -> Expression | None:
+    def output_leaf(self, node: exp.Expression) -> Expression | None:
+        """What a node stands for, if it is a key, a measure or an output."""
         measure = self._measure(node)
         if measure is not None:
             return measure
@@ -176,14 +175,14 @@ class _Resolver:
             share=asked.share,
         )
         for measure in self.measures:
-            if _what(measure) == _what(made):
+            if what_of(measure) == what_of(made):
                 return Field(name=measure.name, type=ValueType.NUMBER)
         self.measures.append(made)
         return Field(name=made.name, type=ValueType.NUMBER)
 
     # ORDER BY and LIMIT
 
-    def _picks(self, limit: int | None) -> Picks | None:
+    def picks(self, limit: int | None) -> Picks | None:
         """SELECT key … ORDER BY count(*) DESC LIMIT k, without the count itself: only which ones."""
         order = self.select.args.get("order")
         items = order.expressions if order is not None else []
@@ -219,18 +218,39 @@ class _Resolver:
                 )
             yield Order(expression=expression, descending=bool(item.args.get("desc")))
 
-    def _limit(self) -> int | None:
-        limit = self.select.args.get("limit")
-        if limit is None:
-            return None
-        node = limit.expression
-        plain = {name for name, value in limit.args.items() if value} == {"expression"}
-        if not plain or not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
-            raise QueryRefused("LIMIT needs a whole number.", remedy="Write LIMIT 10.")
-        return min(int(node.this), MOST_GROUPS) if len(node.this) <= 9 else MOST_GROUPS
+
+def free_name(item: exp.Expression, taken: set[str]) -> str:
+    """What a column is called: by its alias, its own name, or its text; and as no other one."""
+    named = isinstance(item, exp.Alias | exp.Column)
+    inner = item.this if isinstance(item, exp.Alias) else item
+    name = item.alias_or_name if named else inner.sql(dialect="duckdb").lower()
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
-def _what(measure: Measure) -> tuple[object, ...]:
+def limit_of(select: exp.Expression) -> int | None:
+    """The number of LIMIT; None if there is none."""
+    return _whole_number(select.args.get("limit"), "LIMIT")
+
+
+def offset_of(select: exp.Expression) -> int:
+    """The number of OFFSET."""
+    return _whole_number(select.args.get("offset"), "OFFSET") or 0
+
+
+def _whole_number(clause: exp.Expression | None, name: str) -> int | None:
+    if clause is None:
+        return None
+    node = clause.expression
+    plain = {part for part, value in clause.args.items() if value} == {"expression"}
+    if not plain or not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
+        raise QueryRefused(f"{name} needs a whole number.", remedy=f"Write {name} 10.")
+    return min(int(node.this), MOST_GROUPS) if len(node.this) <= 9 else MOST_GROUPS
+
+
+def what_of(measure: Measure) -> tuple[object, ...]:
     """All of a measure but its name."""
     return measure.aggregate, measure.argument, measure.condition, measure.share
 

@@ -54,6 +54,14 @@ def answer_from(plan: Plan, stored: bytes, deadline: Deadline) -> Released:
     drawn = Drawn.decode(stored)
     if drawn is None:  # stored by a version that kept whole answers
         return Released.decode(stored)
+    keys, noisy, groups = noisy_numbers(plan, drawn, deadline)
+    return compute_outputs(plan, keys, noisy, groups, notes_of(plan), deadline)
+
+
+def noisy_numbers(
+    plan: Plan, drawn: Drawn, deadline: Deadline
+) -> tuple[tuple[ColumnValues, ...], Noisy, int]:
+    """The keys of the groups that are shown, their noisy numbers, and how many groups there are."""
     drawn = drawn.in_order_of_keys()  # intervals follow from the draw, and never from the order of rows
     parts, groups = plan.bounded.parts, drawn.groups
     order = parts_in_order(plan.bounded) if drawn.ordered else range(len(parts))
@@ -68,7 +76,7 @@ def answer_from(plan: Plan, stored: bytes, deadline: Deadline) -> Released:
         seed=int.from_bytes(hashlib.sha256(drawn.encode()).digest(), "big"),
         check_time=in_time,
     )
-    return compute_outputs(plan, drawn.keys_of(plan), noisy, groups, notes_of(plan), deadline)
+    return drawn.keys_of(plan), noisy, groups
 
 
 def _trees(

@@ -119,22 +119,26 @@ def order_of_keys(keys: Sequence[ColumnValues]) -> NDArray[np.intp]:
     return np.array(sorted(range(len(rows)), key=sortable.__getitem__), dtype=np.intp)
 
 
-def check_size(plan: Plan) -> None:
+def check_size(*plans: Plan) -> None:
     """Refuse, before anything is charged, what would be too large to be stored.
 
     The number of private keys is not known in advance. If they are too many, the charge is lost.
     """
-    query = plan.bounded.query
-    groups = 1 if query.private_keys else group_count(query)
-    words = sum(
-        sum(known(QuantileTree, mechanism).shape.sizes) if isinstance(part, Histogram) else 1
-        for part, mechanism in zip(plan.bounded.parts, plan.mechanisms, strict=True)
-    )
-    if groups * words * _WORD > LARGEST_ANSWER - _MOST_OF_HEADER:
-        raise QueryRefused(
-            f"This question has {groups:,} groups with {words:,} noisy numbers each, too many to be stored.",
-            remedy="Ask for fewer groups or measures at once.",
+    numbers = 0
+    for plan in plans:
+        query = plan.bounded.query
+        groups = 1 if query.private_keys else group_count(query)
+        words = sum(
+            sum(known(QuantileTree, mechanism).shape.sizes) if isinstance(part, Histogram) else 1
+            for part, mechanism in zip(plan.bounded.parts, plan.mechanisms, strict=True)
         )
+        numbers += groups * words
+        if numbers * _WORD > LARGEST_ANSWER - _MOST_OF_HEADER * len(plans):
+            raise QueryRefused(
+                f"This question has {groups:,} groups with {words:,} noisy numbers each, too many to be"
+                " stored.",
+                remedy="Ask for fewer groups or measures at once.",
+            )
 
 
 def _stored(vector: Integers) -> ColumnValues:

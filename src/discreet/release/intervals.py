@@ -94,17 +94,20 @@ class OutputIntervals:
         return low, high
 
     def without_limits(
-        self, expression: Expression, kept: NDArray[np.int64], lost: Mapping[str, Lost]
+        self, expression: Expression, kept: NDArray[np.int64], lost: Mapping[str, Lost], *, together: int = 1
     ) -> Ends | None:
-        """The ends for the answer without limits; None if limits leave nothing out, as far as is known."""
+        """The ends for the answer without limits; None if limits leave nothing out, as far as is known.
+
+        They hold for `together` such expressions at once.
+        """
         used = self._used(expression)
-        if not any(_some(lost[m.measure.name]) for m in used if m.measure.name in lost):
+        if not any(lost_something(lost[m.measure.name]) for m in used if m.measure.name in lost):
             return None
         everything = np.arange(self._groups)
         boxes: dict[Expression, Box] = {}
         for measure in used:
             field, found = _field(measure), lost.get(measure.measure.name, NOTHING)
-            reach = self.of(field, everything, together=len(used))
+            reach = self.of(field, everything, together=len(used) * together)
             low, high = with_left_out(self._plan, measure, self._noisy, reach, found)
             boxes[field] = Box(low[kept], high[kept], np.isnan(low[kept]))
         if isinstance(expression, Field):
@@ -215,16 +218,15 @@ class OutputIntervals:
                 return Box(known[0][kept], known[1][kept], np.zeros(len(kept), dtype=np.bool_))
         draws = _draws(len(kept), float(miss) / 2, self._draws_left)
         self._draws_left -= 0 if draws is None else draws * len(kept)
-        found = (
-            self._from_vectors(part, kept, miss) if draws is None else self._drawn(part, kept, miss, draws)
-        )
+        found = self.from_vectors(part, kept, miss) if draws is None else self._drawn(part, kept, miss, draws)
         certain = self._pushed(part, kept, self._spans(part, kept))
         low = np.where(np.isneginf(found.low), certain.low, found.low)
         return Box(low, np.where(np.isposinf(found.high), certain.high, found.high), found.missing)
 
     # From the exact tails of each vector
 
-    def _from_vectors(self, part: Expression, kept: NDArray[np.int64], miss: Fraction) -> Box:
+    def from_vectors(self, part: Expression, kept: NDArray[np.int64], miss: Fraction) -> Box:
+        """Where a part lies if each of its noisy vectors lies within the tails of its noise."""
         each = miss / len(self._parts(part))
         low, high = reach_of_sums(self._plan, self._noisy, self._parts(part), 1 - each)
         boxes: dict[Expression, Box] = {}
@@ -300,7 +302,8 @@ class OutputIntervals:
         return [measure for name, measure in self._measures.items() if name in names]
 
 
-def _some(lost: Lost) -> bool:
+def lost_something(lost: Lost) -> bool:
+    """Whether limits leave anything out, as far as is known."""
     return bool(lost.high or lost.above.high or lost.below.high)
 
 

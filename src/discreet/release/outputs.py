@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from typing import TypeAlias
 
 import duckdb
 import numpy as np
@@ -31,6 +32,9 @@ from discreet.release.intervals import OutputIntervals
 from discreet.release.notes.answer_notes import left_out_notes
 from discreet.release.notes.key_ends import ends_by_output
 
+NamedTables: TypeAlias = Mapping[str, Mapping[str, ColumnValues]]
+"""By name: columns, each as long as the others."""
+
 _MEMORY = "2GB"
 _SECONDS_BETWEEN_INTERRUPTS = 0.2
 
@@ -47,30 +51,33 @@ def compute_outputs(
 
     All of it comes from noisy numbers: how long it takes tells nothing that was not paid for.
     """
-    return _NoisyTable(plan, keys, noisy, groups, deadline).answer(notes)
+    return NoisyGroups(plan, keys, noisy, groups, deadline).answer(notes)
 
 
-class _NoisyTable:
+class NoisyGroups:
+    """What was released of the groups of one question, and what is estimated from it."""
+
     def __init__(
         self, plan: Plan, keys: tuple[ColumnValues, ...], noisy: Noisy, groups: int, deadline: Deadline
     ) -> None:
         self._deadline = deadline
-        self._plan = plan
+        self.noisy = noisy
+        self.plan = plan
         self._query = plan.bounded.query
-        self._groups = groups
-        self._keys = {key_field(i): column for i, column in enumerate(keys)}
-        self._measures = {measure.measure.name: measure for measure in plan.bounded.measures}
-        self._within_limits: dict[str, Floats] = {}
-        for name, measure in self._measures.items():
+        self.groups = groups
+        self.keys = {key_field(i): column for i, column in enumerate(keys)}
+        self.measures = {measure.measure.name: measure for measure in plan.bounded.measures}
+        self.within_limits: dict[str, Floats] = {}
+        for name, measure in self.measures.items():
             check_time(deadline)
-            self._within_limits[name] = estimate(plan, measure, noisy)
-        self._lost = lost_by_measure(plan, noisy)
-        self._estimates = {
-            name: guess(plan, self._measures[name], noisy, values, self._lost.get(name, NOTHING))
-            for name, values in self._within_limits.items()
+            self.within_limits[name] = estimate(plan, measure, noisy)
+        self.lost = lost_by_measure(plan, noisy)
+        self.estimates = {
+            name: guess(plan, self.measures[name], noisy, values, self.lost.get(name, NOTHING))
+            for name, values in self.within_limits.items()
         }
-        self._intervals = OutputIntervals(
-            plan, noisy, self._within_limits, groups, self._used_keys(), self._evaluated
+        self.intervals = OutputIntervals(
+            plan, noisy, self.within_limits, groups, self.key_columns(), self._evaluated
         )
 
     def answer(self, notes: tuple[str, ...]) -> Released:
@@ -83,22 +90,22 @@ class _NoisyTable:
         noise_high: dict[str, Floats] = {}
         for output in self._query.outputs:
             name, expression = output.name, output.expression
-            if isinstance(expression, Field) and expression.name in self._keys:
-                values[name] = _plain(self._keys[expression.name][kept])
+            if isinstance(expression, Field) and expression.name in self.keys:
+                values[name] = plain_column(self.keys[expression.name][kept])
                 continue
             if isinstance(expression, Field):
-                estimates = self._estimates[expression.name][kept]
+                estimates = self.estimates[expression.name][kept]
             else:
                 estimates = computed[name]
             if not self._measured(expression) or estimates.dtype.kind not in "fiu":
-                values[name] = _plain(estimates)
+                values[name] = plain_column(estimates)
                 continue
             found = np.ma.filled(np.ma.asarray(estimates, dtype=np.float64), np.nan)
-            values[name] = self._presented(expression, found)
-            raw[name] = self._within_limits[expression.name][kept] if isinstance(expression, Field) else found
+            values[name] = self.presented(expression, found)
+            raw[name] = self.within_limits[expression.name][kept] if isinstance(expression, Field) else found
             check_time(self._deadline)
-            low[name], high[name] = self._intervals.of(expression, kept)
-            without_limits = self._intervals.without_limits(expression, kept, self._lost)
+            low[name], high[name] = self.intervals.of(expression, kept)
+            without_limits = self.intervals.without_limits(expression, kept, self.lost)
             if without_limits is not None:
                 noise_low[name], noise_high[name] = low[name], high[name]
                 low[name], high[name] = without_limits
@@ -108,15 +115,15 @@ class _NoisyTable:
             raw=raw,
             low=low,
             high=high,
-            confidence=float(self._plan.request.confidence),
-            notes=(*notes, *left_out_notes(self._plan, self._lost)),
+            confidence=float(self.plan.request.confidence),
+            notes=(*notes, *left_out_notes(self.plan, self.lost)),
             noise_low=noise_low,
             noise_high=noise_high,
             ends=ends_by_output(self._query),
         )
 
     def _measured(self, expression: Expression) -> bool:
-        return any(field.name in self._measures for field in fields_of(expression))
+        return any(field.name in self.measures for field in fields_of(expression))
 
     # Values
 
@@ -124,18 +131,19 @@ class _NoisyTable:
         """Which groups are left, in order, and the outputs that are more than a key or a measure."""
         sql = _outputs_sql(self._query)
         if sql is None:
-            return np.arange(self._groups), {}
-        columns = {"row_number": np.arange(self._groups), **self._estimates, **self._used_keys()}
+            return np.arange(self.groups), {}
+        columns = {"row_number": np.arange(self.groups), **self.estimates, **self.key_columns()}
         found = _queried(columns, sql, self._deadline)
         derived = _derived(self._query)
         return np.asarray(found["row_number"]), {each.name: found[f"o{i}"] for i, each in enumerate(derived)}
 
-    def _used_keys(self) -> dict[str, ColumnValues]:
-        return {name: _objects(column) for name, column in self._keys.items()}
+    def key_columns(self) -> dict[str, ColumnValues]:
+        """As DuckDB reads them."""
+        return {name: _objects(column) for name, column in self.keys.items()}
 
-    def _presented(self, expression: Expression, raw: Floats) -> ColumnValues:
+    def presented(self, expression: Expression, raw: Floats) -> ColumnValues:
         """A measure as its aggregate is shown, such as whole numbers. The raw number is kept too."""
-        measure = self._measures.get(expression.name) if isinstance(expression, Field) else None
+        measure = self.measures.get(expression.name) if isinstance(expression, Field) else None
         if measure is None or np.isnan(raw).any():
             return raw
         return AGGREGATES[measure.measure.aggregate].shown(measure.measure, raw)
@@ -180,7 +188,7 @@ def check_outputs(plan: Plan, deadline: Deadline) -> None:
     columns: dict[str, ColumnValues] = {"row_number": np.arange(0)}
     columns |= {measure.measure.name: np.empty(0) for measure in plan.bounded.measures}
     columns |= {name: np.empty(0, dtype=object) for name in names}
-    if _run(columns, sql, deadline) is None:
+    if run_tables({"noisy": columns}, sql, deadline) is None:
         raise not_accepted()
 
 
@@ -227,7 +235,12 @@ def _queried(columns: Mapping[str, ColumnValues], sql: str, deadline: Deadline) 
 
     No function in it can fail, so the only errors are a lack of memory or of time.
     """
-    found = _run(columns, sql, deadline)
+    return queried_tables({"noisy": columns}, sql, deadline)
+
+
+def queried_tables(tables: NamedTables, sql: str, deadline: Deadline) -> dict[str, ColumnValues]:
+    """The result of a query over these tables."""
+    found = run_tables(tables, sql, deadline)
     check_time(deadline)
     if found is None:
         raise EngineFailed(
@@ -249,11 +262,12 @@ def check_time(deadline: Deadline) -> None:
         )
 
 
-def _run(columns: Mapping[str, ColumnValues], sql: str, deadline: Deadline) -> dict[str, ColumnValues] | None:
+def run_tables(tables: NamedTables, sql: str, deadline: Deadline) -> dict[str, ColumnValues] | None:
     """None if the database fails. Its own error is not passed on: it may quote what it worked on."""
     with _cursor() as cursor, _stopped_at(deadline, cursor):
         try:
-            cursor.register("noisy", dict(columns))
+            for name, columns in tables.items():
+                cursor.register(name, dict(columns))
             found: dict[str, ColumnValues] = cursor.execute(sql).fetchnumpy()
         except (duckdb.Error, MemoryError):
             return None
@@ -318,7 +332,7 @@ def _objects(column: ColumnValues) -> ColumnValues:
     return objects
 
 
-def _plain(column: ColumnValues) -> ColumnValues:
+def plain_column(column: ColumnValues) -> ColumnValues:
     """Masked only where something is missing."""
     if isinstance(column, np.ma.MaskedArray) and not np.ma.getmaskarray(column).any():
         plain: ColumnValues = column.data

@@ -48,13 +48,13 @@ class QuestionRelease:
 
     def answer_from(self, key: str, stored: bytes, deadline: Deadline) -> Released:
         """The answer, from what is stored under this key: today's, or an older one."""
+        return answer_from(self.plan_of(key), stored, deadline)
+
+    def plan_of(self, key: str) -> Plan:
+        """The plan that was paid for under this key."""
         if key == self.identity():
-            plan = self.plan
-        elif has_version(key):
-            plan = self._without_left_out()
-        else:
-            plan = self._older_plan()
-        return answer_from(plan, stored, deadline)
+            return self.plan
+        return self._without_left_out() if has_version(key) else self._older_plan()
 
     def _older_plan(self) -> Plan:
         """The plan as it was made before keys said their version."""

@@ -31,13 +31,22 @@ LeafShape: TypeAlias = Callable[[Field], Shape]
 """The shape of a measure in its noisy sums; keys are CONSTANT."""
 
 
-def shape_of(expression: Expression, leaf: LeafShape, never_negative: Callable[[Field], bool]) -> Shape:
-    """The shape of an expression over measures; `never_negative` says which have a truth of 0 or more."""
+def shape_of(
+    expression: Expression,
+    leaf: LeafShape,
+    never_negative: Callable[[Field], bool],
+    inner: Callable[[Expression], Shape] | None = None,
+) -> Shape:
+    """The shape of an expression over measures; `never_negative` says which have a truth of 0 or more.
+
+    `inner` says the shapes of its arguments; by default, this function does.
+    """
     if isinstance(expression, Field):
         return leaf(expression)
     if isinstance(expression, Literal):
         return Shape.CONSTANT
-    shapes = [shape_of(argument, leaf, never_negative) for argument in expression.arguments]
+    of = inner or (lambda argument: shape_of(argument, leaf, never_negative))
+    shapes = [of(argument) for argument in expression.arguments]
     largest = max(shapes, default=Shape.CONSTANT)
     if largest is Shape.CONSTANT:
         return Shape.CONSTANT
@@ -49,7 +58,7 @@ def shape_of(expression: Expression, leaf: LeafShape, never_negative: Callable[[
         case "/", [_, Shape.CONSTANT]:
             return largest
         case "/", [Shape.CONSTANT | Shape.AFFINE, Shape.AFFINE]:
-            return Shape.SMOOTH if _positive(expression.arguments[1], never_negative) else Shape.BENT
+            return Shape.SMOOTH if is_positive(expression.arguments[1], never_negative) else Shape.BENT
     return Shape.BENT
 
 
@@ -57,14 +66,21 @@ def parts_to_simulate(
     expression: Expression, leaf: LeafShape, never_negative: Callable[[Field], bool]
 ) -> Iterator[Expression]:
     """The largest parts of an expression that are not BENT, and measures that are; constants are left out."""
-    shape = shape_of(expression, leaf, never_negative)
+    yield from largest_parts(expression, lambda each: shape_of(each, leaf, never_negative))
+
+
+def largest_parts(
+    expression: Expression, shape_of_part: Callable[[Expression], Shape]
+) -> Iterator[Expression]:
+    """The same for any rule of shapes."""
+    shape = shape_of_part(expression)
     if shape is Shape.CONSTANT:
         return
     if shape is not Shape.BENT or not isinstance(expression, Call):
         yield expression
         return
     for argument in expression.arguments:
-        yield from parts_to_simulate(argument, leaf, never_negative)
+        yield from largest_parts(argument, shape_of_part)
 
 
 def noisy_divisors(expression: Expression, measured: Callable[[Expression], bool]) -> list[Expression]:
@@ -80,15 +96,21 @@ def _divisors(expression: Expression, measured: Callable[[Expression], bool]) ->
             yield from _divisors(argument, measured)
 
 
-def _positive(expression: Expression, never_negative: Callable[[Field], bool]) -> bool:
+def is_positive(expression: Expression, never_negative: Callable[[Field], bool]) -> bool:
     """Whether a divisor is 0 or more in truth; where it is 0, what is divided by it is NULL."""
     match expression:
         case Field():
             return never_negative(expression)
         case Literal(value=value):
-            return isinstance(value, int | Fraction) and value >= 0
+            return value is None or (isinstance(value, int | Fraction) and value >= 0)
         case Call(function="+" | "*" | "/" | "cast_number", arguments=arguments):
-            return all(_positive(argument, never_negative) for argument in arguments)
+            return all(is_positive(argument, never_negative) for argument in arguments)
+        case Call(function="nullif", arguments=(value, _)):
+            return is_positive(value, never_negative)
+        case Call(function="case" | "coalesce" as function, arguments=arguments):
+            pairs = len(arguments) // 2 * 2 if function == "case" else 0
+            chosen = (*arguments[1:pairs:2], *arguments[pairs:])
+            return all(is_positive(each, never_negative) for each in chosen)
     return False
 
 

@@ -39,6 +39,8 @@ class Statement:
     slices: tuple[str, ...] = ()
     """Statements for a part of the people each, to be run at once: their results add up to those of `sql`.
     Empty where the database gains nothing by it."""
+    leaf: int = 0
+    """Which of the plans of a question it is of, if there are several."""
     parameters: tuple[Parameter, ...] = ()
     """What $1, $2, … stand for, in all statements of the question; none where constants are quoted."""
 

@@ -11,10 +11,12 @@ from fractions import Fraction
 import numpy as np
 from rich.console import Console
 
+from discreet.aggregates.vectors import known
 from discreet.answers.answer import Answer
 from discreet.answers.json_text import charge_json
 from discreet.answers.wording import visible_text
 from discreet.apps.views.escape import write_json
+from discreet.bounds.calibrate import Plan
 from discreet.curator import Curator
 from discreet.errors import QueryRefused
 from discreet.model.exact import Number
@@ -41,7 +43,7 @@ def learn_bounds(curator: Curator, column: str, *, epsilon: Number) -> LearntBou
     table, name = _find(curator, column)
     edges = _edges()
     question = _question(table.name, name, edges)
-    plan = curator.plan(question, epsilon=epsilon, confidence=_CONFIDENCE)
+    plan = known(Plan, curator.plan(question, epsilon=epsilon, confidence=_CONFIDENCE))
     noise = float(plan.error(plan.bounded.measures[0], cells=len(edges) - 1).high)
     threshold = noise + plan.bounded.query.source.max_rows  # beyond noise, and beyond one person
     answer = curator.ask(question, epsilon=epsilon, confidence=_CONFIDENCE)

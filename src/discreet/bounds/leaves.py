@@ -1,0 +1,78 @@
+"""One price for all leaves of a question, split so that the errors of all their measures are least.
+
+Within a leaf the price is split over its parts by the square roots of how much they matter, or the cube roots
+(`split_price`). Over all leaves the same rule gives a leaf the sum of the roots of its parts. Shares are
+whole 1024ths, or finer if there are many, that add up to 1.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from discreet.bounds.bound import Bounded
+from discreet.bounds.calibrate import Plan, calibrate, charge_of
+from discreet.bounds.facts import bounded_facts, parts_in_order
+from discreet.bounds.split_price import roots_of
+from discreet.model.noisy_table import AfterNoise
+from discreet.model.policy import Dataset
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
+from discreet.model.request import ByEpsilon, ByRho, Price, Request, Within
+
+_STEPS = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyPlan:
+    """What will be run for a question that is computed from noisy answers: a plan for each of them."""
+
+    leaves: tuple[Plan, ...]
+    asked: AfterNoise
+    request: Request
+    _loss_found: list[Spend] = field(default_factory=list, init=False, compare=False, repr=False)
+
+    @property
+    def loss(self) -> Spend:
+        """All leaves are one release: their losses add up."""
+        if not self._loss_found:
+            self._loss_found.append(_total([leaf.loss for leaf in self.leaves]))
+        return self._loss_found[0]
+
+
+def calibrate_leaves(leaves: Sequence[Bounded], request: Request, dataset: Dataset) -> tuple[Plan, ...]:
+    """A plan for each leaf. Their price together is what was asked for; it is checked later."""
+    requests = [
+        Request(price=price, confidence=request.confidence) for price in _prices(leaves, request, dataset)
+    ]
+    return tuple(
+        calibrate(leaf, each, dataset, at_any_price=True) for leaf, each in zip(leaves, requests, strict=True)
+    )
+
+
+def _prices(leaves: Sequence[Bounded], request: Request, dataset: Dataset) -> list[Price]:
+    if len(leaves) == 1 or isinstance(request.price, Within):
+        return [request.price] * len(leaves)
+    charge = charge_of(request.price, dataset)
+    concentrated = isinstance(charge, ConcentratedLoss)
+    amounts = [amount_of(charge) * share for share in shares_of_leaves(leaves, concentrated=concentrated)]
+    return [ByRho(rho=amount) if concentrated else ByEpsilon(epsilon=amount) for amount in amounts]
+
+
+def shares_of_leaves(leaves: Sequence[Bounded], *, concentrated: bool) -> list[Fraction]:
+    """The share of the price that each leaf gets: it does not depend on which of them is named first."""
+    weights = [sum(roots_of(leaf, concentrated=concentrated)) for leaf in leaves]
+    total = _STEPS * max(1, len(weights) // 16)
+    steps = [max(1, int(total * weight / sum(weights))) for weight in weights]
+    texts = [json.dumps(bounded_facts(leaf, parts_in_order(leaf)), sort_keys=True) for leaf in leaves]
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    steps[max(order, key=steps.__getitem__)] += total - sum(steps)
+    return [Fraction(step, total) for step in steps]
+
+
+def _total(losses: Sequence[Spend]) -> Spend:
+    if all(isinstance(loss, PureLoss) for loss in losses):
+        return PureLoss(epsilon=sum((amount_of(loss) for loss in losses), Fraction(0)))
+    return ConcentratedLoss(
+        rho=sum((amount_of(loss) for loss in losses), Fraction(0)),
+        delta=sum((loss.delta for loss in losses), Fraction(0)),
+    )

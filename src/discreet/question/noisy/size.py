@@ -1,0 +1,77 @@
+"""How large the answer of a question over noisy answers can be, before anything is paid."""
+
+from collections.abc import Mapping
+
+from discreet.errors import QueryRefused
+from discreet.model.expression import Expression, Field
+from discreet.model.noisy_table import (
+    AfterNoise,
+    Grouped,
+    LeafAnswer,
+    NoisyTable,
+    SelectFrom,
+    Stacked,
+    tables_within,
+)
+from discreet.model.policy import ValueType
+from discreet.question.answer_size import MOST_BYTES, MOST_CELLS, longest_key, longest_text
+
+
+def check_noisy_size(asked: AfterNoise) -> None:
+    """Refuse what could be too large. How many private keys there are is unknown, and not counted in."""
+    longest: dict[str, int] = {}
+    private = any(leaf.private_keys for leaf in asked.leaves)
+    for table in tables_within(asked.table):
+        longest |= _longest(table, asked, longest)
+        rows = 1 if private else table.most_rows
+        if rows * len(table.columns) > MOST_CELLS:
+            raise QueryRefused(
+                f"That is a table of more than {MOST_CELLS:,} numbers.",
+                remedy="Ask for fewer columns, or for fewer groups.",
+            )
+        texts = [column for column in table.columns if column.type is ValueType.TEXT]
+        if rows * sum(longest.get(column.name, 0) for column in texts) > MOST_BYTES:
+            raise QueryRefused(
+                "The texts of the answer could take too much room.",
+                remedy="Ask for the keys as they are, and for fewer or shorter texts beside them.",
+            )
+
+
+def _longest(table: NoisyTable, asked: AfterNoise, below: Mapping[str, int]) -> dict[str, int]:
+    """The most bytes that the texts of each column can have."""
+
+    def of(expression: Expression) -> int:
+        return longest_text(expression, dict(below))
+
+    match table:
+        case LeafAnswer():
+            keys = asked.leaves[table.leaf].keys
+            return {
+                field.name: longest_key(key.values or ()) for field, key in zip(table.keys, keys, strict=True)
+            }
+        case SelectFrom():
+            windows = {each.field.name: max([0, *map(of, _texts(each.arguments))]) for each in table.windows}
+            known = {**below, **windows}
+            return windows | {
+                made.name: longest_text(each, known) for made, each in table.named if _is_text(each)
+            }
+        case Grouped():
+            found = {made.name: of(each) for made, each in table.keys if _is_text(each)}
+            return found | {
+                each.field.name: max([0, *map(of, _texts(each.arguments))]) for each in table.aggregates
+            }
+        case Stacked():
+            return {
+                made.name: max(of(branch[i]) for branch in table.converted)
+                for i, made in enumerate(table.columns)
+                if made.type is ValueType.TEXT
+            }
+    return {}
+
+
+def _texts(arguments: tuple[Expression, ...]) -> list[Expression]:
+    return [each for each in arguments if _is_text(each)]
+
+
+def _is_text(expression: Expression | Field) -> bool:
+    return expression.type is ValueType.TEXT
