@@ -150,6 +150,24 @@ def approved(service, dataset, analyst, owner, terms):
     service.approvals.decide(waits.value.approval, approve=True, by=owner)
 
 
+def test_what_somebody_paid_for_is_free_for_all_above_caps_and_thresholds_too(service, dataset, add):
+    """An answer that is there tells nothing new, so it takes no budget and no approval. The log has who."""
+    dataset.ask(add("ana"), COUNT, {"epsilon": 1})
+    bo = add("bo", approval_above=Fraction(1, 2), most_epsilon=Fraction(3, 4))
+    told = dataset.ask(bo, COUNT, {"epsilon": 1})
+    assert told.answer is not None
+    assert told.answer.repeated
+    assert "bo" not in dataset.balance(add("olga", Role.OWNER)).analysts
+    assert service.approvals.all() == []
+    assert actions(service, "bo") == [Action.ASKED, Action.ANSWERED]
+    assert list(service.log.events(who="bo"))[-1].details["repeated"]
+    with pytest.raises(NeedsApproval):  # at another price it is another question
+        dataset.ask(bo, COUNT, {"epsilon": 0.7}, purpose="a paper")
+    service.accounts.change(replace(bo, approval_above=None), by="the owner")
+    with pytest.raises(BudgetExceeded, match="analyst bo"):
+        dataset.ask(bo, COUNT, {"epsilon": 0.8})
+
+
 def test_nobody_but_another_owner_decides(service, dataset, add):
     ana = add("ana", approval_above=Fraction(1, 2))
     owner = add("olga", Role.OWNER, approval_above=Fraction(1, 2))

@@ -178,6 +178,16 @@ def test_a_question_waits_is_approved_and_is_answered(service, visitor):
     assert ana.explain(value=1).json["approval"] == "none"
 
 
+def test_explaining_does_not_tell_what_others_asked(visitor):
+    """It is free and not logged. To ask is logged: what is there already is answered, without the owner."""
+    visitor("ana").ask(value=1)
+    bo, cy = (visitor(name, approval_above=Fraction(1, 2)) for name in ("bo", "cy"))
+    assert bo.explain(value=1).json["approval"] == bo.explain(value=1.01).json["approval"] == "needed"
+    assert "Free: the same answer as before." in bo.ask(value=1, purpose="the yearly report").text
+    assert bo.explain(value=1).json["approval"] == "none"
+    assert cy.explain(value=1).json["approval"] == "needed"
+
+
 def test_an_owner_adds_changes_and_revokes_accounts(service, port, visitor):
     olga = visitor("olga", Role.OWNER)
     fields = {"name": "bo", "role": "analyst", "dataset:clinic": "yes", "most_epsilon": "0.5", "project": ""}

@@ -11,6 +11,7 @@ import hmac
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from discreet.apps.server.public_address import is_https
 from discreet.apps.server.sign_in import SignIn
 from discreet.errors import NotAllowed, NotSignedIn
 from discreet.service.accounts import SESSION_HOURS, TokenKind
@@ -24,11 +25,6 @@ _LONGEST_TOKEN = 200
 def cookie_name(request: Request) -> str:
     """With https the browser itself holds it to this host, this path and https."""
     return "__Host-discreet" if is_https(request) else "discreet-session"
-
-
-def is_https(request: Request) -> bool:
-    """With us, or with a proxy before us: it says so, or our settings do."""
-    return bool(request.url.scheme == "https" or request.app.state.settings.tls)
 
 
 def session_secret(request: Request) -> str:
