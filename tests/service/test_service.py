@@ -134,6 +134,8 @@ def test_a_question_above_the_threshold_waits_for_the_owner(service, dataset, ad
     for _ in range(2):
         with pytest.raises(NeedsApproval) as waits:
             dataset.ask(ana, COUNT, {"epsilon": 0.8}, purpose="a paper")
+    (sent,) = (e.details for e in service.log.events() if e.action is Action.APPROVAL_ASKED)
+    assert sent["epsilon"] == 0.8
     (waiting,) = service.approvals.all()
     assert (waiting.id, waiting.purpose, waiting.status) == (waits.value.approval, "a paper", Status.WAITING)
     service.approvals.decide(waiting.id, approve=True, by=owner)
