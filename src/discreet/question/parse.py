@@ -13,6 +13,7 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from discreet.errors import QueryRefused
+from discreet.question.respell import respell
 
 LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100
@@ -50,7 +51,7 @@ def parse_sql(text: str) -> exp.Select:
     _check_depth(statements[0])
     for select in statements[0].find_all(exp.Select):
         _check_clauses(select)
-    return statements[0]
+    return respell(statements[0])
 
 
 class _PatientParser(DuckDBParser):
