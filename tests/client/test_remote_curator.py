@@ -166,7 +166,7 @@ def test_tables_budget_and_history(running):
     assert found.left_for_you == answer.left
     assert found.left_for_you.epsilon == Fraction(3, 8)
     assert found.left == running.local("bo").budget().left
-    assert "spent; you may spend" in repr(found)
+    assert "left; you may spend" in repr(found)
     with pytest.raises(QueryRefused):
         bo.ask("SELECT patient FROM visits", epsilon=0.125)
     (only,) = [each for each in bo.history() if each.receipt is not None]

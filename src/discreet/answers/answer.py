@@ -25,6 +25,8 @@ class Answer(Tabular):
     """Whether the same question had been asked before: then this is the same answer, and was free."""
     cached: bool = False
     """Whether it follows from noisy counts paid for before; then `receipt` is that of the last of them."""
+    budget: Spend | None = None
+    """The whole budget, if it is known: what was charged is told as a share of it."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -86,7 +88,7 @@ class Answer(Tabular):
         elif self.repeated:
             when = f"on {self.receipt.at:%Y-%m-%d}, of version {self.receipt.version} of the data"
             free = f"Asked before, {when}: the same answer, free"
-        return price_text(self.charged, self.left, self.receipt, free=free)
+        return price_text(self.charged, self.left, self.receipt, free=free, budget=self.budget)
 
     def summary(self) -> str:
         """What the errors mean, and the price."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from discreet.answers.json_reading import read_charge
-from discreet.answers.wording import charge_text
+from discreet.answers.wording import charge_text, standing_text
 from discreet.model.privacy import Spend
 
 
@@ -53,8 +53,8 @@ class BudgetFacts:
 
     def __repr__(self) -> str:
         return (
-            f"{self.dataset}: {charge_text(self.spent)} of {charge_text(self.budget)} spent;"
-            f" you may spend {charge_text(self.left_for_you)} more."
+            f"{self.dataset}: {standing_text(self.spent, self.left, self.budget)};"
+            f" you may spend {charge_text(self.left_for_you, self.budget)} more."
         )
 
 

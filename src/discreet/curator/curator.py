@@ -23,6 +23,7 @@ from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate
 from discreet.curator.answer_times import AnswerTimes
 from discreet.curator.charging import ChargedData
 from discreet.curator.people import fingerprint_of, people_as_before, people_of
+from discreet.curator.prices import request_for
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
 from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, spelled_out
@@ -32,7 +33,7 @@ from discreet.errors import MissingExtra
 from discreet.ledger.interface import Account, Balance, Cap, Entry, Ledger
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.privacy import Spend
-from discreet.model.request import Request, request_of
+from discreet.model.request import Request
 from discreet.question.frame import Frame
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
@@ -101,7 +102,7 @@ class Curator:
     @spelled_out(QuestionTerms)
     def plan(self, sql: str, **terms: Unpack[QuestionTerms]) -> Plan:
         """What would be run, its price and its error. Reads no data and costs nothing."""
-        request, parsed = request_of(**terms), parse_sql(sql)
+        request, parsed = request_for(dict(terms), self.dataset, self._data.left), parse_sql(sql)
         plan = self._planned(parsed, request, self.dataset)
         best = self._profiles.best_limits(plan) if self._profiles.found else self.dataset
         if best is not self.dataset:
@@ -148,6 +149,7 @@ class Curator:
             left=self._data.left(),
             receipt=receipt,
             repeated=repeated,
+            budget=budget_of(self.dataset),
         )
 
     @spelled_out(QuestionTerms)
@@ -168,6 +170,7 @@ class Curator:
             left=self._data.left(),
             receipt=found.receipt,
             repeated=True,
+            budget=budget_of(self.dataset),
         )
 
     @spelled_out(QuestionTerms)

@@ -23,6 +23,7 @@ from discreet.functions.registry import build_call, check_size
 from discreet.model.expression import Call, Expression, Field, Range, owners
 from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PrivateTable, PublicTable, Table
 from discreet.model.query import Filter, Lookup, Pair, PersonJoin, Relation, Scan
+from discreet.question.mistakes.compared_keys import DeclaredKeys
 from discreet.question.per_person import per_person
 from discreet.question.scope import (
     PublicKeys,
@@ -132,6 +133,7 @@ class Relations:
         for column in table.columns.values():
             if column.keys is not None:
                 scope.keys[f"{alias}.{column.name}"] = partial(_declared, column)
+                scope.declared[f"{alias}.{column.name}"] = DeclaredKeys(column.keys)
         return Scan(table=table, alias=alias), scope
 
     def _alias(self) -> str:

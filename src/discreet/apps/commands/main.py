@@ -26,6 +26,7 @@ from discreet.errors import (
     LedgerClosed,
     SelfTestFailed,
     ServiceUnreachable,
+    for_command_line,
 )
 
 EXIT_FAILED, EXIT_REFUSED, EXIT_OVER_BUDGET = 1, 2, 3
@@ -46,7 +47,7 @@ class _RefusingGroup(click.Group):
             return super().invoke(ctx)
         except DiscreetError as error:
             click.secho(error.problem, err=True, fg="red")
-            click.echo(error.remedy, err=True)
+            click.echo(for_command_line(error.remedy), err=True)
             ctx.exit(_exit_code(error))
         except KeyboardInterrupt:
             click.echo("\nStopped. What was charged stays, and asking again is charged anew.", err=True)
