@@ -152,7 +152,7 @@ def test_a_losing_connection_charges_once(running, monkeypatch):
 def test_tables_budget_and_history(running):
     token = running.add("bo", most_epsilon=Fraction(1, 2))
     bo = discreet.connect(running.url, token, dataset="clinic")
-    (visits,) = bo.tables()
+    (visits,) = bo.tables
     assert (visits.name, visits.public, visits.person, visits.max_rows) == ("visits", False, "patient", 2)
     ward = next(column for column in visits.columns if column.name == "ward")
     assert ward.keys == ("north", "south", "attic")
