@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 
 from discreet.answers.plain_html import html_block, html_line, html_rows
 from discreet.answers.wording import cut_text, key_text
@@ -25,6 +26,12 @@ class ColumnFacts:
     unit: float | None = None
     """The grid that values are rounded to, if it is declared."""
 
+    def facts(self) -> dict[str, object]:
+        """For JSON: dates as text."""
+        keys = None if self.keys is None else [_plain(key) for key in self.keys]
+        bounds = None if self.bounds is None else list(self.bounds)
+        return {"name": self.name, "type": self.type, "bounds": bounds, "keys": keys, "unit": self.unit}
+
     def declared(self) -> str:
         """Bounds, keys and unit in a line."""
         parts = []
@@ -36,6 +43,10 @@ class ColumnFacts:
             listed = ", ".join(repr(key) if isinstance(key, str) else str(key) for key in self.keys)
             parts.append(f"{len(self.keys)} keys: {cut_text(listed, _SHOWN_KEYS)}")
         return "; ".join(parts)
+
+
+def _plain(key: object) -> object:
+    return key.isoformat() if isinstance(key, date) else key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -99,6 +110,21 @@ class TableList(tuple[TableFacts, ...]):
             f"There is no table “{which[:60]}”.",
             remedy=f"Did you mean “{near[0]}”?" if near else f"There are: {', '.join(names)}.",
         )
+
+    def facts(self) -> list[dict[str, object]]:
+        """For JSON."""
+        return [
+            {
+                "name": table.name,
+                "public": table.public,
+                "person": table.person or None,
+                "unique": table.unique,
+                "max_rows": table.max_rows,
+                "max_groups": table.max_groups,
+                "columns": [column.facts() for column in table.columns],
+            }
+            for table in self
+        ]
 
     def __call__(self) -> "TableList":
         """The same: `tables()` may be written too."""
