@@ -31,6 +31,7 @@ from discreet.question.joins import (
     side_of,
     together,
 )
+from discreet.question.mistakes.compared_keys import DeclaredKeys
 from discreet.question.per_person import per_person
 from discreet.question.scope import (
     PublicKeys,
@@ -147,6 +148,7 @@ class Relations:
         for column in table.columns.values():
             if column.keys is not None:
                 scope.keys[f"{alias}.{column.name}"] = partial(_declared, column)
+                scope.declared[f"{alias}.{column.name}"] = DeclaredKeys(column.keys)
         return Scan(table=table, alias=alias), scope
 
     def _alias(self) -> str:
