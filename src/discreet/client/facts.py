@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from discreet.answers.json_reading import read_charge
-from discreet.answers.wording import charge_text, counted, cut_text
+from discreet.answers.wording import charge_text, counted
 from discreet.model.privacy import Spend
 
 _LONGEST_KEYS = 70
@@ -27,7 +27,7 @@ class ColumnFacts:
     def values_text(self) -> str:
         """What is known of its values: keys, or bounds."""
         if self.keys is not None:
-            return cut_text(", ".join(map(str, self.keys)), _LONGEST_KEYS)
+            return _some_keys(self.keys)
         return "" if self.bounds is None else f"{self.bounds[0]:,.10g} to {self.bounds[1]:,.10g}"
 
 
@@ -95,6 +95,15 @@ class PastQuestion:
     """None if it was refused, failed, or is being answered."""
     terms: Mapping[str, float]
     """Its price or accuracy, and its confidence."""
+
+
+def _some_keys(keys: tuple[object, ...]) -> str:
+    """The first ones, as many as fit, and how many there are."""
+    for count in range(len(keys), 0, -1):
+        text = ", ".join(map(str, keys[:count]))
+        if len(text) <= _LONGEST_KEYS:
+            return text if count == len(keys) else f"{text}, … ({len(keys):,} in all)"
+    return f"{len(keys):,} keys"
 
 
 def read_table(found: Mapping[str, Any]) -> TableFacts:
