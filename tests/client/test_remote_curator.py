@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import urllib.request
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -155,6 +156,10 @@ def test_tables_budget_and_history(running):
     (visits,) = bo.tables
     assert (visits.name, visits.public, visits.person, visits.max_rows) == ("visits", False, "patient", 2)
     ward = next(column for column in visits.columns if column.name == "ward")
+    assert ward.values_text == "north, south, attic"
+    many = replace(ward, keys=tuple(f"ward {number}" for number in range(900)))
+    assert many.values_text.startswith("ward 0, ward 1, ")
+    assert many.values_text.endswith("ward 8, … (900 in all)")
     assert ward.keys == ("north", "south", "attic")
     cost = next(column for column in visits.columns if column.name == "cost")
     assert cost.bounds == (0, 100)
