@@ -16,7 +16,8 @@ class ColumnFacts:
 
     name: str
     type: str
-    bounds: tuple[float, float] | None
+    bounds: tuple[float, float] | tuple[str, str] | None
+    """Of a date, as 2024-01-31."""
     keys: tuple[object, ...] | None
     """The values that are listed; the first thousand if there are more."""
 

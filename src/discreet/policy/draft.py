@@ -103,6 +103,10 @@ def _column_lines(table: str, name: str, found: DraftTypes, *, is_person: bool) 
         lines += _unsure_lines(found.unsure[name])
     if not is_person and kind.numeric:
         lines.append("# bounds = [LOW, HIGH]             # DECLARE from what you know, not from the data")
+    if not is_person and kind in (ValueType.DATE, ValueType.TIMESTAMP):
+        lines.append(
+            "# bounds = [FIRST, LAST]           # such as [2020-01-01, 2026-12-31], from what you know"
+        )
     if not is_person and kind is ValueType.TEXT:
         lines.append('# keys = ["…", "…"]                # if all its values are public')
     if not found.guessed and len(lines) == 1:
