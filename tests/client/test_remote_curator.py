@@ -153,6 +153,7 @@ def test_tables_budget_and_history(running):
     token = running.add("bo", most_epsilon=Fraction(1, 2))
     bo = discreet.connect(running.url, token, dataset="clinic")
     (visits,) = bo.tables()
+    assert str(visits).startswith("visits: a person is one patient; up to ")
     assert (visits.name, visits.public, visits.person, visits.max_rows) == ("visits", False, "patient", 2)
     ward = next(column for column in visits.columns if column.name == "ward")
     assert ward.keys == ("north", "south", "attic")

@@ -6,8 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from discreet.answers.json_reading import read_charge
-from discreet.answers.wording import charge_text
+from discreet.answers.wording import charge_text, counted, cut_text
 from discreet.model.privacy import Spend
+
+_LONGEST_KEYS = 70
+"""In characters, where the keys of a column are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,13 @@ class ColumnFacts:
     """Of a date, as 2024-01-31."""
     keys: tuple[object, ...] | None
     """The values that are listed; the first thousand if there are more."""
+
+    @property
+    def values_text(self) -> str:
+        """What is known of its values: keys, or bounds."""
+        if self.keys is not None:
+            return cut_text(", ".join(map(str, self.keys)), _LONGEST_KEYS)
+        return "" if self.bounds is None else f"{self.bounds[0]:,.10g} to {self.bounds[1]:,.10g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +44,22 @@ class TableFacts:
     max_rows: int | None
     max_groups: int | None
     columns: tuple[ColumnFacts, ...]
+
+    def __str__(self) -> str:
+        """A line for the table, and one for each column."""
+        wide = max((len(column.name) for column in self.columns), default=0)
+        lines = (f"  {each.name:{wide}}  {each.type:9} {each.values_text}" for each in self.columns)
+        return "\n".join([f"{self.name}: {self._limits_text}", *map(str.rstrip, lines)])
+
+    @property
+    def _limits_text(self) -> str:
+        if self.public:
+            return "a public table"
+        if self.person == "row":
+            return "each row is one person"
+        rows = f"up to {counted(self.max_rows or 1, 'row')}"
+        groups = f"up to {counted(self.max_groups or 1, 'group')}"
+        return f"a person is one {self.person}; {rows} of a person count fully, in {groups}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

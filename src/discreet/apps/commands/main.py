@@ -3,7 +3,7 @@
 import io
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import click
 
@@ -17,6 +17,7 @@ from discreet.apps.commands.output import written_or_told
 from discreet.apps.commands.owner import budget, data, ledger
 from discreet.apps.commands.questions import ask, explain
 from discreet.apps.commands.service import account, log, serve
+from discreet.apps.commands.service_choice import ServiceOptions, chosen_service, of_service
 from discreet.apps.commands.synth import synth
 from discreet.errors import (
     BudgetExceeded,
@@ -117,8 +118,9 @@ def init(data: str, person: str, out: Path) -> None:
 
 @main.command()
 @policy_option
-def check(policy: Path) -> None:
-    """Check a policy against its sources, and show what can be asked.
+@of_service
+def check(policy: Path, **service: Unpack[ServiceOptions]) -> None:
+    """Check a policy against its sources, and show what can be asked. Of a service, show the latter.
 
     No row is read and nothing is spent. Exits with 2 at the first mistake, and says what to write instead.
 
@@ -126,7 +128,14 @@ def check(policy: Path) -> None:
     Examples:
       discreet check
       discreet check --policy clinic.toml
+      discreet check --server https://curator.example
     """
+    remote = chosen_service(service)
+    if remote is not None:
+        from discreet.apps.views.remote_tables import show_remote_tables
+
+        show_remote_tables(remote.tables())
+        return
     from discreet.apps.views.check import check_policy
 
     check_policy(policy)
