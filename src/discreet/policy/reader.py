@@ -1,7 +1,7 @@
 """The one reader of policies. Every mistake is a PolicyError: where it is, and what to write instead."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -18,6 +18,7 @@ from discreet.model.policy import (
     USUAL_LEFT_OUT_SHARE,
     Bounds,
     Dataset,
+    DateBounds,
     EachRow,
     KeyValue,
     Person,
@@ -296,6 +297,7 @@ def _column(name: str, section: Section, table: Table) -> ColumnDeclaration:
         place=section.place(),
         type=_type(section),
         bounds=_bounds(section),
+        days=_days(section),
         keys=_keys(section),
         unit=_unit(section),
         format=_format(section),
@@ -322,8 +324,31 @@ def _bounds(section: Section) -> Bounds | None:
         return None
     value = section.values["bounds"]
     if not isinstance(value, list) or len(value) != 2:
-        section.refuse("bounds", "this must be two numbers.", "Write bounds = [low, high].")
+        section.refuse("bounds", "this must be two numbers, or two dates.", "Write bounds = [low, high].")
+    if any(isinstance(each, str | date) for each in value):
+        return None  # two dates
     return section.checked("bounds", lambda: Bounds(low=value[0], high=value[1]))
+
+
+def _days(section: Section) -> DateBounds | None:
+    """Bounds of a date or timestamp: dates of TOML, or texts as ISO has them."""
+    value = section.values.get("bounds")
+    if not isinstance(value, list) or not any(isinstance(each, str | date) for each in value):
+        return None
+    days = [_day(each) for each in value]
+    low, high = days
+    if low is None or high is None:
+        section.refuse("bounds", "these are not two dates.", "Write bounds = [2024-01-01, 2025-12-31].")
+    return section.checked("bounds", lambda: DateBounds(low=low, high=high))
+
+
+def _day(value: object) -> date | None:
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value) if len(value) == len("2024-01-31") else None
+        except ValueError:
+            return None
+    return value if isinstance(value, date) and not isinstance(value, datetime) else None
 
 
 def _keys(section: Section) -> tuple[KeyValue, ...] | None:
