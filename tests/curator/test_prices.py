@@ -34,7 +34,7 @@ def test_several_prices_are_one_too_many(folder):  # noqa: F811
 @pytest.mark.parametrize("epsilon", [3, 50, 2_000_000])
 def test_a_price_above_the_budget_names_the_budget(folder, epsilon):  # noqa: F811
     curator = curator_of(folder, epsilon=2)
-    with pytest.raises(QueryRefused, match="whole budget, which is ε = 2 ") as dear:
+    with pytest.raises(QueryRefused, match="whole budget: at most ε = 2 ") as dear:
         curator.ask(ASK, epsilon=epsilon)
     assert curator.ask(ASK, epsilon=suggested(dear.value))
 

@@ -88,7 +88,7 @@ def check_price(terms: dict[str, Any], dataset: Dataset, left: Callable[[], Spen
     """Refuse no price at all, with a suggestion, and an ε above the whole budget."""
     if all(terms.get(name) is None for name in _PRICES):
         raise InvalidInput(
-            "What it may cost is missing.", remedy=f"{_suggestion(dataset, left())} Nothing was spent."
+            "A question needs one price, or one accuracy.", remedy=_suggestion(dataset, left())
         )
     epsilon = terms.get("epsilon")
     if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not math.isfinite(epsilon):
