@@ -18,8 +18,9 @@ from discreet.client.facts import (
     read_question,
     read_table,
 )
+from discreet.client.problems import unexplained
 from discreet.client.requests import USUAL_TIMEOUT, Requests
-from discreet.errors import InvalidInput, MissingExtra, ServiceUnreachable
+from discreet.errors import InvalidInput, MissingExtra, NotThere, ServiceUnreachable
 from discreet.model import exact
 from discreet.model.exact import Number
 from discreet.model.privacy import Spend
@@ -52,13 +53,23 @@ def connect_to_service(
     return RemoteCurator(requests, account.chosen(dataset), analyst=account.name)
 
 
+def check_service(url: str, *, insecure: bool = False) -> str:
+    """The address of a service that can be reached, before anybody types a token for it."""
+    address = read_address(url, insecure=insecure)
+    Requests(address=address, token="none").reach()  # noqa: S106  it is not sent
+    return str(address)
+
+
 def account_at(url: str, token: str, *, insecure: bool = False) -> "RemoteAccount":
     """Whose token this is."""
     return _account(Requests(address=read_address(url, insecure=insecure), token=token))
 
 
 def _account(requests: Requests) -> "RemoteAccount":
-    found = requests.get("me")
+    try:
+        found = requests.get("me")
+    except NotThere:  # this is always there
+        raise unexplained(404, requests.address) from None
     return _read(lambda: RemoteAccount(name=str(found["name"]), datasets=tuple(map(str, found["datasets"]))))
 
 

@@ -84,6 +84,12 @@ class _DuckDB(Dialect):
     def matches(self, value: str, pattern: str) -> str:
         return f"regexp_full_match({value}, {self.text(pattern)})"
 
+    def text_call(self, name: str, arguments: Sequence[str]) -> str:
+        """Without ' ', DuckDB takes other spaces of Unicode off, too."""
+        if name in ("trim", "ltrim", "rtrim"):
+            return f"{name}({arguments[0]}, ' ')"
+        return super().text_call(name, arguments)
+
     def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
         """DuckDB's own does not backtrack. Without ESCAPE, nothing escapes."""
         return f"({sql} LIKE {self.text(pattern)})"
@@ -100,6 +106,12 @@ class _DuckDB(Dialect):
 
     def days_after(self, day: str, days: str) -> str:
         return f"({day} + TRY_CAST({days} AS INTEGER))"
+
+    def months_after(self, moment: str, months: int, kind: ValueType) -> str:
+        return f"CAST({moment} + to_months({months}) AS {self.types[kind]})"
+
+    def seconds_after(self, moment: str, seconds: int) -> str:
+        return f"({moment} + to_seconds({seconds}))"
 
     def after_reading(self, condition: str, person: str) -> str:
         """A condition on two columns is not pushed down into the reader of a file. That reader would not stop

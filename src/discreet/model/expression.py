@@ -115,3 +115,10 @@ def title(name: str) -> str:
 def owners(expression: Expression) -> set[str]:
     """The aliases of the relations whose fields an expression reads."""
     return {each.name.partition(".")[0] for each in fields_of(expression)}
+
+
+def conditions_in(predicate: Expression) -> tuple[Expression, ...]:
+    """The conditions that all have to hold."""
+    if isinstance(predicate, Call) and predicate.function == "and":
+        return predicate.arguments
+    return (predicate,)

@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token
 from discreet.errors import QueryRefused
 from discreet.question.mistakes.instead import note_typed
 from discreet.question.mistakes.syntax_errors import Word, syntax_refusal, unclosed_refusal
+from discreet.question.respell import respell
 
 LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100
@@ -52,7 +53,7 @@ def parse_sql(text: str) -> exp.Select:
     _check_depth(statements[0])
     for select in statements[0].find_all(exp.Select):
         _check_clauses(select)
-    return statements[0]
+    return respell(statements[0])
 
 
 class _PatientParser(DuckDBParser):

@@ -13,7 +13,7 @@ from sqlglot import exp
 from discreet.aggregates.grid import EXACT_STEPS, grid_of, steps
 from discreet.aggregates.weights import too_large
 from discreet.errors import QueryRefused
-from discreet.functions.registry import range_of
+from discreet.functions.registry import build_call, range_of
 from discreet.model.expression import Expression, Field, Range
 from discreet.model.policy import ValueType
 from discreet.model.query import Filter, PerPerson, PersonAggregate, PersonValue, Relation
@@ -153,7 +153,10 @@ class _PerPersonReader:
                     remedy="Use count, sum, avg, min or max in the subquery.",
                 )
             return None
-        return self._add(aggregate, row_expression(node.this, self.scope), condition)
+        argument = row_expression(node.this, self.scope)
+        if argument.type is ValueType.BOOLEAN and isinstance(node, exp.Sum | exp.Avg):
+            argument = build_call("cast_integer", (argument,))
+        return self._add(aggregate, argument, condition)
 
     def _count(self, node: exp.Count, condition: Expression | None) -> Field:
         inner = node.this

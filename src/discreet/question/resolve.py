@@ -27,6 +27,7 @@ from discreet.question.answer_size import check_answer_size
 from discreet.question.convert import convert
 from discreet.question.grouping import MOST_GROUPS, group_by, is_name
 from discreet.question.mistakes.instead import instead_of_aggregate, typed_name
+from discreet.question.public_first import check_rows_of_nobody
 from discreet.question.relations import Relations
 from discreet.question.scope import (
     PublicKeys,
@@ -51,9 +52,13 @@ def resolve(
         raise QueryRefused(
             f"At most {_MOST_OUTPUTS} columns can be asked for.", remedy="Ask in two questions."
         )
-    source, scope = Relations(dataset, public_keys, fan_out).read(select, {})
+    relations = Relations(dataset, public_keys, fan_out)
+    source, scope = relations.read(select, {})
     keys, sets = group_by(select, scope)
-    return _Resolver(select, source, scope, keys, sets).query()
+    query = _Resolver(select, source, scope, keys, sets).query()
+    for kept in relations.with_rows_of_nobody:
+        check_rows_of_nobody(query, kept, frozenset(relations.public))
+    return query
 
 
 @dataclass(slots=True)
@@ -244,8 +249,10 @@ class _ResolvedArguments:
     def expression(self, node: exp.Expression) -> Expression:
         return row_expression(node, self.scope)
 
-    def number(self, node: exp.Expression, function: str) -> Expression:
+    def number(self, node: exp.Expression, function: str, *, conditions: bool = False) -> Expression:
         argument = row_expression(node, self.scope)
+        if conditions and argument.type is ValueType.BOOLEAN:
+            argument = build_call("cast_integer", (argument,))
         if not argument.type.numeric:
             raise QueryRefused(
                 f"{function.upper()} needs a number, not {argument.type.value}.",

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from discreet.answers.table_facts import TableList
+from discreet.answers.wording import visible_text
 from discreet.apps.views.escape import write_json
 from discreet.engines.open_engine import open_engine
 from discreet.model.declaration import complete_with_schema
@@ -28,4 +29,4 @@ def show_tables(tables: TableList, output: str) -> None:
     if output == "json":
         write_json({"tables": tables.facts()})
         return
-    click.echo(repr(tables))
+    click.echo("\n".join(visible_text(line) for line in repr(tables).split("\n")))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from discreet.dialects.quoting import quote_identifier
 from discreet.functions.registry import range_of
-from discreet.model.expression import Call, Expression, Field, Literal, fields_of, title
+from discreet.model.expression import Call, Expression, Field, Literal, conditions_in, fields_of, title
 from discreet.model.policy import ValueType
 from discreet.model.query import (
     FewRows,
@@ -101,7 +101,9 @@ def _other(key: GroupKey, word: str) -> str | None:
 def _is_listed(expression: Expression, source: Relation) -> bool:
     """Whether WHERE lists the values of a key."""
     while isinstance(source, Filter | FewRows | Lookup):
-        if isinstance(source, Filter) and any(_lists(each, expression) for each in _all_of(source.predicate)):
+        if isinstance(source, Filter) and any(
+            _lists(each, expression) for each in conditions_in(source.predicate)
+        ):
             return True
         source = source.source
     return False
@@ -112,12 +114,6 @@ def _lists(condition: Expression | None, expression: Expression) -> bool:
         case Call(function="in" | "=", arguments=(compared, *listed)):
             return compared == expression and all(isinstance(value, Literal) for value in listed)
     return False
-
-
-def _all_of(predicate: Expression) -> tuple[Expression, ...]:
-    if isinstance(predicate, Call) and predicate.function == "and":
-        return predicate.arguments
-    return (predicate,)
 
 
 class _Rows:

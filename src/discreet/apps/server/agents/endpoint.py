@@ -14,6 +14,7 @@ from discreet.apps.server.agents.results import CALLER, ToolCall
 from discreet.apps.server.api.route import WorkKind
 from discreet.apps.server.calls import Workshop, not_this_method, read_body
 from discreet.apps.server.problems import HttpProblem, headers_of, problem_json
+from discreet.apps.server.public_address import public_url
 from discreet.errors import DiscreetError, NotAllowed, for_json
 from discreet.web.guarded import AsgiApp, AsgiScope, Message, Receive, Send, is_from_this_host
 
@@ -58,7 +59,7 @@ class AgentEndpoint:
                 "This was sent by a page of another site.", remedy="Call the service from a program of yours."
             )
         account = await self._workshop.account_of(request)
-        return ToolCall(account=account, service=_address(request))
+        return ToolCall(account=account, service=public_url(request))
 
     @cached_property
     def _protocol(self) -> AsgiApp:
@@ -77,12 +78,6 @@ def _not_installed() -> HttpProblem:
         status=501,
         name="missing-extra",
     )
-
-
-def _address(request: "Request") -> str:
-    """How the agent calls the service. Its Host was checked; a proxy may say that it speaks HTTPS for us."""
-    secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
-    return f"http{'s' if secure else ''}://{request.headers['host']}"
 
 
 def _refusal(error: DiscreetError) -> "Response":
