@@ -300,7 +300,7 @@ def too_dear(dataset: Dataset) -> QueryRefused:
     most = f"{float(dataset.question_epsilon):g}"
     problem = f"One question may cost at most ε = {most} here."
     if dataset.question_epsilon == dataset.epsilon:
-        problem = f"This costs more than the whole budget, which is ε = {most} for all questions together."
+        problem = f"This costs more than the whole budget: at most ε = {most} for all questions together."
     return QueryRefused(
         problem, remedy=f"Ask for less accuracy, at epsilon={most} or below, or for fewer things at once."
     )

@@ -179,7 +179,8 @@ _INSTEAD: dict[type[exp.Expression], tuple[str, str]] = {
 
 
 def refused(node: exp.Expression) -> QueryRefused:
-    name, remedy = _INSTEAD.get(type(node)) or (typed_name(node), instead_of(node))
+    known = _INSTEAD.get(type(node))
+    name, remedy = (typed_name(node, known[0]), known[1]) if known else (typed_name(node), instead_of(node))
     return QueryRefused(f"{name} is not part of what can be asked.", remedy=remedy)
 
 

@@ -32,6 +32,7 @@ from discreet.question.joins import (
     together,
 )
 from discreet.question.mistakes.compared_keys import DeclaredKeys
+from discreet.question.mistakes.instead import plain_sql
 from discreet.question.per_person import per_person
 from discreet.question.scope import (
     PublicKeys,
@@ -375,7 +376,7 @@ def _projected(select: exp.Select, scope: Scope) -> dict[str, Expression]:
                 columns |= {name: column for name, column in source.columns.items() if name not in columns}
             continue
         inner = item.this if isinstance(item, exp.Alias) else item
-        columns[item.alias_or_name or inner.sql(dialect="duckdb").lower()] = row_expression(inner, scope)
+        columns[item.alias_or_name or plain_sql(inner).lower()] = row_expression(inner, scope)
     return columns
 
 

@@ -26,7 +26,7 @@ from discreet.model.query import (
 from discreet.question.answer_size import check_answer_size
 from discreet.question.convert import convert
 from discreet.question.grouping import MOST_GROUPS, group_by, is_name
-from discreet.question.mistakes.instead import instead_of_aggregate, typed_name
+from discreet.question.mistakes.instead import instead_of_aggregate, plain_sql, typed_name
 from discreet.question.public_first import check_rows_of_nobody
 from discreet.question.relations import Relations
 from discreet.question.scope import (
@@ -108,7 +108,7 @@ class _Resolver:
                 )
             inner = item.this if isinstance(item, exp.Alias) else item
             named = isinstance(item, exp.Alias | exp.Column)
-            name = item.alias_or_name if named else inner.sql(dialect="duckdb").lower()
+            name = item.alias_or_name if named else plain_sql(inner).lower()
             while name in taken:
                 name += "_"
             taken.add(name)

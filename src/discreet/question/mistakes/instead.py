@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from discreet.aggregates.registry import AGGREGATES, offered
 from discreet.functions.registry import FUNCTIONS
@@ -32,7 +32,7 @@ REWORDED: Mapping[str, str] = {
         ("bool_or", "bool_and", "every", "logical_or", "logical_and"),
         "avg(CASE WHEN x > 0 THEN 1 ELSE 0 END)",
     ),
-    **dict.fromkeys(("countif", "sumif"), "count(*) FILTER (WHERE x > 0)"),
+    "sumif": "sum(x) FILTER (WHERE x > 0)",
 }
 """By what people type: what discreet calls it, of a column x of numbers."""
 
@@ -42,12 +42,10 @@ REWORDED_ROWS: Mapping[str, str] = {
     **dict.fromkeys(("to_timestamp", "to_datetime"), "CAST(x AS TIMESTAMP)"),
     **dict.fromkeys(("str", "tostring", "to_text", "to_varchar"), "CAST(x AS VARCHAR)"),
     **dict.fromkeys(("int", "toint", "to_integer"), "CAST(x AS BIGINT)"),
-    **dict.fromkeys(("concat", "concat_ws"), "x || '-' || x"),
+    **dict.fromkeys(("concat_ws",), "x || '-' || x"),
     **dict.fromkeys(("isnull", "isna", "is_null"), "x IS NULL"),
-    **dict.fromkeys(
-        ("regexp_matches", "regexp_like", "regexp_full_match", "rlike", "regexp", "glob"), "x LIKE '%text%'"
-    ),
-    **dict.fromkeys(("instr", "strpos", "locate", "charindex"), "contains(x, 'text')"),
+    **dict.fromkeys(("rlike", "regexp", "glob"), "x LIKE '%text%'"),
+    "has": "contains(x, 'text')",
 }
 """The same for what is computed from one row, of a column x of texts."""
 
@@ -57,8 +55,8 @@ _REMEDIES: Mapping[str, str] = {
     **dict.fromkeys(("list", "array_agg", "string_agg", "group_concat", "listagg", "collect_list"), _SINGLE),
     **dict.fromkeys(("first", "last", "any_value", "arbitrary", "arg_max", "arg_min", "max_by"), _SINGLE),
     **dict.fromkeys(("min_by", "argmax", "argmin", "first_value", "last_value", "nth_value"), _SINGLE),
-    **dict.fromkeys(("now", "today", "current_date", "curdate", "getdate", "sysdate"), _TODAY),
-    **dict.fromkeys(("current_timestamp", "current_time", "localtimestamp", "transaction_timestamp"), _TODAY),
+    **dict.fromkeys(("curdate", "getdate", "sysdate"), _TODAY),
+    **dict.fromkeys(("current_time", "localtimestamp", "transaction_timestamp"), _TODAY),
     **dict.fromkeys(
         ("random", "rand", "uuid"), "Ask about all rows: the noise is chance enough, and protects each."
     ),
@@ -122,15 +120,15 @@ def _unwrapped(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def typed_name(node: exp.Expression) -> str:
-    """What was typed: the name of a function, an operator, or else the piece of SQL."""
+def typed_name(node: exp.Expression, known: str | None = None) -> str:
+    """What was typed: the name of a function, what is known of an operator, or else the piece of SQL."""
     node = _unwrapped(node)
     typed = node.meta.get(_TYPED)
     if typed:
         return str(typed)[:40]
     if isinstance(node, exp.Anonymous):
         return node.name[:40]
-    return _OPERATORS.get(type(node)) or f"“{_shortened(node.sql(dialect='duckdb'))}”"
+    return known or _OPERATORS.get(type(node)) or f"“{_shortened(plain_sql(node))}”"
 
 
 def instead_of(node: exp.Expression) -> str:
@@ -185,6 +183,11 @@ def usages() -> Mapping[str, str]:
     found += [usage for each in AGGREGATES.values() for usage in each.usages]
     named = ((re.match(r"\w+(?=\()", usage), usage) for usage in reversed(found))
     return {name[0].lower(): usage for name, usage in named if name is not None}
+
+
+def plain_sql(node: exp.Expression) -> str:
+    """The node as SQL. What sqlglot thinks of it is not said."""
+    return node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE)
 
 
 def _shortened(text: str) -> str:
