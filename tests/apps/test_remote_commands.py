@@ -2,7 +2,11 @@
 
 import json
 import os
+import pty
 import stat
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -128,13 +132,17 @@ def test_refusals_and_exit_codes_are_the_same(folder, at, sql, price, code, word
 
 def test_failures_say_what_to_do(at):
     wrong = run("ask", COUNT, "--epsilon", 0.1, *at[:2], "--token", "discreet_wrong")
-    assert (wrong.exit_code, "Ask the owner" in wrong.stderr) == (2, True)
+    assert (wrong.exit_code, "ask the owner" in wrong.stderr) == (2, True)
     nobody = run("ask", COUNT, "--epsilon", 0.1, "--server", "http://127.0.0.1:9", *at[2:])
     assert (nobody.exit_code, "Check the address" in nobody.stderr) == (1, True)
     nameless = run("ask", COUNT, "--epsilon", 0.1, *at, "--dataset", "school")
     assert (nameless.exit_code, "It may use: clinic" in nameless.stderr) == (2, True)
     plain = run("ask", COUNT, "--epsilon", 0.1, "--server", "http://curator.example", *at[2:])
     assert (plain.exit_code, "--insecure" in plain.stderr) == (2, True)
+    ported = run("ask", COUNT, "--epsilon", 0.1, "--server", "http://curator.example:8080", *at[2:])
+    assert "Use https://curator.example:8080," in ported.stderr
+    deeper = run("ask", COUNT, "--epsilon", 0.1, "--server", f"{at[1]}/console", *at[2:])
+    assert (deeper.exit_code, "without anything after the port" in deeper.stderr) == (1, True)
     tokenless = run("ask", COUNT, "--epsilon", 0.1, *at[:2])
     assert (tokenless.exit_code, f"discreet login {at[1]}" in tokenless.stderr) == (2, True)
 
@@ -168,10 +176,53 @@ def test_login_stores_what_works_and_commands_use_it(running, signed_in):
     assert "discreet.toml" in run("ask", COUNT, "--epsilon", 0.2).stderr
 
 
-def test_login_asks_for_the_token_and_does_not_show_it(running, token):
+def test_without_a_policy_and_a_service_both_ways_are_told():
+    for command in (("ask", COUNT, "--epsilon", 0.2), ("budget",), ("tables",)):
+        refused = run(*command)
+        assert (refused.exit_code, "discreet login URL" in refused.stderr) == (2, True), command
+        assert "discreet init" in refused.stderr
+
+
+@pytest.mark.usefixtures("signed_in")
+def test_tables_shows_what_a_service_can_be_asked():
+    shown = run("tables").stdout
+    assert "visits: a person is patient; max_rows = 2" in shown
+    assert "'north', 'south'" in shown
+    assert "0 … 100" in shown
+
+
+def test_login_reads_the_token_from_a_pipe_in_silence(running, token):
     result = run("login", running.url, answer=f" {token}\n")
     assert result.exit_code == 0
+    assert result.output.startswith("You are ana")
     assert token not in result.output
+
+
+def test_login_asks_for_the_token_and_does_not_show_it(running, token):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "discreet", "login", running.url]
+    ends = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    with subprocess.Popen(command, **ends, start_new_session=True) as process:
+        os.close(theirs)
+        said = b""
+        while b"while you type" not in said:
+            said += os.read(ours, 1024)
+        os.write(ours, f"{token}\n".encode())
+        with suppress(OSError):  # Linux says so at the end
+            while more := os.read(ours, 1024):
+                said += more
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"You are ana" in said
+    assert token.encode() not in said
+
+
+def test_login_says_that_nothing_is_there_before_a_token_is_typed():
+    for url, words in (
+        ("http://127.0.0.1:9", "Nothing answers"),
+        ("http://curator.example", "not encrypted"),
+    ):
+        assert words in run("login", url).stderr
 
 
 def test_login_stores_nothing_that_does_not_work(running):

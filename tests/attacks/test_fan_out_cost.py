@@ -61,7 +61,7 @@ LIKES = ("v.diagnosis LIKE '%f%u%'", "lower(v.diagnosis) LIKE '%fl_%'", "lower(w
 ORDINARY = {
     "plain arithmetic": (1000, PLAIN, ""),
     "by keys": (1000, f"v.ward, v.age >= 50 AS old, {PLAIN}", "GROUP BY v.ward, old"),
-    "CUBE": (1000, f"v.ward, v.age >= 50 AS old, {PLAIN}", "GROUP BY CUBE (v.ward, old)"),
+    "CUBE": (200, f"v.ward, v.age >= 50 AS old, {PLAIN}", "GROUP BY CUBE (v.ward, old)"),
     "conditions": (1000, PLAIN, "WHERE v.cost > 3 AND w.beds IN (1, 2, 3) AND v.diagnosis = 'flu'"),
     "LIKE": (
         50,

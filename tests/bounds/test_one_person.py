@@ -5,6 +5,7 @@ relations of neighbours and both ways of weighing, on people that are worst for 
 questions are in test_random_questions.
 """
 
+from datetime import date
 from itertools import product
 
 import numpy as np
@@ -42,6 +43,17 @@ QUESTIONS = [
     "SELECT ward, cost > 0 AS pays, count(*), sum(cost) FROM visits GROUP BY ROLLUP (ward, pays)",
     "SELECT ward, floor(age / 50) AS half, count(DISTINCT patient), median(age), count(DISTINCT note)"
     " FROM visits GROUP BY CUBE (ward, half)",
+    # Other ways to write them
+    "SELECT dayname(born) AS d, count_if(cost > 0), avg(cost > 1) FROM visits GROUP BY ALL",
+    "SELECT width_bucket(cost, -2, 4, 3) AS bin, sum(round(age, -1)), sum(trunc(cost)) FROM visits"
+    " GROUP BY bin",
+    "SELECT quantile(cost, [0.25, 0.75]), sum(position('b' IN note)), sum(week(born + INTERVAL 7 DAY))"
+    " FROM visits",
+    "SELECT sum(date_diff('month', DATE '2020-01-31', born)), avg(born - DATE '2020-01-01') FROM visits",
+    "SELECT region, count(v.patient), sum(cost) FROM wards w LEFT JOIN visits v USING (ward) GROUP BY region",
+    "SELECT w.beds, sum(level) FROM labs l, visits v, wards w WHERE v.patient = l.patient AND w.ward = v.ward"
+    " GROUP BY w.beds",
+    "SELECT v.ward, sum(level) FROM labs l RIGHT JOIN visits v USING (patient) GROUP BY v.ward",
     # Joins
     "SELECT region, count(*), sum(cost) FROM visits JOIN wards ON visits.ward = wards.ward GROUP BY region",
     "SELECT region, count(DISTINCT patient) FROM visits v LEFT JOIN wards w ON v.ward = w.ward"
@@ -87,11 +99,11 @@ DELTAS = [0, "1e-6"]
 
 NASTY = [float("nan"), float("inf"), float("-inf"), None, 1e308, -1e308]
 ROWS = [
-    ("north", 4.0, 3, "a"),
-    ("south", -2.0, 90, "b"),
-    ("north", float("nan"), None, None),
-    ("elsewhere", 1e308, -5, "a"),
-    (None, 0.3, 7, "c"),
+    ("north", 4.0, 3, "a", date(2024, 2, 29)),
+    ("south", -2.0, 90, "b", date(9999, 12, 31)),
+    ("north", float("nan"), None, None, None),
+    ("elsewhere", 1e308, -5, "a", date(1, 1, 1)),
+    (None, 0.3, 7, "c", date(2025, 12, 31)),
 ]
 PEOPLE = [[], *([row] for row in ROWS), [ROWS[0], ROWS[1]], [ROWS[0]] * 3, [ROWS[1]] * 2 + [ROWS[0]] * 3]
 TESTS = [[("x", 9)], [("x", 3), ("y", 9), ("z", 0)]]
@@ -157,6 +169,7 @@ row = st.tuples(
     values,
     st.one_of(st.none(), st.integers(-200, 200), st.sampled_from([2**63 - 1, -(2**63)])),
     st.sampled_from(["a", "b", "c", None]),
+    st.sampled_from([None, date(1, 1, 1), date(2024, 12, 30), date(2025, 6, 15), date(9999, 12, 31)]),
 )
 person = st.lists(row, max_size=7)
 tests_of = st.lists(st.tuples(st.sampled_from(["x", "y", None]), st.integers(-3, 12)), max_size=4)

@@ -60,7 +60,7 @@ def neighbours(draw, relation, *, unique):
         worst = draw(st.integers(0, 3)) < 3
         rows = (WORST if worst else draw(person))[:most] if present else []
         tests = (WORST_TESTS if worst else draw(tests_of)) if present else []
-        visits = rest + [(name, *row, date(2026, 1, 1 + i)) for i, row in enumerate(rows)]
+        visits = rest + [(name, *row[:4], date(2026, 1, 1 + i)) for i, row in enumerate(rows)]
         found.append((visits, rest_labs + [(name, *test) for test in tests]))
     return found
 

@@ -58,6 +58,20 @@ SAME = [
     " UNION ALL SELECT patient, level FROM labs)",
     "SELECT count(DISTINCT patient) AS n FROM (SELECT patient FROM visits WHERE cost > 1"
     " UNION ALL SELECT patient FROM labs)",
+    "SELECT region, count(*) AS n FROM visits v, wards w WHERE v.ward = w.ward AND v.cost > 0"
+    " GROUP BY region ORDER BY region",
+    "SELECT region, count(*) AS n, sum(level) AS s FROM labs l, wards w, visits v"
+    " WHERE w.ward = v.ward AND l.patient = v.patient GROUP BY region ORDER BY region",
+    "SELECT v.ward, count(*) AS n, count(level) AS m FROM labs l RIGHT JOIN visits v USING (patient)"
+    " GROUP BY v.ward ORDER BY v.ward",
+    "SELECT w.beds, count(v.patient) AS n, count(DISTINCT v.patient) AS people,"
+    " count(*) FILTER (WHERE v.age > 50) AS old FROM wards w"
+    " LEFT JOIN visits v ON w.ward = v.ward AND v.cost > 1 GROUP BY w.beds ORDER BY w.beds",
+    "SELECT w.region, sum(v.age) AS n FROM visits v RIGHT JOIN wards w USING (ward) GROUP BY w.region"
+    " ORDER BY w.region",
+    "SELECT ward, count_if(age > 50) AS n, sum(note = 'a') AS s FROM visits GROUP BY ALL ORDER BY ward",
+    "SELECT monthname(born) AS m, count(*) AS n FROM visits WHERE monthname(born) IN ('January', 'March')"
+    " GROUP BY ALL ORDER BY m",
     "SELECT upper(ward) || '!' AS place, count(*) + 1 AS more FROM visits GROUP BY ward ORDER BY place",
 ]
 PRIVATE = [

@@ -11,6 +11,12 @@ from tests.question.nasty import BOOLEANS, FIELDS, INTEGERS, NUMBERS, TEXTS
 INTEGER, NUMBER, TEXT = ValueType.INTEGER, ValueType.NUMBER, ValueType.TEXT
 BOOLEAN, DATE, TIMESTAMP = ValueType.BOOLEAN, ValueType.DATE, ValueType.TIMESTAMP
 UNITS = ["year", "quarter", "month", "week", "day"]
+TIMES = ["hour", "minute", "second"]
+PARTS = ["year", "quarter", "month", "week", "day", "dayofweek", "dayofyear"]
+MONTHS = st.integers(-30, 30) | st.sampled_from([-119_988, -119_987, -24_000, 24_000, 119_987, 119_988])
+SECONDS = st.integers(-200_000, 200_000) | st.sampled_from(
+    [86_400 * 3_652_058, -86_400 * 3_652_058, -(10**11)]
+)
 
 # What a call of each result type looks like: a name, then a type to draw from or a strategy of constants.
 _TWO_OF_A_KIND = [(kind, kind) for kind in ValueType]
@@ -26,8 +32,9 @@ CALLS: dict[ValueType, list[tuple[object, ...]]] = {
         *((name, NUMBER) for name in ("floor", "ceil", "round", "cast_integer")),
         ("floor", INTEGER), ("round", INTEGER, st.integers(0, 12)),
         ("length", TEXT), ("cast_integer", TEXT), ("cast_integer", BOOLEAN),
-        *((name, DATE) for name in ("year", "quarter", "month", "day", "dayofweek")),
-        *((name, TIMESTAMP) for name in ("year", "quarter", "month", "day", "dayofweek", "hour")),
+        *((name, DATE) for name in PARTS),
+        *((name, TIMESTAMP) for name in (*PARTS, *TIMES)),
+        ("position", TEXT, st.text("a%_\\'é0-", min_size=1, max_size=3)),
         ("date_diff", st.just("day"), DATE, TIMESTAMP), ("date_diff", st.just("day"), TIMESTAMP, DATE),
     ],
     NUMBER: [
@@ -40,7 +47,8 @@ CALLS: dict[ValueType, list[tuple[object, ...]]] = {
         ("cast_number", INTEGER), ("cast_number", TEXT), ("cast_number", BOOLEAN),
     ],
     TEXT: [
-        *((name, TEXT) for name in ("lower", "upper", "trim")),
+        *((name, TEXT) for name in ("lower", "upper", "trim", "ltrim", "rtrim")),
+        ("split_part", TEXT, st.text("a%_\\' é0-", min_size=1, max_size=2), st.integers(1, 4)),
         ("substring", TEXT, st.integers(-10, 10), st.integers(0, 10)),
         ("substring", TEXT, st.integers(-10, 10)),
         ("left", TEXT, st.integers(0, 10)), ("right", TEXT, st.integers(0, 10)),
@@ -63,8 +71,13 @@ CALLS: dict[ValueType, list[tuple[object, ...]]] = {
     DATE: [
         ("date_trunc", st.sampled_from(UNITS), DATE), ("date_trunc", st.sampled_from(UNITS), TIMESTAMP),
         ("add_days", DATE, INTEGER), ("cast_date", TEXT), ("cast_date", TIMESTAMP),
+        ("add_months", DATE, MONTHS),
     ],
-    TIMESTAMP: [("cast_timestamp", TEXT), ("cast_timestamp", DATE)],
+    TIMESTAMP: [
+        ("cast_timestamp", TEXT), ("cast_timestamp", DATE), ("add_months", TIMESTAMP, MONTHS),
+        ("add_seconds", TIMESTAMP, SECONDS), ("date_trunc", st.sampled_from(TIMES), TIMESTAMP),
+        ("date_trunc", st.sampled_from(TIMES), DATE),
+    ],
 }  # fmt: skip
 
 for _kind, _calls in CALLS.items():

@@ -1,7 +1,7 @@
 """What each function gives, by example."""
 
 import math
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 import pytest
 
@@ -115,6 +115,16 @@ EXAMPLES = [
     ("lower", ("ÀB",), "àb"),
     ("upper", ("àb",), "ÀB"),
     ("trim", ("  a b ",), "a b"),
+    ("trim", ("\u00a0 a\t ",), "\u00a0 a\t"),
+    ("ltrim", ("  a b ",), "a b "),
+    ("rtrim", ("  a b \u2003",), "  a b \u2003"),
+    ("rtrim", ("  a b ",), "  a b"),
+    ("position", ("aéb-", "b"), 3),
+    ("position", ("abc", "B"), 0),
+    ("split_part", ("a-é-c", "-", 2), "é"),
+    ("split_part", ("a-b", "-", 3), ""),
+    ("split_part", ("ab", "-", 1), "ab"),
+    ("split_part", (NULL, "-", 1), NULL),
     ("length", ("👨‍👩‍👧",), 5),
     ("substring", ("abcdef", 2, 3), "bcd"),
     ("substring", ("abcdef", 0, 3), "ab"),
@@ -147,6 +157,25 @@ EXAMPLES = [
     ("hour", (MOMENT,), 12),
     ("dayofweek", (date(2024, 1, 7),), 7),
     ("dayofweek", (date(2024, 1, 8),), 1),
+    ("week", (date(2024, 12, 30),), 1),
+    ("week", (date(2027, 1, 1),), 53),
+    ("dayofyear", (date(2024, 12, 31),), 366),
+    ("minute", (MOMENT,), 34),
+    ("second", (MOMENT,), 56),
+    ("add_months", (date(2024, 1, 31), 1), DAY),
+    ("add_months", (date(2024, 3, 31), -13), date(2023, 2, 28)),
+    ("add_months", (date.max, 1), NULL),
+    ("add_months", (date.max, -119_987), date(1, 1, 31)),
+    ("add_months", (date(9999, 11, 30), 1), date(9999, 12, 30)),
+    ("add_months", (date.min, -1), NULL),
+    ("add_months", (DAY, 119_988), NULL),
+    ("add_months", (datetime.max, -1), datetime(9999, 11, 30, 23, 59, 59, 999999)),
+    ("add_seconds", (MOMENT, 3600), MOMENT + timedelta(hours=1)),
+    ("add_seconds", (MOMENT, -3600), MOMENT - timedelta(hours=1)),
+    ("add_seconds", (datetime.max, 1), NULL),
+    ("add_seconds", (datetime.min, 86_400 * 3_652_058), datetime(9999, 12, 31)),
+    ("date_trunc", ("hour", MOMENT), datetime(2024, 2, 29, 12)),
+    ("date_trunc", ("second", MOMENT), datetime(2024, 2, 29, 12, 34, 56)),
     ("date_trunc", ("month", MOMENT), date(2024, 2, 1)),
     ("date_trunc", ("week", DAY), date(2024, 2, 26)),
     ("date_trunc", ("week", date.min), date.min),

@@ -134,6 +134,8 @@ def test_a_question_above_the_threshold_waits_for_the_owner(service, dataset, ad
     for _ in range(2):
         with pytest.raises(NeedsApproval) as waits:
             dataset.ask(ana, COUNT, {"epsilon": 0.8}, purpose="a paper")
+    (sent,) = (e.details for e in service.log.events() if e.action is Action.APPROVAL_ASKED)
+    assert sent["epsilon"] == 0.8
     (waiting,) = service.approvals.all()
     assert (waiting.id, waiting.purpose, waiting.status) == (waits.value.approval, "a paper", Status.WAITING)
     service.approvals.decide(waiting.id, approve=True, by=owner)
@@ -148,6 +150,24 @@ def approved(service, dataset, analyst, owner, terms):
     with pytest.raises(NeedsApproval) as waits:
         dataset.ask(analyst, COUNT, terms, purpose="a paper")
     service.approvals.decide(waits.value.approval, approve=True, by=owner)
+
+
+def test_what_somebody_paid_for_is_free_for_all_above_caps_and_thresholds_too(service, dataset, add):
+    """An answer that is there tells nothing new, so it takes no budget and no approval. The log has who."""
+    dataset.ask(add("ana"), COUNT, {"epsilon": 1})
+    bo = add("bo", approval_above=Fraction(1, 2), most_epsilon=Fraction(3, 4))
+    told = dataset.ask(bo, COUNT, {"epsilon": 1})
+    assert told.answer is not None
+    assert told.answer.repeated
+    assert "bo" not in dataset.balance(add("olga", Role.OWNER)).analysts
+    assert service.approvals.all() == []
+    assert actions(service, "bo") == [Action.ASKED, Action.ANSWERED]
+    assert list(service.log.events(who="bo"))[-1].details["repeated"]
+    with pytest.raises(NeedsApproval):  # at another price it is another question
+        dataset.ask(bo, COUNT, {"epsilon": 0.7}, purpose="a paper")
+    service.accounts.change(replace(bo, approval_above=None), by="the owner")
+    with pytest.raises(BudgetExceeded, match="analyst bo"):
+        dataset.ask(bo, COUNT, {"epsilon": 0.8})
 
 
 def test_nobody_but_another_owner_decides(service, dataset, add):

@@ -47,8 +47,8 @@ class ArgumentReader(Protocol):
     def expression(self, node: exp.Expression) -> Expression:
         """What is computed from one row."""
 
-    def number(self, node: exp.Expression, function: str) -> Expression:
-        """The same, if it is a number; a refusal names `function`."""
+    def number(self, node: exp.Expression, function: str, *, conditions: bool = False) -> Expression:
+        """The same, if it is a number; a refusal names `function`. Conditions may count as 1 or 0."""
 
     def is_person(self, expression: Expression) -> bool:
         """Whether this is the person column."""
@@ -122,6 +122,8 @@ class AggregateDefinition(ABC):
     error_of: ClassVar[str] = "value"
     """What `error` is the error of: the value, a total to be divided by rows, or a rank."""
 
+    takes_conditions: ClassVar[bool] = False
+    """Whether its argument may be a condition, which counts as 1 or 0."""
     loses: ClassVar[str] = "rows"
     """What limits leave out of it."""
 
@@ -136,7 +138,7 @@ class AggregateDefinition(ABC):
 
     def read(self, node: exp.Expression, arguments: ArgumentReader) -> AskedMeasure:
         """What one of its nodes asks for; by default its argument is one number."""
-        argument = arguments.number(node.this, self.aggregate.value)
+        argument = arguments.number(node.this, self.aggregate.value, conditions=self.takes_conditions)
         return AskedMeasure(aggregate=self.aggregate, argument=argument)
 
     @abstractmethod

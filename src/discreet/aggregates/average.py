@@ -34,6 +34,7 @@ class AverageAggregate(AggregateDefinition):
     """c = 1 for the sum, and 1/√3 for the count, which only matters as far as the mean is off the middle."""
     shape = Shape.SMOOTH
     error_of = "total"
+    takes_conditions = True
 
     def vectors(self, measure: Measure, bounds: ContributionBounds) -> tuple[Part, ...]:
         return count_of_rows(measure, bounds), sum_of_values(measure, bounds, centred=True, power=1)

@@ -22,6 +22,7 @@ class SumAggregate(OneVectorAggregate):
     """One vector that is not centred: a group without rows has the sum 0."""
 
     aggregate = Aggregate.SUM
+    takes_conditions = True
     usages = ("sum(x)",)
     offered = ("sum",)
     nodes = (exp.Sum,)

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from numpy.typing import NDArray
 
-from discreet.answers.columns import Cell, as_column, as_floats, plain_cells
+from discreet.answers.columns import Cell, KeyEnds, as_column, as_floats, plain_cells
 from discreet.answers.encoding import decode_columns, encode_columns
 from discreet.answers.wording import group_text
 from discreet.arrays import ColumnValues, Floats
@@ -33,7 +33,7 @@ class Released:
     noise_low: Mapping[str, Floats] = field(default_factory=dict)
     """Of columns whose interval also holds what limits leave out: where that of noise alone begins."""
     noise_high: Mapping[str, Floats] = field(default_factory=dict)
-    ends: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    ends: Mapping[str, KeyEnds] = field(default_factory=dict)
     """Of keys that were clamped: the one that stands for all below it, and the one for all above it."""
 
     def __post_init__(self) -> None:
@@ -63,6 +63,25 @@ class Released:
     def measured(self) -> tuple[str, ...]:
         """The columns with an error; the others are keys, or computed from keys."""
         return tuple(self.raw)
+
+    def only(self, names: Sequence[str]) -> "Released":
+        """The same with some of its columns, in this order."""
+        kept = tuple(dict.fromkeys(names))
+
+        def some(each: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: each[name] for name in kept if name in each}
+
+        return replace(
+            self,
+            columns=kept,
+            values=some(self.values),
+            raw=some(self.raw),
+            low=some(self.low),
+            high=some(self.high),
+            noise_low=some(self.noise_low),
+            noise_high=some(self.noise_high),
+            ends=some(self.ends),
+        )
 
     def flat(self) -> dict[str, ColumnValues]:
         """All columns side by side, each measure NAME followed by NAME_low and NAME_high."""

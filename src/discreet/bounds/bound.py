@@ -106,7 +106,7 @@ class _Bounder:
         parts = (*self._parts, *lost)
         keys = [key.expression for key in query.keys]
         pieces = len(query.sets) * self._pieces() + len(lost)
-        check_statements(query.source, keys, pieces)
+        check_statements(query.source, keys, pieces, private_keys=query.private_keys)
         check_written(keys, pieces)
         return Bounded(
             query=query,

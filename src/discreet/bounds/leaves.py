@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import floor
 
 from discreet.bounds.bound import Bounded
 from discreet.bounds.calibrate import Plan, calibrate, charge_of
@@ -16,7 +17,7 @@ from discreet.bounds.facts import bounded_facts, parts_in_order
 from discreet.bounds.split_price import roots_of
 from discreet.model.noisy_table import AfterNoise
 from discreet.model.policy import Dataset
-from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
+from discreet.model.privacy import AMOUNT_UNITS, ConcentratedLoss, PureLoss, Spend, amount_of
 from discreet.model.request import ByEpsilon, ByRho, Price, Request, Within
 
 _STEPS = 1024
@@ -54,8 +55,14 @@ def _prices(leaves: Sequence[Bounded], request: Request, dataset: Dataset) -> li
         return [request.price] * len(leaves)
     charge = charge_of(request.price, dataset)
     concentrated = isinstance(charge, ConcentratedLoss)
-    amounts = [amount_of(charge) * share for share in shares_of_leaves(leaves, concentrated=concentrated)]
-    return [ByRho(rho=amount) if concentrated else ByEpsilon(epsilon=amount) for amount in amounts]
+    shares = shares_of_leaves(leaves, concentrated=concentrated)
+    if concentrated:
+        return [ByRho(rho=amount_of(charge) * share) for share in shares]
+    units = [floor(amount_of(charge) * AMOUNT_UNITS * share) for share in shares]  # as a price is rounded
+    units[max(_in_order(leaves), key=shares.__getitem__)] += int(amount_of(charge) * AMOUNT_UNITS) - sum(
+        units
+    )
+    return [ByEpsilon(epsilon=Fraction(each, AMOUNT_UNITS)) for each in units]
 
 
 def shares_of_leaves(leaves: Sequence[Bounded], *, concentrated: bool) -> list[Fraction]:
@@ -63,10 +70,14 @@ def shares_of_leaves(leaves: Sequence[Bounded], *, concentrated: bool) -> list[F
     weights = [sum(roots_of(leaf, concentrated=concentrated)) for leaf in leaves]
     total = _STEPS * max(1, len(weights) // 16)
     steps = [max(1, int(total * weight / sum(weights))) for weight in weights]
-    texts = [json.dumps(bounded_facts(leaf, parts_in_order(leaf)), sort_keys=True) for leaf in leaves]
-    order = sorted(range(len(texts)), key=texts.__getitem__)
-    steps[max(order, key=steps.__getitem__)] += total - sum(steps)
+    steps[max(_in_order(leaves), key=steps.__getitem__)] += total - sum(steps)
     return [Fraction(step, total) for step in steps]
+
+
+def _in_order(leaves: Sequence[Bounded]) -> list[int]:
+    """The places of leaves in an order that does not depend on which of them is named first."""
+    texts = [json.dumps(bounded_facts(leaf, parts_in_order(leaf)), sort_keys=True) for leaf in leaves]
+    return sorted(range(len(texts)), key=texts.__getitem__)
 
 
 def _total(losses: Sequence[Spend]) -> Spend:

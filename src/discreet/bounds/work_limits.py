@@ -7,36 +7,34 @@ the rows of one person, up to a limit. A question that could exceed it is refuse
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from discreet.aggregates.registry import AGGREGATES
+from discreet.bounds.person_work import (
+    STEPS_OF_A_ROW,
+    rows_of,
+    steps_of_keys,
+    steps_of_measure,
+    work_of,
+)
 from discreet.bounds.relation_tree import (
-    aliases_of,
     columns_of,
     expressions_of,
     joins_people,
     looked_up,
     matches,
-    sides_of,
 )
 from discreet.errors import QueryRefused
 from discreet.functions.registry import calls_in, check_size
 from discreet.functions.row_cost import check_row, steps_in
-from discreet.model.expression import Call, Expression, owners
-from discreet.model.policy import MOST_MATCHES, PublicTable, ValueType
+from discreet.model.expression import Expression
+from discreet.model.policy import MOST_MATCHES, PublicTable
 from discreet.model.query import (
     FewRows,
     Filter,
     Lookup,
-    Measure,
-    PerPerson,
-    PersonAggregate,
     PersonJoin,
-    PersonValue,
     Query,
     Relation,
-    Scan,
-    UnionAll,
 )
 
 MOST_JOINS = 16
@@ -69,16 +67,6 @@ databases skip them if the other side of a join is empty, so they must be about 
 _SHORT_CELL = 64
 _MOST_PIECES_OF_JOINS = 16
 """How many pieces of a question may each take all these steps."""
-
-_STEPS_OF_A_ROW = 8
-"""The steps of a row from which nothing is computed: it is joined, weighed and added up."""
-
-_STEPS_OF_A_VALUE = 160
-"""Of a double that is summed or put into a bin: it is clamped, and rounded to a grid. 3 µs on PostgreSQL."""
-
-_STEPS_OF_AN_INTEGER = 48
-_STEPS_OF_A_GROUP = 100
-"""Of a row that may be a group of its own, and of each text that it is grouped by."""
 
 _TIMES_MAX_ROWS = 4
 _ALWAYS_JOINED = 32
@@ -140,7 +128,7 @@ def check_rows_of_a_person(relation: Relation) -> None:
             f" it may meet {MOST_MATCHES:,}.",
             remedy="Join fewer public tables at once, or each on more of its columns.",
         )
-    if _rows(relation) > MOST_ROWS_OF_A_PERSON:
+    if rows_of(relation) > MOST_ROWS_OF_A_PERSON:
         raise QueryRefused(
             "Joined like this, one person could have too many rows.",
             remedy="Join fewer tables on the person, or first compute one row for each person:"
@@ -171,8 +159,9 @@ def check_question(query: Query) -> None:
         *(e for measure in query.measures for e in (measure.argument, measure.condition) if e is not None),
         *([] if picked_by is None else [picked_by]),
     ]
-    grouped = _steps_of_keys([key.expression for key in query.keys], private=query.private_keys)
-    check_steps(query.source, of_rows, more=grouped + sum(map(_steps_of_measure, query.measures)))
+    grouped = steps_of_keys([key.expression for key in query.keys], private=query.private_keys)
+    more = grouped + sum(map(steps_of_measure, query.measures))
+    check_steps(query.source, of_rows, len(query.sets), more=more)  # each set computes all of it anew
     check_before_joins(query.source, _picked_by(query))
     of_groups = [
         *(output.expression for output in query.outputs),
@@ -181,23 +170,6 @@ def check_question(query: Query) -> None:
     ]
     check_row(of_groups)
     check_size(*expressions_of(query.source), *of_rows, *of_groups)
-
-
-def _steps_of_measure(measure: Measure) -> int:
-    """Of the values of a measure, for each vector that they go into besides the count."""
-    if measure.argument is None:
-        return 0
-    vectors = len(AGGREGATES[measure.aggregate].squares)
-    if measure.argument.type is ValueType.NUMBER:
-        return _STEPS_OF_A_VALUE * max(1, vectors - 1)
-    return _STEPS_OF_AN_INTEGER * vectors
-
-
-def _steps_of_keys(keys: Sequence[Expression], *, private: bool) -> int:
-    """Of what rows are grouped by: each row may be a group of its own, unless groups are known."""
-    if not private:
-        return 0
-    return _STEPS_OF_A_GROUP + sum(_STEPS_OF_A_GROUP for key in keys if key.type is ValueType.TEXT)
 
 
 def _picked_by(query: Query) -> list[Expression]:
@@ -217,7 +189,7 @@ def check_steps(
     Each row takes `more` steps besides those of the expressions.
     """
     check_row([*expressions_of(source), *expressions])
-    work = _work(source).plus(source, _STEPS_OF_A_ROW + more + steps_in(expressions))
+    work = work_of(source).plus(source, STEPS_OF_A_ROW + more + steps_in(expressions))
     if pieces * work.of_a_person > MOST_STEPS or pieces * work.of_an_uncut_row > MOST_STEPS_OF_AN_UNCUT_ROW:
         raise QueryRefused(
             "The question computes too much from the rows that one person could have in it.",
@@ -251,9 +223,11 @@ def _before_joins(relation: Relation, above: Sequence[Expression]) -> list[Expre
     return [public for lookup in looked_up(relation) for _, public in lookup.pairs]
 
 
-def check_statements(source: Relation, keys: Sequence[Expression], pieces: int) -> None:
+def check_statements(
+    source: Relation, keys: Sequence[Expression], pieces: int, *, private_keys: bool
+) -> None:
     """Refuse too many pieces: each reads its rows anew, and computes again what makes and groups them."""
-    check_steps(source, keys, pieces)
+    check_steps(source, keys, pieces, more=steps_of_keys(keys, private=private_keys))
     check_before_joins(source, keys, pieces)
     check_public_rows(source, pieces)
     most = MOST_PIECES_OVER_JOINS if joins_people(source) else MOST_PIECES
@@ -273,124 +247,6 @@ def _too_many_things() -> QueryRefused:
         remedy="Ask for fewer quantiles, different values or grouping sets; group by what is simpler;"
         " or ask in several questions.",
     )
-
-
-def _rows(relation: Relation) -> int:
-    """The most rows of one person, where rows that are not multiplied count as one."""
-    match relation:
-        case Scan():
-            return 1
-        case FewRows():
-            return relation.rows
-        case Filter():
-            return _rows(relation.source)
-        case Lookup():
-            return _rows(relation.source) * relation.matches
-        case PersonJoin():
-            return _rows(relation.left) * _rows(relation.right)
-        case PerPerson():
-            return _rows(relation.source) if relation.keys else 1
-        case UnionAll():
-            return sum(_rows(branch.source) for branch in relation.branches)
-
-
-def _is_cut(relation: Relation) -> bool:
-    """Whether nobody has more of its rows than `_rows` says. Otherwise it says so for each row of a table."""
-    if relation.one_row_a_person:
-        return True
-    match relation:
-        case Scan():
-            return False
-        case FewRows() | PersonJoin():
-            return True
-        case Filter() | Lookup() | PerPerson():
-            return _is_cut(relation.source)
-        case UnionAll():
-            return all(_is_cut(branch.source) for branch in relation.branches)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Work:
-    """Steps, each as often as there are rows where it is taken."""
-
-    of_a_person: int = 0
-    """On rows of which nobody has more than so many."""
-    of_an_uncut_row: int = 0
-    """On the rows that come from one row of a table, of which a person may have any number."""
-
-    def __add__(self, other: "_Work") -> "_Work":
-        return _Work(
-            of_a_person=self.of_a_person + other.of_a_person,
-            of_an_uncut_row=self.of_an_uncut_row + other.of_an_uncut_row,
-        )
-
-    def plus(self, relation: Relation, steps: int) -> "_Work":
-        """With so many steps on each row of a relation."""
-        steps *= _rows(relation)
-        return self + (_Work(of_a_person=steps) if _is_cut(relation) else _Work(of_an_uncut_row=steps))
-
-
-def _work(relation: Relation) -> _Work:
-    """The steps of a relation.
-
-    A subquery that leaves few rows of a person has still read all the rows that it is made from.
-    """
-    match relation:
-        case Scan():
-            return _Work()
-        case FewRows():
-            return _work(relation.source)
-        case Filter():
-            work = _work(relation.source)
-            for each in _parts(relation.predicate):
-                work = work.plus(_picked_from(each, relation), steps_in([each]))
-            return work
-        case Lookup():
-            sides = steps_in(sides_of(relation.pairs))
-            return _work(relation.source).plus(relation, _STEPS_OF_A_ROW + sides)
-        case PersonJoin():
-            sides = steps_in(sides_of(relation.pairs))
-            below = _work(relation.left) + _work(relation.right)
-            return below.plus(relation, _STEPS_OF_A_ROW + sides)
-        case PerPerson():
-            values = [e for v in relation.values for e in (v.argument, v.condition) if e is not None]
-            keys = [key for _, key in relation.keys]
-            own = steps_in([*keys, *values]) + sum(map(_steps_of_person_value, relation.values))
-            own += _steps_of_keys(keys, private=bool(keys))
-            return _work(relation.source).plus(relation.source, _STEPS_OF_A_ROW + own)
-        case UnionAll():
-            work = _Work()
-            for branch in relation.branches:
-                work += _work(branch.source).plus(branch.source, steps_in(branch.columns))
-            return work
-
-
-def _steps_of_person_value(value: PersonValue) -> int:
-    """Sums of doubles are rounded to a grid; different values are sorted, and texts compared."""
-    if value.argument is None:
-        return 0
-    slow = value.argument.type in (ValueType.NUMBER, ValueType.TEXT)
-    return _STEPS_OF_A_VALUE if slow or value.aggregate is PersonAggregate.DISTINCT else _STEPS_OF_AN_INTEGER
-
-
-def _parts(predicate: Expression) -> tuple[Expression, ...]:
-    if isinstance(predicate, Call) and predicate.function == "and":
-        return predicate.arguments
-    return (predicate,)
-
-
-def _picked_from(condition: Expression, relation: Relation) -> Relation:
-    """What a condition is computed from: the side of a join that it is about, before that is joined."""
-    match relation:
-        case Filter():
-            return _picked_from(condition, relation.source)
-        case Lookup() if owners(condition) <= aliases_of(relation.source):
-            return _picked_from(condition, relation.source)
-        case PersonJoin() if owners(condition) <= aliases_of(relation.left):
-            return _picked_from(condition, relation.left)
-        case PersonJoin(keep_unmatched=False) if owners(condition) <= aliases_of(relation.right):
-            return _picked_from(condition, relation.right)
-    return relation
 
 
 def _below_filters(relation: Relation) -> Relation:

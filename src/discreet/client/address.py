@@ -46,12 +46,14 @@ def read_address(url: str, *, insecure: bool = False) -> ServiceAddress:
     path = parts.path.rstrip("/").removesuffix(_PREFIX).rstrip("/")
     if not (url.isascii() and url.isprintable()) or " " in url:
         raise _no_address()
-    if parts.scheme == "http" and not insecure and not _is_loopback(host):
+    found = ServiceAddress(scheme=parts.scheme, host=host, port=port or _PORTS[parts.scheme], path=path)
+    if not (found.secure or insecure or _is_loopback(host)):
         raise InvalidInput(
-            f"http://{host} is not encrypted, so everybody on the way could read the token.",
-            remedy=f"Use https://{host}, or say that you accept it: insecure=True (--insecure).",
+            f"{found} is not encrypted, so everybody on the way could read the token.",
+            remedy=f"Use {url.replace('http', 'https', 1)}, or say that you accept it: insecure=True"
+            " (--insecure).",
         )
-    return ServiceAddress(scheme=parts.scheme, host=host, port=port or _PORTS[parts.scheme], path=path)
+    return found
 
 
 def _is_loopback(host: str) -> bool:

@@ -52,6 +52,10 @@ class Requests:
         if not self.token or " " in self.token:
             raise _bad_token()
 
+    def reach(self) -> None:
+        """ServiceUnreachable if nothing is there. Nothing is sent."""
+        self._connected().close()
+
     def get(self, *path: str) -> Any:
         return self._until_answered(lambda connection: self._answered(connection, "GET", path, None))
 

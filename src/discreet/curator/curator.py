@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Unpack
 
 from discreet.answers.answer import Answer
 from discreet.answers.explanation import Explanation
+from discreet.answers.plain_html import html_block, html_line
+from discreet.answers.table_facts import TableList
+from discreet.answers.wording import charge_text
 from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of
 from discreet.bounds.leaves import NoisyPlan
 from discreet.curator.answer_times import AnswerTimes
@@ -24,14 +27,14 @@ from discreet.curator.people import fingerprint_of, people_as_before, people_of
 from discreet.curator.planning import Planning
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
-from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, spelled_out
+from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, request_for, spelled_out
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch
-from discreet.errors import MissingExtra
+from discreet.errors import DiscreetError, MissingExtra
 from discreet.ledger.interface import Account, Balance, Cap, Entry, Ledger
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.privacy import Spend
-from discreet.model.request import request_of
+from discreet.policy.public_facts import tables_of
 from discreet.question.frame import Frame
 from discreet.question.scope import nearest
 from discreet.release.explain import explain
@@ -97,8 +100,11 @@ class Curator:
 
     @spelled_out(QuestionTerms)
     def plan(self, sql: str, **terms: Unpack[QuestionTerms]) -> Plan | NoisyPlan:
-        """What would be run, its price and its error. Reads no data and costs nothing."""
-        return self._planning().plan(sql, request_of(**terms))
+        """What would be run, its price and its error, for programs. Reads no data and costs nothing.
+
+        It takes what `ask` takes. `explain` tells the same to people.
+        """
+        return self._planning().plan(sql, request_for(dict(terms), self.dataset, self._data.left))
 
     def _planning(self) -> Planning:
         return Planning(dataset=self.dataset, data=self._data, public=self._public, profiles=self._profiles)
@@ -107,7 +113,12 @@ class Curator:
     def profile(self, table: str, **price: Unpack[RowTerms]) -> "TableProfile":
         """How many rows, groups and odd values people have in a table: charged once, then stored.
 
+        table: its name.
+        epsilon, rho: the price; one of the two.
+
         With it, questions are asked with the limits that are best for them.
+
+        >>> curator.profile("visits", epsilon=0.1)  # doctest: +SKIP
         """
         return self._profiles.take(table, **price)
 
@@ -120,7 +131,12 @@ class Curator:
     def ask(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer:
         """The private answer. The same question at the same price is charged once.
 
-        Give one of epsilon, rho and within. The confidence of its errors is 0.95 by default.
+        sql: one SELECT about the tables of the policy.
+        epsilon, rho: the price. Give one of the two, or `within`.
+        within: how far each number may be off. The least price for that is paid.
+        confidence: of the stated errors.
+
+        >>> curator.ask("SELECT ward, count(*) AS n FROM visits GROUP BY ward", epsilon=0.1)  # doctest: +SKIP
         """
         plan = self.plan(sql, **terms)
         release = self._planning().release(plan)
@@ -135,13 +151,16 @@ class Curator:
             left=self._data.left(),
             receipt=receipt,
             repeated=repeated,
+            budget=budget_of(self.dataset),
         )
 
     @spelled_out(QuestionTerms)
     def recall(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer | None:
         """The answer that this question got before, on this version of the data; None if it got none.
 
-        Reads no private data and never charges.
+        It takes what `ask` takes. Reads no private data and never charges.
+
+        >>> curator.recall("SELECT count(*) FROM visits", epsilon=0.1) is None  # doctest: +SKIP
         """
         return self._recalled(self._planning().release(self.plan(sql, **terms)))
 
@@ -155,11 +174,17 @@ class Curator:
             left=self._data.left(),
             receipt=found.receipt,
             repeated=True,
+            budget=budget_of(self.dataset),
         )
 
     @spelled_out(QuestionTerms)
     def explain(self, sql: str, **terms: Unpack[QuestionTerms]) -> Explanation:
-        """Price and error, from the policy and the text alone. Reads no data and costs nothing."""
+        """Price and error, from the policy and the text alone. Reads no data and costs nothing.
+
+        It takes what `ask` takes.
+
+        >>> curator.explain("SELECT count(*) FROM visits", epsilon=0.1).errors[0].each  # doctest: +SKIP
+        """
         plan = self.plan(sql, **terms)
         self._data.emit(self._planning().release(plan))  # refuses what it cannot do
         budget, left = budget_of(self.dataset), self._data.left()
@@ -171,12 +196,39 @@ class Curator:
         return self._cached.explained(found, plan) if self._cached else found
 
     def table(self, name: str) -> Frame[Answer, Explanation]:
-        """A table of the policy, to ask a question about step by step."""
+        """A table of the policy by its name, to ask a question about step by step.
+
+        >>> curator.table("visits").group_by("ward").count().ask(epsilon=0.1)  # doctest: +SKIP
+        """
         nearest(name, self.dataset.tables, "table")
         return Frame(name, self.ask, self.explain)
 
+    @property
+    def tables(self) -> TableList:
+        """What can be asked about: tables, columns, bounds, keys and limits. Public, and free.
+
+        It prints as a list, and shows as tables in a notebook. One table is tables["visits"].
+
+        >>> curator.tables["visits"].columns[0].name  # doctest: +SKIP
+        """
+        return tables_of(self.dataset)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.dataset.tables)
+        try:
+            left = f" {charge_text(self.left(), budget_of(self.dataset))} left for {self.analyst}."
+        except DiscreetError:  # a ledger that is closed, or busy: it is said when a question is asked
+            left = f" For {self.analyst}."
+        return f"Curator of {self.dataset.name}, with tables {names}.{left}"
+
+    def _repr_html_(self) -> str:
+        return html_block(html_line(repr(self)), self.tables._repr_html_())
+
     def budget(self) -> Balance:
-        """What is spent and left, in all and by each analyst."""
+        """What is spent and left, in all and by each analyst.
+
+        >>> curator.budget().left  # doctest: +SKIP
+        """
         return self._ledger.balance(self.dataset.name)
 
     def left(self) -> Spend:

@@ -237,7 +237,7 @@ class Dialect(ABC):
     # Texts
 
     def text_call(self, name: str, arguments: Sequence[str]) -> str:
-        """lower, upper, trim, length, starts_with, ends_with or contains."""
+        """lower, upper, trim, ltrim, rtrim, length, starts_with, ends_with, contains or strpos."""
         return f"{name}({', '.join(arguments)})"
 
     def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
@@ -248,11 +248,15 @@ class Dialect(ABC):
 
     @abstractmethod
     def date_part(self, part: str, sql: str) -> str:
-        """year, quarter, month, day, isodow or hour, as a 64-bit integer."""
+        """year, quarter, month, week, day, isodow, doy, hour, minute or second, as a 64-bit integer."""
 
     @abstractmethod
     def date_trunc(self, unit: str, sql: str) -> str:
         """The first day of a date's year, quarter, month, week (Monday) or day."""
+
+    def time_trunc(self, unit: str, sql: str) -> str:
+        """The beginning of a timestamp's hour, minute or second."""
+        return f"date_trunc('{unit}', {sql})"
 
     @abstractmethod
     def days_between(self, start: str, end: str) -> str: ...
@@ -262,6 +266,14 @@ class Dialect(ABC):
         """A date plus some days. If that leaves the years 1 to 9999, or one is NULL, the result may be NULL,
         or any day outside of these years.
         """
+
+    @abstractmethod
+    def months_after(self, moment: str, months: int, kind: ValueType) -> str:
+        """A date or timestamp plus some months, which stays within the years 1 to 9999."""
+
+    @abstractmethod
+    def seconds_after(self, moment: str, seconds: int) -> str:
+        """A timestamp plus some seconds, which stays within the years 1 to 9999."""
 
     # Statements
 

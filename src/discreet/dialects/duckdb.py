@@ -12,6 +12,7 @@ from discreet.model.policy import ValueType
 _LONG_LIST = 100
 _SEPARATOR = "\x1f"
 """Separates keys. Hardly any key contains it."""
+_SPLIT = (ValueType.TEXT, ValueType.INTEGER, ValueType.DATE)
 
 
 class _DuckDB(Dialect):
@@ -35,7 +36,7 @@ class _DuckDB(Dialect):
     def is_key(self, sql: str, keys: Sequence[Literal]) -> str:
         """Many keys are one text that DuckDB splits: a list of constants takes 25 µs and 6 kB a key."""
         texts = [str(key.value) for key in keys]
-        split = len(keys) > _LONG_LIST and keys[0].type in (ValueType.TEXT, ValueType.INTEGER)
+        split = len(keys) > _LONG_LIST and keys[0].type in _SPLIT
         if not split or any(_SEPARATOR in text for text in texts):
             return self.is_in(sql, keys)
         for key in keys:
@@ -84,6 +85,12 @@ class _DuckDB(Dialect):
     def matches(self, value: str, pattern: str) -> str:
         return f"regexp_full_match({value}, {self.text(pattern)})"
 
+    def text_call(self, name: str, arguments: Sequence[str]) -> str:
+        """Without ' ', DuckDB takes other spaces of Unicode off, too."""
+        if name in ("trim", "ltrim", "rtrim"):
+            return f"{name}({arguments[0]}, ' ')"
+        return super().text_call(name, arguments)
+
     def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
         """DuckDB's own does not backtrack. Without ESCAPE, nothing escapes."""
         return f"({sql} LIKE {self.text(pattern)})"
@@ -100,6 +107,12 @@ class _DuckDB(Dialect):
 
     def days_after(self, day: str, days: str) -> str:
         return f"({day} + TRY_CAST({days} AS INTEGER))"
+
+    def months_after(self, moment: str, months: int, kind: ValueType) -> str:
+        return f"CAST({moment} + to_months({months}) AS {self.types[kind]})"
+
+    def seconds_after(self, moment: str, seconds: int) -> str:
+        return f"({moment} + to_seconds({seconds}))"
 
     def after_reading(self, condition: str, person: str) -> str:
         """A condition on two columns is not pushed down into the reader of a file. That reader would not stop

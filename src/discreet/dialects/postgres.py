@@ -212,12 +212,16 @@ class _Postgres(Dialect):
                 return self.binary(f"{name}({text} COLLATE {_CASE_COLLATION})")
             case "trim":
                 return f"btrim({text}, ' ')"
+            case "ltrim" | "rtrim":
+                return f"{name}({text}, ' ')"
             case "length":
                 return f"CAST(length({text}) AS bigint)"
             case "ends_with":
                 return f"({self.binary(f'right({text}, length({others[0]}))')} = {self.binary(others[0])})"
             case "contains":
                 return f"(strpos({self.binary(text)}, {self.binary(others[0])}) > 0)"
+            case "strpos":
+                return f"CAST(strpos({self.binary(text)}, {self.binary(others[0])}) AS bigint)"
         return super().text_call(name, arguments)
 
     def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
@@ -228,7 +232,9 @@ class _Postgres(Dialect):
         return super().like(sql, pattern, scope)
 
     def date_part(self, part: str, sql: str) -> str:
-        return f"CAST(extract({part} FROM {sql}) AS bigint)"
+        """Seconds have a fraction here."""
+        value = f"extract({part} FROM {sql})"
+        return f"CAST({f'floor({value})' if part == 'second' else value} AS bigint)"
 
     def date_trunc(self, unit: str, sql: str) -> str:
         """Cast to a timestamp first: date_trunc() of a date has a time zone."""
@@ -243,6 +249,14 @@ class _Postgres(Dialect):
         """
         first = "DATE '0001-01-01'"
         return f"({first} + greatest({day} - {first} + CAST({days} AS integer), -1))"
+
+    def months_after(self, moment: str, months: int, kind: ValueType) -> str:
+        return f"CAST({moment} + make_interval(months => {months}) AS {self.types[kind]})"
+
+    def seconds_after(self, moment: str, seconds: int) -> str:
+        """Whole days apart from the rest: hours are counted in 32 bits."""
+        days, rest = divmod(seconds, 86_400)
+        return f"({moment} + make_interval(days => {days}, secs => {rest}))"
 
     def weight_of_row(self, whole: int) -> str:
         return "w"

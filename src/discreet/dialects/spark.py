@@ -11,6 +11,7 @@ from discreet.model.policy import ValueType
 
 _CHECKED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _NAMES = {"starts_with": "startswith", "ends_with": "endswith"}
+_PARTS = {"week": "weekofyear", "doy": "dayofyear"}
 _SHIFTABLE = 1e290
 _LIMB = 20
 """Sums are added up in pieces of so many bits: 2⁴³ rows fit 64 bits. A DECIMAL would be far slower."""
@@ -96,6 +97,8 @@ class _Spark(Dialect):
     def text_call(self, name: str, arguments: Sequence[str]) -> str:
         if name == "length":
             return f"CAST(length({arguments[0]}) AS BIGINT)"
+        if name == "strpos":
+            return f"CAST(instr({', '.join(arguments)}) AS BIGINT)"
         return super().text_call(_NAMES.get(name, name), arguments)
 
     def like(self, sql: str, pattern: str, scope: EmitScope) -> str:
@@ -104,7 +107,7 @@ class _Spark(Dialect):
 
     def date_part(self, part: str, sql: str) -> str:
         """Spark's weekday() begins with 0."""
-        value = f"weekday({sql}) + 1" if part == "isodow" else f"{part}({sql})"
+        value = f"weekday({sql}) + 1" if part == "isodow" else f"{_PARTS.get(part, part)}({sql})"
         return f"CAST({value} AS BIGINT)"
 
     def date_trunc(self, unit: str, sql: str) -> str:
@@ -116,6 +119,19 @@ class _Spark(Dialect):
 
     def days_after(self, day: str, days: str) -> str:
         return f"date_add({day}, CAST({days} AS INT))"
+
+    def time_trunc(self, unit: str, sql: str) -> str:
+        """Spark's own gives a timestamp of the session's time zone, which is UTC."""
+        return f"CAST(date_trunc('{unit}', {sql}) AS TIMESTAMP_NTZ)"
+
+    def months_after(self, moment: str, months: int, kind: ValueType) -> str:
+        if kind is ValueType.DATE:
+            return f"add_months({moment}, {months})"
+        return f"({moment} + make_ym_interval(0, {months}))"
+
+    def seconds_after(self, moment: str, seconds: int) -> str:
+        days, rest = divmod(seconds, 86_400)
+        return f"({moment} + make_dt_interval({days}, 0, 0, {rest}))"
 
     def integer_quotient(self, left: str, right: str) -> str:
         return f"{left} DIV {right}"

@@ -4,26 +4,32 @@ Both lie in the years 1 to 9999 wherever they are read or made, and are NULL oth
 truncation and no difference of them can leave the engine's range. There are no time zones.
 """
 
-from collections.abc import Sequence
-from datetime import date, datetime
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta
 
 from discreet.dialects.dialect import EmitScope, Operand
 from discreet.errors import QueryRefused
+from discreet.functions.day_ranges import bounded_days, days_of, has_bounds
 from discreet.functions.definition import (
     Arguments,
     Function,
     as_type,
     fixed,
+    literal_integer,
     literal_text,
     refuse_types,
 )
-from discreet.model.expression import Expression, Literal
+from discreet.model.expression import DayRange, Expression, Literal
 from discreet.model.interval_arithmetic import ValueInterval, interval
 from discreet.model.policy import ValueType
 
 LONGEST_DAYS = (date.max - date.min).days
 
+LONGEST_MONTHS = 12 * 9999
+LONGEST_SECONDS = 86_400 * LONGEST_DAYS
+
 _UNITS = ("year", "quarter", "month", "week", "day")
+_TIMES = ("hour", "minute", "second")
 
 
 def in_calendar(sql: str, kind: ValueType, scope: EmitScope) -> str:
@@ -54,12 +60,39 @@ def _part(name: str, low: int, high: int, part: str | None = None) -> Function:
         most=1,
         check=lambda arguments: ((_moment(usage, arguments[0]),), ValueType.INTEGER),
         emit=lambda operands, scope: scope.dialect.date_part(part or name, operands[0].sql),
-        range=lambda _: interval(low, high),
+        range=lambda operands: _range_of_part(name, operands[0].expression) or interval(low, high),
     )
 
 
-def _hour(operands: Sequence[Operand], scope: EmitScope) -> str:
-    return scope.dialect.date_part("hour", operands[0].sql)
+def _range_of_part(name: str, moment: Expression) -> ValueInterval | None:
+    """By the bounds of a date: of its year, and of what grows within a year or a month."""
+    days = bounded_days(moment)
+    if days is None:
+        return None
+    low, high = days.low, days.high
+    if name == "year":
+        return interval(low.year, high.year)
+    if name == "month" and low.year == high.year:
+        return interval(low.month, high.month)
+    if name == "quarter" and low.year == high.year:
+        return interval((low.month + 2) // 3, (high.month + 2) // 3)
+    if name == "day" and (low.year, low.month) == (high.year, high.month):
+        return interval(low.day, high.day)
+    return None
+
+
+def _time(name: str, high: int) -> Function:
+    """hour, minute or second of a timestamp: whole numbers."""
+    usage = f"{name}(timestamp)"
+    return Function(
+        name=name,
+        usage=usage,
+        fewest=1,
+        most=1,
+        check=fixed(usage, [ValueType.TIMESTAMP], ValueType.INTEGER),
+        emit=lambda operands, scope: scope.dialect.date_part(name, operands[0].sql),
+        range=lambda _: interval(0, high),
+    )
 
 
 _TRUNC = "date_trunc('unit', date)"
@@ -67,19 +100,26 @@ _TRUNC = "date_trunc('unit', date)"
 
 def _unit(expression: Expression) -> str:
     unit = literal_text(_TRUNC, expression, 20).lower()
-    if unit not in _UNITS:
-        raise QueryRefused("date_trunc does not know this unit.", remedy=f"Use one of {', '.join(_UNITS)}.")
+    if unit not in (*_UNITS, *_TIMES):
+        raise QueryRefused(
+            "date_trunc does not know this unit.", remedy=f"Use one of {', '.join((*_UNITS, *_TIMES))}."
+        )
     return unit
 
 
 def _check_trunc(arguments: Arguments) -> tuple[Arguments, ValueType]:
-    _unit(arguments[0])
-    return (arguments[0], _moment(_TRUNC, arguments[1])), ValueType.DATE
+    if _unit(arguments[0]) in _UNITS:
+        return (arguments[0], _moment(_TRUNC, arguments[1])), ValueType.DATE
+    moments, kind = fixed(_TRUNC, [ValueType.TIMESTAMP], ValueType.TIMESTAMP)(arguments[1:])
+    return (arguments[0], *moments), kind
 
 
 def _trunc(operands: Sequence[Operand], scope: EmitScope) -> str:
     """Weeks begin on Monday, as did the year 1, so that no week begins before the calendar does."""
-    return scope.dialect.date_trunc(_unit(operands[0].expression), operands[1].sql)
+    unit = _unit(operands[0].expression)
+    if unit in _TIMES:
+        return scope.dialect.time_trunc(unit, operands[1].sql)
+    return scope.dialect.date_trunc(unit, operands[1].sql)
 
 
 _DIFF = "date_diff('day', start, end)"
@@ -87,7 +127,10 @@ _DIFF = "date_diff('day', start, end)"
 
 def _check_diff(arguments: Arguments) -> tuple[Arguments, ValueType]:
     if literal_text(_DIFF, arguments[0], 20).lower() != "day":
-        raise QueryRefused("date_diff counts days only.", remedy=f"Write {_DIFF} and divide.")
+        raise QueryRefused(
+            "date_diff does not know this unit.",
+            remedy="Use one of year, quarter, month, week, day, hour, minute, second.",
+        )
     start, end = (_moment(_DIFF, argument) for argument in arguments[1:])
     return (arguments[0], start, end), ValueType.INTEGER
 
@@ -110,8 +153,56 @@ def _add_days(operands: Sequence[Operand], scope: EmitScope) -> str:
     return in_calendar(scope.dialect.days_after(day.sql, few), ValueType.DATE, scope)
 
 
-def _days_range(_: Sequence[Operand]) -> ValueInterval:
-    return interval(-LONGEST_DAYS, LONGEST_DAYS)
+_MONTHS, _SECONDS = "add_months(date, months)", "add_seconds(timestamp, seconds)"
+
+
+def _check_months(arguments: Arguments) -> tuple[Arguments, ValueType]:
+    literal_integer(_MONTHS, arguments[1], -LONGEST_MONTHS, LONGEST_MONTHS)
+    moment = _moment(_MONTHS, arguments[0])
+    return (moment, arguments[1]), moment.type
+
+
+def _add_months(operands: Sequence[Operand], scope: EmitScope) -> str:
+    """A day that the month does not have becomes its last: 31 January plus a month is 28 or 29 February."""
+    moment, count = operands
+    months = literal_integer(_MONTHS, count.expression, -LONGEST_MONTHS, LONGEST_MONTHS)
+    kind = moment.expression.type
+    first, last = max(0, -months), min(LONGEST_MONTHS, LONGEST_MONTHS - months)
+    if first >= last:
+        return f"CAST(NULL AS {scope.dialect.types[kind]})"
+    low = date(1 + first // 12, 1 + first % 12, 1)
+    high = date.max if last == LONGEST_MONTHS else date(1 + last // 12, 1 + last % 12, 1) - timedelta(1)
+    return _moved(moment, low, high, lambda value: scope.dialect.months_after(value, months, kind), scope)
+
+
+def _check_seconds(arguments: Arguments) -> tuple[Arguments, ValueType]:
+    literal_integer(_SECONDS, arguments[1], -LONGEST_SECONDS, LONGEST_SECONDS)
+    moments, kind = fixed(_SECONDS, [ValueType.TIMESTAMP], ValueType.TIMESTAMP)(arguments[:1])
+    return (*moments, arguments[1]), kind
+
+
+def _add_seconds(operands: Sequence[Operand], scope: EmitScope) -> str:
+    moment, count = operands
+    seconds = literal_integer(_SECONDS, count.expression, -LONGEST_SECONDS, LONGEST_SECONDS)
+    low = datetime.min + timedelta(seconds=max(0, -seconds))
+    high = datetime.max - timedelta(seconds=max(0, seconds))
+    return _moved(moment, low, high, lambda value: scope.dialect.seconds_after(value, seconds), scope)
+
+
+def _moved(moment: Operand, low: date, high: date, move: Callable[[str], str], scope: EmitScope) -> str:
+    """What is moved, if it stays within the years 1 to 9999; it does from `low` to the end of `high`."""
+    if moment.expression.type is ValueType.TIMESTAMP and not isinstance(low, datetime):
+        low, high = datetime.combine(low, time.min), datetime.combine(high, time.max)
+    ends = f"{scope.dialect.moment(low)} AND {scope.dialect.moment(high)}"
+    return scope.let(moment.sql, lambda value: f"(CASE WHEN {value} BETWEEN {ends} THEN {move(value)} END)")
+
+
+def _days_range(operands: Sequence[Operand]) -> ValueInterval:
+    whole = DayRange(low=date.min, high=date.max)
+    if not any(has_bounds(each.expression) for each in operands[1:]):
+        return interval(-LONGEST_DAYS, LONGEST_DAYS)
+    start, end = (days_of(each.expression) or whole for each in operands[1:])
+    return interval((end.low - start.high).days, (end.high - start.low).days)
 
 
 DATES = (
@@ -120,15 +211,11 @@ DATES = (
     _part("month", 1, 12),
     _part("day", 1, 31),
     _part("dayofweek", 1, 7, part="isodow"),
-    Function(
-        name="hour",
-        usage="hour(timestamp)",
-        fewest=1,
-        most=1,
-        check=fixed("hour(timestamp)", [ValueType.TIMESTAMP], ValueType.INTEGER),
-        emit=_hour,
-        range=lambda _: interval(0, 23),
-    ),
+    _part("week", 1, 53),
+    _part("dayofyear", 1, 366, part="doy"),
+    _time("hour", 23),
+    _time("minute", 59),
+    _time("second", 59),
     Function(
         name="date_trunc",
         usage=_TRUNC,
@@ -155,5 +242,23 @@ DATES = (
         most=2,
         check=fixed(_ADD, [ValueType.DATE, ValueType.INTEGER], ValueType.DATE),
         emit=_add_days,
+    ),
+    Function(
+        name="add_months",
+        usage=_MONTHS,
+        fewest=2,
+        most=2,
+        check=_check_months,
+        emit=_add_months,
+        constants=frozenset({1}),
+    ),
+    Function(
+        name="add_seconds",
+        usage=_SECONDS,
+        fewest=2,
+        most=2,
+        check=_check_seconds,
+        emit=_add_seconds,
+        constants=frozenset({1}),
     ),
 )

@@ -27,7 +27,10 @@ _STEPS = {
     "replace": 8_000,
     "lower": 2_600,
     "upper": 2_600,
-    "trim": 1_500,
+    "trim": 2_000,
+    "ltrim": 2_000,
+    "rtrim": 2_600,
+    "split_part": 3_300,
     "substring": 1_100,
     "left": 300,
     "right": 600,
@@ -45,7 +48,9 @@ _STEPS_OF_NUMBERS_ELSEWHERE = {
     **dict.fromkeys(("exp", "sqrt"), 20),
     **dict.fromkeys(("floor", "ceil", "abs", "sign", "negate", "ln"), 12),
     **dict.fromkeys(("nullif", "least", "greatest", "date_diff", "add_days", "date_trunc"), 28),
-    **dict.fromkeys(("year", "quarter", "month", "day", "dayofweek", "hour"), 8),
+    **dict.fromkeys(("add_months", "add_seconds"), 28),
+    **dict.fromkeys(("year", "quarter", "month", "week", "day", "dayofweek", "dayofyear"), 8),
+    **dict.fromkeys(("hour", "minute", "second"), 8),
     "cast_integer": 80,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "between"), 3),
 }
@@ -53,8 +58,8 @@ _STEPS_OF_NUMBERS_ELSEWHERE = {
 subqueries, to see that they are finite."""
 _STEPS_OF_A_PART = 1_000
 """Of each text that is joined with others."""
-_STEPS_OF_A_SEARCH = {"contains": 1_700, "like": 1_500}
-"""Of contains, and of LIKE with a % that is not at the end."""
+_STEPS_OF_A_SEARCH = {"contains": 1_700, "position": 1_700, "like": 1_500}
+"""Of contains and position, and of LIKE with a % that is not at the end."""
 _STEPS_OF_A_LETTER = 80
 """Of each letter after the first 16 of what is searched for, as some databases try it at every place."""
 _FIRST_LETTERS = 16
@@ -73,7 +78,19 @@ _COPIES_OF_A_CAST = 8
 
 _LONGEST_NUMBER = 64
 """Characters of a value of another type, written as a text."""
-_MAKING = ("lower", "upper", "trim", "substring", "left", "right", "concat", "replace")
+_MAKING = (
+    "lower",
+    "upper",
+    "trim",
+    "ltrim",
+    "rtrim",
+    "split_part",
+    "substring",
+    "left",
+    "right",
+    "concat",
+    "replace",
+)
 
 
 def steps_in(expressions: Iterable[Expression], cell: int = USUAL_CELL, *, everywhere: bool = True) -> int:
@@ -99,7 +116,7 @@ def steps_in(expressions: Iterable[Expression], cell: int = USUAL_CELL, *, every
 def _steps_of(call: Call, lengths: list[int], *, everywhere: bool) -> int:
     """What a call takes on one row at most, without its arguments."""
     name, length = call.function, min(lengths[0], LONGEST_GROWN_TEXT) if lengths else 0
-    if name in ("like", "contains"):
+    if name in ("like", "contains", "position"):
         return (
             1
             + _runs_of_letters(call)

@@ -28,7 +28,7 @@ LAST_POSITION = 1_000_000
 _TIMES_GROWN = 4
 
 _TEXT = ValueType.TEXT
-_CUT = ("trim", "substring", "left", "right", "concat", "replace")
+_CUT = ("trim", "ltrim", "rtrim", "split_part", "substring", "left", "right", "concat", "replace")
 _WITHOUT_LENGTH = 2
 
 
@@ -54,7 +54,7 @@ def _cut(operand: Operand) -> str:
 
 
 def _changed(name: str) -> Function:
-    """lower, upper or trim."""
+    """lower, upper, trim, ltrim or rtrim."""
     usage = f"{name}(text)"
     return Function(
         name=name,
@@ -140,6 +140,36 @@ def _like(operands: Sequence[Operand], scope: EmitScope) -> str:
     return scope.dialect.like(_cut(operands[0]) if searched else operands[0].sql, pattern, scope)
 
 
+_POSITION = "position('part' IN text)"
+
+
+def _check_position(arguments: Arguments) -> tuple[Arguments, ValueType]:
+    if not literal_text(_POSITION, arguments[1], LONGEST_PATTERN):
+        raise QueryRefused("position needs a text to look for.", remedy="Write position('-' IN text).")
+    return (*taking(_POSITION, _TEXT)(arguments[:1]), arguments[1]), ValueType.INTEGER
+
+
+def _position(operands: Sequence[Operand], scope: EmitScope) -> str:
+    return scope.dialect.text_call("strpos", [_cut(operands[0]), operands[1].sql])
+
+
+_SPLIT_PART = "split_part(text, 'separator', number)"
+
+
+def _check_split_part(arguments: Arguments) -> tuple[Arguments, ValueType]:
+    if not literal_text(_SPLIT_PART, arguments[1], LONGEST_REPLACEMENT):
+        raise QueryRefused("split_part needs a separator.", remedy="Write split_part(text, '-', 1).")
+    literal_integer(_SPLIT_PART, arguments[2], 1, LONGEST_GROWN_TEXT)
+    return (*taking(_SPLIT_PART, _TEXT)(arguments[:1]), *arguments[1:]), _TEXT
+
+
+def _split_part(operands: Sequence[Operand], scope: EmitScope) -> str:
+    """An empty text where there are fewer parts."""
+    text, separator, number = operands
+    place = literal_integer(_SPLIT_PART, number.expression, 1, LONGEST_GROWN_TEXT)
+    return f"split_part({scope.dialect.binary(_cut(text))}, {separator.sql}, {place})"
+
+
 _REPLACE = "replace(text, 'from', 'to')"
 
 
@@ -173,6 +203,8 @@ TEXTS = (
     _changed("lower"),
     _changed("upper"),
     _changed("trim"),
+    _changed("ltrim"),
+    _changed("rtrim"),
     _simple("length", ValueType.INTEGER, 1, low=0),
     Function(name="substring", usage=_SUBSTRING, fewest=2, most=3, check=_check_substring, emit=_substring),
     _end("left"),
@@ -183,6 +215,24 @@ TEXTS = (
     Function(name="contains", usage=_CONTAINS, fewest=2, most=2, check=_check_contains, emit=_contains),
     Function(
         name="like", usage=_LIKE, fewest=2, most=2, check=_check_like, emit=_like, constants=frozenset({1})
+    ),
+    Function(
+        name="position",
+        usage=_POSITION,
+        fewest=2,
+        most=2,
+        check=_check_position,
+        emit=_position,
+        range=lambda _: interval(0, LONGEST_GROWN_TEXT),
+    ),
+    Function(
+        name="split_part",
+        usage=_SPLIT_PART,
+        fewest=3,
+        most=3,
+        check=_check_split_part,
+        emit=_split_part,
+        constants=frozenset({2}),
     ),
     Function(name="replace", usage=_REPLACE, fewest=3, most=3, check=_check_replace, emit=_replace),
 )

@@ -33,6 +33,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol
 
+from discreet.answers.plain_html import budget_html
+from discreet.answers.wording import percent, standing_text
 from discreet.errors import InvalidInput
 from discreet.ledger.units import Units, budget_units, filter_of
 from discreet.model.privacy import Loss, Spend
@@ -102,7 +104,7 @@ class Cap:
         return budget_units(self.most, "most")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Balance:
     """Where an account stands."""
 
@@ -115,7 +117,17 @@ class Balance:
 
     @property
     def left(self) -> Spend:
+        """What is not spent yet, by anybody."""
         return filter_of(self.account.budget, self.spent).left
+
+    def __repr__(self) -> str:
+        by = ", ".join(f"{name} {percent(loss, self.account.budget)}" for name, loss in self.analysts.items())
+        standing = standing_text(self.spent, self.left, self.account.budget)
+        return f"{self.account.dataset}: {standing}" + (f"; by {by}." if by else ".")
+
+    def _repr_html_(self) -> str:
+        standing = standing_text(self.spent, self.left, self.account.budget)
+        return budget_html(f"{self.account.dataset}: {standing}", self.analysts, self.account.budget)
 
     def left_for(self, analyst: str, caps: "Sequence[Cap]" = ()) -> Spend:
         """What one analyst may still spend: never more than is left of any cap on them."""

@@ -8,13 +8,13 @@ from sqlglot import exp
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, build_literal
 from discreet.model.expression import Expression, Literal
+from discreet.question.mistakes.instead import instead_of, typed_name
+from discreet.question.spelling.functions import NAMED, SPELLINGS
 
 Leaf = Callable[[exp.Expression], Expression | None]
 """What stands for a node in its context, such as a column; None to go on with the node's own meaning."""
 
 _SIMPLE: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {
-    exp.Add: ("+", ("this", "expression")),
-    exp.Sub: ("-", ("this", "expression")),
     exp.Mul: ("*", ("this", "expression")),
     exp.Div: ("/", ("this", "expression")),
     exp.Mod: ("%", ("this", "expression")),
@@ -26,7 +26,6 @@ _SIMPLE: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {
     exp.Exp: ("exp", ("this",)),
     exp.Floor: ("floor", ("this",)),
     exp.Ceil: ("ceil", ("this",)),
-    exp.Round: ("round", ("this", "decimals")),
     exp.Pow: ("power", ("this", "expression")),
     exp.EQ: ("=", ("this", "expression")),
     exp.NEQ: ("<>", ("this", "expression")),
@@ -41,7 +40,6 @@ _SIMPLE: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {
     exp.Nullif: ("nullif", ("this", "expression")),
     exp.Lower: ("lower", ("this",)),
     exp.Upper: ("upper", ("this",)),
-    exp.Trim: ("trim", ("this",)),
     exp.Length: ("length", ("this",)),
     exp.Substring: ("substring", ("this", "start", "length")),
     exp.Left: ("left", ("this", "expression")),
@@ -50,7 +48,6 @@ _SIMPLE: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {
     exp.StartsWith: ("starts_with", ("this", "expression")),
     exp.EndsWith: ("ends_with", ("this", "expression")),
     exp.Contains: ("contains", ("this", "expression")),
-    exp.Like: ("like", ("this", "expression")),
     exp.Year: ("year", ("this",)),
     exp.Quarter: ("quarter", ("this",)),
     exp.Month: ("month", ("this",)),
@@ -58,9 +55,14 @@ _SIMPLE: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {
     exp.DayOfWeek: ("dayofweek", ("this",)),
     exp.DayOfWeekIso: ("dayofweek", ("this",)),
     exp.Hour: ("hour", ("this",)),
+    exp.Minute: ("minute", ("this",)),
+    exp.Second: ("second", ("this",)),
+    exp.Week: ("week", ("this",)),
+    exp.WeekOfYear: ("week", ("this",)),
+    exp.DayOfYear: ("dayofyear", ("this",)),
+    exp.DayOfMonth: ("day", ("this",)),
     exp.Replace: ("replace", ("this", "expression", "replacement")),
 }
-_ANONYMOUS = ("add_days",)
 _IGNORED = {"big_int", "typed", "safe", "copy", "default", "is_left", "coerce", "null"}
 _CASTS = {
     "integer": (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT),
@@ -70,7 +72,6 @@ _CASTS = {
     "date": (exp.DType.DATE,),
     "timestamp": (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME),
 }
-_EXTRACTED = {"YEAR": "year", "QUARTER": "quarter", "MONTH": "month", "DAY": "day", "HOUR": "hour"}
 
 
 def convert(node: exp.Expression | None, leaf: Leaf) -> Expression:
@@ -93,6 +94,10 @@ def convert(node: exp.Expression | None, leaf: Leaf) -> Expression:
         return build_call(
             name, tuple(convert(node.args[part], leaf) for part in parts if node.args.get(part))
         )
+    if type(node) in SPELLINGS:
+        spelling, parts = SPELLINGS[type(node)]
+        _check_parts(node, parts)
+        return spelling(node, lambda part: convert(part, leaf))
     match node:
         case exp.Literal() | exp.Boolean() | exp.Null():
             return constant(node)
@@ -109,25 +114,14 @@ def convert(node: exp.Expression | None, leaf: Leaf) -> Expression:
             return build_call(name, tuple(convert(n, leaf) for n in (node.this, *node.expressions)))
         case exp.Cast() | exp.TryCast():
             return _cast(node, leaf)
-        case exp.Extract():
-            return _extract(node, leaf)
-        case exp.DateDiff(this=end, expression=start):
-            _check_parts(node, ("this", "expression", "unit", "date_part_boundary"))
-            return build_call("date_diff", (_unit(node), convert(start, leaf), convert(end, leaf)))
-        case exp.TimestampTrunc(this=moment) | exp.DateTrunc(this=moment):
-            _check_parts(node, ("this", "unit"))
-            return build_call("date_trunc", (_unit(node), convert(moment, leaf)))
-        case exp.Log(this=exp.Literal(this="10"), expression=exp.Expression() as number):
-            return build_call("log10", (convert(number, leaf),))
-        case exp.Anonymous(expressions=arguments) if node.name.lower() in _ANONYMOUS:
-            return build_call(node.name.lower(), tuple(convert(each, leaf) for each in arguments))
+        case exp.Anonymous(expressions=arguments) if node.name.lower() in NAMED:
+            named, count = NAMED[node.name.lower()]
+            if len(arguments) == count:
+                return named(arguments, lambda part: convert(part, leaf))
+            raise QueryRefused(
+                f"{node.name} was given {len(arguments)} arguments.", remedy=f"Give it {count}."
+            )
     raise refused(node)
-
-
-def _unit(node: exp.Expression) -> Literal:
-    """The unit of a date function, which sqlglot reads as a word."""
-    unit = node.args.get("unit")
-    return build_literal(unit.name.lower() if isinstance(unit, exp.Var | exp.Literal) else "")
 
 
 def _chain(node: exp.And | exp.Or) -> list[exp.Expression]:
@@ -172,19 +166,22 @@ _INSTEAD: dict[type[exp.Expression], tuple[str, str]] = {
     exp.Subquery: ("A subquery in a condition", _OTHER_PEOPLE),
     exp.Exists: ("EXISTS", _OTHER_PEOPLE),
     exp.In: ("IN (SELECT …)", _OTHER_PEOPLE),
-    exp.ILike: ("ILIKE", "Write lower(x) LIKE '…'."),
+    exp.CurrentDate: (
+        "current_date",
+        "A question means the same every day. Write the day: DATE '2026-01-31'.",
+    ),
+    exp.CurrentTimestamp: (
+        "now()",
+        "A question means the same every day. Write TIMESTAMP '2026-01-31 12:00:00'.",
+    ),
     exp.IntDiv: ("x // y", "Write floor(x / y)."),
-    exp.Log: ("log", "Write ln(x) or log10(x)."),
 }
 
 
 def refused(node: exp.Expression) -> QueryRefused:
-    name, remedy = _INSTEAD.get(
-        type(node), (node.key.upper(), "What can be is in the reference: Functions in questions.")
-    )
-    if isinstance(node, exp.Anonymous):
-        name = node.name.upper()
-    return QueryRefused(f"{name[:40]} is not part of what can be asked.", remedy=remedy)
+    known = _INSTEAD.get(type(node))
+    name, remedy = (typed_name(node, known[0]), known[1]) if known else (typed_name(node), instead_of(node))
+    return QueryRefused(f"{name} is not part of what can be asked.", remedy=remedy)
 
 
 def _check_parts(node: exp.Expression, parts: tuple[str, ...]) -> None:
@@ -230,10 +227,3 @@ def _cast(node: exp.Expression, leaf: Leaf) -> Expression:
         "There is no cast to that type.",
         remedy="Cast to BIGINT, DOUBLE, VARCHAR, BOOLEAN, DATE or TIMESTAMP.",
     )
-
-
-def _extract(node: exp.Extract, leaf: Leaf) -> Expression:
-    part = _EXTRACTED.get(node.name.upper())
-    if part is None:
-        raise refused(node)
-    return build_call(part, (convert(node.expression, leaf),))

@@ -6,13 +6,19 @@ engine runs is written anew, from our own tree, by `emit_sql`; no text of an ana
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
+from sqlglot.parser import SENTINEL_NONE
 from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokenizer_core import Token
 
 from discreet.errors import QueryRefused
+from discreet.question.mistakes.instead import note_typed
+from discreet.question.mistakes.syntax_errors import Word, syntax_refusal, unclosed_refusal
+from discreet.question.spelling.clauses import respell
 
 LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100
@@ -52,47 +58,19 @@ def parse_question(text: str) -> exp.Select | exp.Union:
     if not isinstance(text, str):
         raise QueryRefused("A question is a text of SQL.", remedy="Write SELECT count(*) FROM …")
     _check_size(text)
-    try:
-        statements = [statement for statement in _parsed(text) if statement is not None]
-    except Exception:  # whatever sqlglot stumbles over; its own errors quote the text
-        raise QueryRefused("This is not SQL that discreet can read.", remedy=_remedy(text)) from None
+    statements = _statements(text)
     if len(statements) != 1 or not isinstance(statements[0], exp.Select | exp.Union):
         raise _one_select()
     _check_depth(statements[0])
     for select in statements[0].find_all(exp.Select):
         check_clauses(select, CLAUSES | AFTER_NOISE)
-        _write_fetch_as_limit(select)
-        _write_out_all(select)
-    return statements[0]
+    return respell(statements[0])
 
 
 def _one_select() -> QueryRefused:
     return QueryRefused(
         "A question is exactly one SELECT.", remedy="Write SELECT … FROM … GROUP BY …, and nothing else."
     )
-
-
-def _write_fetch_as_limit(select: exp.Select) -> None:
-    """FETCH FIRST 3 ROWS ONLY is LIMIT 3."""
-    fetch = select.args.get("limit")
-    if isinstance(fetch, exp.Fetch):
-        options = fetch.args.get("limit_options")
-        others = {name for name, value in options.args.items() if value} if options is not None else set()
-        if others <= {"rows"} and fetch.args.get("count") is not None:
-            select.set("limit", exp.Limit(expression=fetch.args["count"]))
-
-
-def _write_out_all(select: exp.Select) -> None:
-    """GROUP BY ALL is by all columns that are not aggregated."""
-    group = select.args.get("group")
-    if group is None or not group.args.get("all"):
-        return
-    keys = [item for item in select.expressions if item.find(exp.AggFunc, exp.Window) is None]
-    plain = [item.this if isinstance(item, exp.Alias) else item for item in keys]
-    named = [
-        key.copy() for key in plain if not isinstance(key, exp.Literal | exp.Boolean | exp.Null | exp.Star)
-    ]
-    select.set("group", exp.Group(expressions=named) if named else None)
 
 
 class _PatientParser(DuckDBParser):
@@ -103,6 +81,8 @@ class _PatientParser(DuckDBParser):
     """
 
     _most_steps = 0
+    stopped: Token | None = None
+    """Where it could not go on."""
 
     def _advance(self, times: int = 1) -> None:
         self._most_steps -= 1
@@ -110,24 +90,69 @@ class _PatientParser(DuckDBParser):
             raise ParseError("too many steps")
         super()._advance(times)
 
+    def raise_error(self, message: str, token: Token = SENTINEL_NONE) -> None:
+        self.stopped = token or self._curr or None
+        super().raise_error(message, token)
 
-def _parsed(text: str) -> Sequence[object]:
+    def _parse_function_call(self, *given: Any, **options: Any) -> exp.Expr | None:
+        token = self._curr
+        found = super()._parse_function_call(*given, **options)
+        if token and isinstance(found, exp.Expression):
+            note_typed(found, token.text)
+        return found
+
+
+def _statements(text: str) -> list[object]:
+    """What sqlglot reads; or a refusal in our own words, as those of sqlglot name its own things."""
     dialect = Dialect.get_or_raise("duckdb")
-    tokens = dialect.tokenize(text)
-    parser = _PatientParser(dialect=dialect)
+    try:
+        tokens = dialect.tokenize(text)
+    except Exception:
+        raise unclosed_refusal(text) from None
+    parser = _parser(tokens)
+    try:
+        return [statement for statement in parser.parse(tokens, text) if statement is not None]
+    except Exception:  # whatever sqlglot stumbles over
+        refusal = _unreadable(text, tokens, _place(parser, tokens))
+    raise refusal
+
+
+def _unreadable(text: str, tokens: Sequence[Token], place: int) -> QueryRefused:
+    if _OF_SETS.search(text):
+        return QueryRefused(
+            "This is not SQL that discreet can read.",
+            remedy="In CUBE, ROLLUP and GROUPING SETS, write a comparison in parentheses of its own:"
+            " CUBE ((age >= 65), ward). Check commas, quotes and parentheses.",
+        )
+    words = [Word(text[token.start : token.end + 1], token.start, token.end + 1) for token in tokens]
+    return syntax_refusal(text, words, place, _reached)
+
+
+def _parser(tokens: Sequence[Token]) -> _PatientParser:
+    parser = _PatientParser(dialect=Dialect.get_or_raise("duckdb"))
     parser._most_steps = _STEPS + _STEPS_OF_A_TOKEN * len(tokens)
-    return parser.parse(tokens, text)
+    return parser
 
 
-def _remedy(text: str) -> str:
-    """What to check, and how to write a comparison in grouping sets."""
-    check = "Check commas, quotes and parentheses."
-    if not _OF_SETS.search(text):
-        return check
-    return (
-        "In CUBE, ROLLUP and GROUPING SETS, write a comparison in parentheses of its own:"
-        f" CUBE ((age >= 65), ward). {check}"
+def _place(parser: _PatientParser, tokens: Sequence[Token]) -> int:
+    """The index of the token at which the parser stopped; behind the last if that is the end."""
+    stopped = parser.stopped
+    return next(
+        (i for i, token in enumerate(tokens) if stopped and token.start == stopped.start), len(tokens)
     )
+
+
+def _reached(text: str) -> int | None:
+    """See `syntax_errors.Reached`."""
+    tokens: Sequence[Token] = ()
+    parser = _parser(tokens)
+    try:
+        tokens = Dialect.get_or_raise("duckdb").tokenize(text)
+        parser = _parser(tokens)
+        found = [statement for statement in parser.parse(list(tokens), text) if statement is not None]
+    except Exception:
+        return _place(parser, tokens)
+    return None if len(found) == 1 and isinstance(found[0], exp.Select | exp.Union) else 0
 
 
 def check_clauses(select: exp.Select, known: frozenset[str] = CLAUSES) -> None:

@@ -13,12 +13,14 @@ from sqlglot import exp
 from discreet.aggregates.grid import EXACT_STEPS, grid_of, steps
 from discreet.aggregates.weights import too_large
 from discreet.errors import QueryRefused
-from discreet.functions.registry import range_of
+from discreet.functions.day_ranges import bounded_days
+from discreet.functions.registry import build_call, range_of
 from discreet.model.expression import Expression, Field, Range
 from discreet.model.policy import ValueType
 from discreet.model.query import Filter, PerPerson, PersonAggregate, PersonValue, Relation
 from discreet.question.convert import convert
 from discreet.question.grouping import MOST_KEYS, too_many_keys
+from discreet.question.mistakes.instead import plain_sql
 from discreet.question.scope import Scope, position_of, predicate, row_expression
 
 _AGGREGATES: dict[type[exp.Expression], PersonAggregate] = {
@@ -58,7 +60,7 @@ class _PerPersonReader:
         person = self._group()
         for item in self.select.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
-            name = item.alias_or_name or inner.sql(dialect="duckdb").lower()
+            name = item.alias_or_name or plain_sql(inner).lower()
             self.columns[name] = self._output(inner, person)
         having = self.select.args.get("having")
         condition = None if having is None else self._output(having.this, person)
@@ -91,6 +93,7 @@ class _PerPersonReader:
                 type=expression.type,
                 range=range_of(expression),
                 unit=expression.unit if isinstance(expression, Field) else None,
+                days=bounded_days(expression),
             )
             if isinstance(expression, Field) and expression.name in self.scope.keys:
                 self.above.keys[key.name] = self.scope.keys[expression.name]
@@ -167,7 +170,10 @@ class _PerPersonReader:
                     remedy="Use count, sum, avg, min or max in the subquery.",
                 )
             return None
-        return self._add(aggregate, row_expression(node.this, self.scope), condition)
+        argument = row_expression(node.this, self.scope)
+        if argument.type is ValueType.BOOLEAN and isinstance(node, exp.Sum | exp.Avg):
+            argument = build_call("cast_integer", (argument,))
+        return self._add(aggregate, argument, condition)
 
     def _count(self, node: exp.Count, condition: Expression | None) -> Field:
         inner = node.this
@@ -201,7 +207,7 @@ class _PerPersonReader:
             return Field(name=name, type=ValueType.INTEGER)
         span = range_of(argument)
         if aggregate in (PersonAggregate.MIN, PersonAggregate.MAX):
-            return Field(name=name, type=argument.type, range=span)
+            return Field(name=name, type=argument.type, range=span, days=bounded_days(argument))
         if span is None:
             raise QueryRefused(
                 f"{aggregate.value.upper()} of one person needs a number with bounds.",

@@ -5,7 +5,7 @@ the result never holds two people. A subquery either picks and computes columns 
 each person.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,13 +16,23 @@ from discreet.bounds.work_limits import (
     check_looked_up,
     check_matches,
     check_rows_of_a_person,
-    side_of_join,
 )
 from discreet.errors import QueryRefused
-from discreet.functions.registry import build_call, check_size
-from discreet.model.expression import Call, Expression, Field, Range, owners
+from discreet.functions.registry import check_size
+from discreet.model.expression import DayRange, Expression, Field, Range
 from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PrivateTable, PublicTable, Table
-from discreet.model.query import Filter, Lookup, Pair, PersonJoin, Relation, Scan
+from discreet.model.query import Filter, Lookup, Pair, Relation, Scan
+from discreet.question.joins import (
+    equal_pairs,
+    join_conditions,
+    no_condition,
+    person_join,
+    says_what_joins,
+    side_of,
+    together,
+)
+from discreet.question.mistakes.compared_keys import DeclaredKeys
+from discreet.question.mistakes.instead import plain_sql
 from discreet.question.parse import check_clauses
 from discreet.question.per_person import per_person
 from discreet.question.scope import (
@@ -66,6 +76,10 @@ class Relations:
         self._joins = 0
         self._looked_up: list[Expression] = []
         """What public tables are joined on, in all joins so far."""
+        self.with_rows_of_nobody: list[str] = []
+        """The aliases of public tables whose rows are to be kept although nobody matches them."""
+        self.public: set[str] = set()
+        """The aliases of all public tables."""
 
     def read(self, select: exp.Select, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
         """The rows of a SELECT before it groups them, and what can be named in it."""
@@ -76,17 +90,19 @@ class Relations:
             raise QueryRefused(
                 "A question is about a table of the policy.", remedy="Write SELECT … FROM TABLE."
             )
-        left, scope = self._item(first.this, ctes)
-        for join in select.args.get("joins") or ():
-            left, scope = self._join(left, scope, join, ctes)
+        where = select.args.get("where")
+        conditions = conjuncts(where.this) if where is not None else []
+        left, scope, used = self._joined(first.this, select.args.get("joins") or (), conditions, ctes)
         if isinstance(left, Public):
             raise QueryRefused(
                 f"“{left.table.name}” is a public table: there is nothing to protect.",
                 remedy="Look at it directly, and ask about a table with people.",
             )
-        where = select.args.get("where")
-        if where is not None:
-            left = Filter(source=left, predicate=predicate(where.this, scope, "WHERE"))
+        if used:
+            conditions = [each for each in conditions if each not in used]
+        rest = together(conditions) if used or where is None else where.this
+        if rest is not None:
+            left = Filter(source=left, predicate=predicate(rest, scope, "WHERE"))
         return left, scope
 
     def _item(self, node: exp.Expression | None, ctes: Mapping[str, Cte]) -> tuple[Relation | Public, Scope]:
@@ -111,12 +127,14 @@ class Relations:
         if isinstance(table, PublicTable):
             for name, field in fields.items():
                 scope.keys[field.name] = partial(self._public_keys, table.name, name)
+            self.public.add(alias)
             return Public(table, alias), scope
         if isinstance(table.person, PersonColumn):
             scope.persons.add(f"{alias}.{table.person.name}")
         for column in table.columns.values():
             if column.keys is not None:
                 scope.keys[f"{alias}.{column.name}"] = partial(_declared, column)
+                scope.declared[f"{alias}.{column.name}"] = DeclaredKeys(column.keys)
         return Scan(table=table, alias=alias), scope
 
     def _alias(self) -> str:
@@ -129,26 +147,80 @@ class Relations:
 
     # Joins
 
-    def _join(
+    def _joined(
+        self,
+        first: exp.Expression,
+        joins: Iterable[exp.Join],
+        conditions: list[exp.Expression],
+        ctes: Mapping[str, Cte],
+    ) -> tuple[Relation | Public, Scope, list[exp.Expression]]:
+        """All of FROM, and the conditions of WHERE that say what tables after commas are joined on."""
+        left, scope = self._item(first, ctes)
+        waiting: list[tuple[Relation | Public, Scope]] = []
+        used: list[exp.Expression] = []
+        for join in joins:
+            side = side_of(join)
+            right, other = self._item(join.this, ctes)
+            if join.args.get("on") is None and not join.args.get("using") and not side:
+                waiting.append((right, other))
+            else:
+                left, scope = self._after_commas(left, scope, waiting, conditions, used)
+                merged = [identifier.name for identifier in join.args.get("using") or ()]
+                if side == "RIGHT":
+                    left, right, scope, other = right, left, other, scope
+                both = scope.joined(other, merged)
+                found = join_conditions(join, scope, other, both)
+                left = self._join(left, right, scope, other, both, found, outer=bool(side))
+                scope = both
+        left, scope = self._after_commas(left, scope, waiting, conditions, used)
+        return left, scope, used
+
+    def _after_commas(
         self,
         left: Relation | Public,
         scope: Scope,
-        join: exp.Join,
-        ctes: Mapping[str, Cte],
+        waiting: list[tuple[Relation | Public, Scope]],
+        conditions: list[exp.Expression],
+        used: list[exp.Expression],
     ) -> tuple[Relation | Public, Scope]:
+        """FROM a, b WHERE a.x = b.x is FROM a JOIN b ON a.x = b.x, in an order in which that works."""
+        while waiting:
+            for right, other in waiting:
+                both = scope.joined(other)
+                unused = [each for each in conditions if each not in used]
+                found = [each for each in unused if says_what_joins(each, scope, other, both)]
+                if found:
+                    meant = [predicate(each, both, "WHERE") for each in found]
+                    left, scope = self._join(left, right, scope, other, both, meant, outer=False), both
+                    used += found
+                    waiting.remove((right, other))
+                    break
+            else:
+                raise no_condition()
+        return left, scope
+
+    def _join(
+        self,
+        left: Relation | Public,
+        right: Relation | Public,
+        scope: Scope,
+        other: Scope,
+        both: Scope,
+        conditions: list[Expression],
+        *,
+        outer: bool,
+    ) -> Relation:
+        """Both sides, on these conditions."""
         self._joins += 1
         if self._joins > MOST_JOINS:
             raise QueryRefused(
                 f"The question has more than {MOST_JOINS} joins.", remedy="Ask it in several questions."
             )
-        right, other = self._item(join.this, ctes)
-        outer = _is_left(join)
-        merged = [identifier.name for identifier in join.args.get("using") or ()]
-        both = scope.joined(other, merged)
-        conditions = _conditions(join, scope, other, both)
-        pairs, rest = _pairs(conditions, scope, other)
-        if isinstance(left, Public) and not isinstance(right, Public) and not outer:
-            left, right = right, left
+        pairs, rest = equal_pairs(conditions, scope, other)
+        if isinstance(left, Public) and not isinstance(right, Public):
+            if outer:
+                self.with_rows_of_nobody.append(left.alias)
+            left, right, outer = right, left, False
             pairs = [(second, first) for first, second in pairs]
         if isinstance(left, Public):
             raise QueryRefused(
@@ -163,13 +235,13 @@ class Relations:
         if isinstance(right, Public):
             relation: Relation = self._lookup(left, right, pairs, both, outer=outer)
         else:
-            relation = _person_join(left, right, pairs, both, outer=outer)
+            relation = person_join(left, right, pairs, both, outer=outer)
             if outer:  # without a match the right side's id is NULL, but the row still belongs to a person
                 both.persons -= other.persons
         check_rows_of_a_person(relation)
         for condition in rest:
             relation = Filter(source=relation, predicate=condition)
-        return relation, both
+        return relation
 
     def _lookup(
         self, left: Relation, right: Public, pairs: list[Pair], scope: Scope, *, outer: bool
@@ -215,6 +287,11 @@ class Relations:
                     remedy=f"Put {clause.upper()} at the end of the question, on noisy values.",
                 )
         relation, scope = self.read(node, ctes)
+        if self.with_rows_of_nobody:
+            raise QueryRefused(
+                "LEFT JOIN after a public table keeps rows that belong to nobody: not in a subquery.",
+                remedy="Write JOIN there.",
+            )
         if node.args.get("group") or any(_is_aggregate(item) for item in node.expressions):
             relation, columns, scope = per_person(node, relation, scope, self._alias())
         elif node.args.get("having"):
@@ -277,75 +354,12 @@ def _field(alias: str, column: Column, table: Table) -> Field:
         unit=column.unit,
         format=column.format,
         per_person=isinstance(table, PrivateTable) and column.name in table.per_person,
+        days=None if column.days is None else DayRange(low=column.days.low, high=column.days.high),
     )
 
 
 def _declared(column: Column) -> tuple[KeyValue, ...] | None:
     return column.keys
-
-
-def _is_left(join: exp.Join) -> bool:
-    side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
-    extra = {name for name, value in join.args.items() if value} - {"this", "on", "using", "side", "kind"}
-    if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER") or extra:
-        raise QueryRefused(
-            "Only JOIN and LEFT JOIN can be asked.", remedy="Write FROM a JOIN b ON a.x = b.x."
-        )
-    return side == "LEFT"
-
-
-def _conditions(join: exp.Join, left: Scope, right: Scope, both: Scope) -> list[Expression]:
-    using = join.args.get("using") or ()
-    if using:
-        return [
-            build_call("=", (left.expression(exp.column(key)), right.expression(exp.column(key))))
-            for key in (identifier.copy() for identifier in using)
-        ]
-    if join.args.get("on") is None:
-        raise QueryRefused("Tables are joined without saying on what.", remedy="Write JOIN … ON a.x = b.x.")
-    return [predicate(node, both, "ON") for node in conjuncts(join.args["on"])]
-
-
-def _pairs(conditions: list[Expression], left: Scope, right: Scope) -> tuple[list[Pair], list[Expression]]:
-    """The conditions that an expression of the left equals one of the right, and all others."""
-    on_left, on_right = _aliases(left), _aliases(right)
-    pairs: list[Pair] = []
-    rest: list[Expression] = []
-    for condition in conditions:
-        match condition:
-            case Call(function="=", arguments=(a, b)) if _of(a, on_left) and _of(b, on_right):
-                pairs.append((a, b))
-            case Call(function="=", arguments=(a, b)) if _of(a, on_right) and _of(b, on_left):
-                pairs.append((b, a))
-            case _:
-                rest.append(condition)
-    return pairs, rest
-
-
-def _of(expression: Expression, aliases: set[str]) -> bool:
-    """Whether it reads fields, and only of these relations."""
-    read = owners(expression)
-    return bool(read) and read <= aliases
-
-
-def _aliases(scope: Scope) -> set[str]:
-    return {
-        alias for source in scope.sources for column in source.columns.values() for alias in owners(column)
-    }
-
-
-def _person_join(
-    left: Relation, right: Relation, pairs: list[Pair], scope: Scope, *, outer: bool
-) -> PersonJoin:
-    others = [pair for pair in pairs if not (scope.is_person(pair[0]) and scope.is_person(pair[1]))]
-    if len(others) == len(pairs):
-        raise QueryRefused(
-            "Two tables about people are joined only on the person, so that no row holds two people.",
-            remedy="Write JOIN … ON a.PERSON = b.PERSON.",
-        )
-    return PersonJoin(
-        left=side_of_join(left), right=side_of_join(right), pairs=tuple(others), keep_unmatched=outer
-    )
 
 
 def _is_aggregate(node: exp.Expression) -> bool:
@@ -365,7 +379,7 @@ def _projected(select: exp.Select, scope: Scope) -> dict[str, Expression]:
                 columns |= {name: column for name, column in source.columns.items() if name not in columns}
             continue
         inner = item.this if isinstance(item, exp.Alias) else item
-        columns[item.alias_or_name or inner.sql(dialect="duckdb").lower()] = row_expression(inner, scope)
+        columns[item.alias_or_name or plain_sql(inner).lower()] = row_expression(inner, scope)
     return columns
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from discreet.aggregates.aggregate import AskedMeasure
-from discreet.aggregates.registry import AGGREGATES, READERS, offered
+from discreet.aggregates.registry import AGGREGATES, READERS
 from discreet.bounds.work_limits import check_question
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, range_of
@@ -26,6 +26,8 @@ from discreet.model.query import (
 from discreet.question.answer_size import check_answer_size
 from discreet.question.convert import convert
 from discreet.question.grouping import MOST_GROUPS, group_by, is_name
+from discreet.question.mistakes.instead import instead_of_aggregate, plain_sql, typed_name
+from discreet.question.public_first import check_rows_of_nobody
 from discreet.question.relations import Relations
 from discreet.question.scope import (
     PublicKeys,
@@ -50,9 +52,18 @@ def resolve(
         raise QueryRefused(
             f"At most {MOST_OUTPUTS} columns can be asked for.", remedy="Ask in two questions."
         )
-    source, scope = Relations(dataset, public_keys, fan_out).read(select, {})
+    relations = Relations(dataset, public_keys, fan_out)
+    source, scope = relations.read(select, {})
     keys, sets = group_by(select, scope)
-    return Resolver(select, source, scope, keys, sets).query()
+    query = Resolver(select, source, scope, keys, sets).query()
+    check_kept_rows(relations, query)
+    return query
+
+
+def check_kept_rows(relations: Relations, query: Query) -> None:
+    """Refuse what would count rows of public tables that nobody matches."""
+    for kept in relations.with_rows_of_nobody:
+        check_rows_of_nobody(query, kept, frozenset(relations.public))
 
 
 @dataclass(slots=True)
@@ -158,8 +169,7 @@ class Resolver:
         if definition is None:
             if isinstance(node, exp.AggFunc | exp.IgnoreNulls):
                 raise QueryRefused(
-                    f"{node.key.upper()} has no private version here.",
-                    remedy=f"Ask for {offered()}; each takes FILTER (WHERE …).",
+                    f"{typed_name(node)} has no private version here.", remedy=instead_of_aggregate(node)
                 )
             return None
         asked = definition.read(node, _ResolvedArguments(self.scope))
@@ -223,7 +233,7 @@ def free_name(item: exp.Expression, taken: set[str]) -> str:
     """What a column is called: by its alias, its own name, or its text; and as no other one."""
     named = isinstance(item, exp.Alias | exp.Column)
     inner = item.this if isinstance(item, exp.Alias) else item
-    name = item.alias_or_name if named else inner.sql(dialect="duckdb").lower()
+    name = item.alias_or_name if named else plain_sql(inner).lower()
     while name in taken:
         name += "_"
     taken.add(name)
@@ -264,8 +274,10 @@ class _ResolvedArguments:
     def expression(self, node: exp.Expression) -> Expression:
         return row_expression(node, self.scope)
 
-    def number(self, node: exp.Expression, function: str) -> Expression:
+    def number(self, node: exp.Expression, function: str, *, conditions: bool = False) -> Expression:
         argument = row_expression(node, self.scope)
+        if conditions and argument.type is ValueType.BOOLEAN:
+            argument = build_call("cast_integer", (argument,))
         if not argument.type.numeric:
             raise QueryRefused(
                 f"{function.upper()} needs a number, not {argument.type.value}.",

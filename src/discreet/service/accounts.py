@@ -19,6 +19,7 @@ from discreet.service.user_account import Project, Role, UserAccount
 
 USUAL_DAYS = 365
 """How long a token lasts."""
+IF_TOKEN_FAILS = "Copy all of it once more, or ask the owner of the data for a new one."  # noqa: S105
 SESSION_HOURS = 12
 THE_SERVICE = "the service"
 """What the log calls the service itself, so that nobody else may be called so."""
@@ -122,9 +123,7 @@ class Accounts:
                 kind=kind.value,
             )
         if not rows or rows[0]["revoked"] or rows[0]["token_revoked"] or rows[0]["expires"] <= now_text():
-            raise NotSignedIn(
-                "This token is wrong, expired or revoked.", remedy="Ask the owner of the data for a new one."
-            )
+            raise NotSignedIn("This token is wrong, expired or revoked.", remedy=IF_TOKEN_FAILS)
         return _account(rows[0])
 
     def with_identity(self, identity: Identity) -> UserAccount | None:

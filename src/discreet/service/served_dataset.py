@@ -141,6 +141,14 @@ class ServedDataset:
             )
         return found
 
+    def may_fetch(self, account: UserAccount, receipt: int) -> bool:
+        """Whether this account got the answer with this receipt, or may see those of all."""
+        try:
+            self.fetch(account, receipt)
+        except NotThere:
+            return False
+        return True
+
     def balance(self, account: UserAccount) -> Balance:
         """What is spent: in all, and by this account; by everybody, for owners and auditors."""
         account.check_dataset(self.name)

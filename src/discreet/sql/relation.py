@@ -10,7 +10,7 @@ from discreet.dialects.dialect import Dialect
 from discreet.functions.registry import emit, emit_steps
 from discreet.functions.row_cost import steps_in
 from discreet.functions.texts import LONGEST_GROWN_TEXT
-from discreet.model.expression import Expression, Field, fields_of, title
+from discreet.model.expression import Expression, Field, conditions_in, fields_of, title
 from discreet.model.policy import Column, Person, PersonColumn, ValueType
 from discreet.model.query import (
     Branch,
@@ -126,10 +126,7 @@ class _RelationWriter:
             case Scan():
                 return self._scan(relation)
             case Filter():
-                condition = self._emit(relation.predicate)
-                if steps_in([relation.predicate], LONGEST_GROWN_TEXT) > _SLOW_FILTER:
-                    condition = self._dialect.after_reading(condition, "p")
-                return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE ({condition}) IS TRUE"
+                return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE {self._where(relation)}"
             case Lookup():
                 return self._lookup(relation)
             case FewRows():
@@ -142,6 +139,16 @@ class _RelationWriter:
                 return " UNION ALL ".join(
                     self._branch(branch, relation.fields) for branch in relation.branches
                 )
+
+    def _where(self, relation: Filter) -> str:
+        """Each condition by itself, so that one about a side of a join can be computed before it."""
+        written = []
+        for each in conditions_in(relation.predicate):
+            condition = self._emit(each)
+            if steps_in([each], LONGEST_GROWN_TEXT) > _SLOW_FILTER:
+                condition = self._dialect.after_reading(condition, "p")
+            written.append(f"({condition}) IS TRUE")
+        return " AND ".join(written)
 
     def _scan(self, scan: Scan) -> str:
         person = scan.table.person

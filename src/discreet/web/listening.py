@@ -1,5 +1,6 @@
 """A socket that listens, and how many connections there may be."""
 
+import os
 import socket
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -55,11 +56,17 @@ def listening(host: str, port: int, *, what: str = "collector") -> socket.socket
         found = socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise InvalidInput(
-            f"The {what} cannot listen at {host}, port {port}: {error.strerror or 'no such address'}.",
+            f"The {what} cannot listen at {host}, port {port}: {_reason(error)}.",
             remedy="Choose another --port, or stop what listens there.",
         ) from None
     found.set_inheritable(False)
     return found
+
+
+def _reason(error: OSError) -> str:
+    """In the words of the system, without the address, which Python adds to some."""
+    known = error.errno is not None and error.errno > 0
+    return os.strerror(error.errno or 0) if known else "no such address"
 
 
 def address_of(sock: socket.socket, host: str, *, tls: bool = False) -> str:

@@ -45,6 +45,11 @@ def test_the_token_stands_alone_on_the_last_line(run, policy):
     assert account.project == "sepsis"
 
 
+def test_a_dataset_that_the_policy_does_not_have_is_told(run):
+    assert "about “clinic”" in run("account", "add", "ana", "--role", "analyst", "--dataset", "klinic").stderr
+    assert "about" not in run("account", "add", "bo", "--role", "analyst", "--dataset", "clinic").stderr
+
+
 def test_accounts_are_listed_changed_and_revoked(run, policy):
     token = run("account", "add", "ana", "--role", "analyst").stdout.strip()
     run("account", "change", "ana", "--epsilon", "2", "--role", "auditor")

@@ -52,7 +52,7 @@ def test_everything_can_be_given(read):
         "email",
         "openid email profile",
     )
-    assert (settings.url, settings.host) == ("https://d.example:8443", "d.example")
+    assert settings.url == "https://d.example:8443"
 
 
 def test_the_secret_may_be_in_the_environment_and_is_not_shown(read):

@@ -145,6 +145,16 @@ def test_optional_values_that_nobody_has_are_dropped():
     assert synthetic.domain == MAYBE
 
 
+@pytest.mark.parametrize("sigmas", [4.9, 5.1])
+def test_noise_alone_makes_no_missing_values(sigmas):
+    """With Gaussian noise, a column in which nothing is missing shows NULL with probability 3·10⁻⁷."""
+    domain = Domain(sizes=(3,), optional=(True,))
+    counts = np.array([500.0, 400.0, sigmas * 10])
+    (marginal,) = domain.marginals(1)
+    ones = [measurement.Measurement(marginal=marginal, counts=counts, variance=100.0)]
+    assert worth.empty(domain, ones) == [sigmas < 5]
+
+
 def test_people_with_a_dropped_value_are_in_no_cell():
     marginal = Marginal(attributes=(0, 1), codes=(np.arange(2), np.arange(3)))
     columns = [np.array([0, 1, 2, 1]), np.array([0, 2, 1, 3])]

@@ -320,3 +320,12 @@ def test_a_rehearsal_may_have_values_that_the_table_dropped():
     found = _shares_of_any(records, dropped)
     assert found.shape == (4,)
     assert found.sum() == pytest.approx(float(records.weights[records.columns[1] < 2].sum()))
+
+
+def test_a_rehearsal_may_drop_what_the_table_kept():
+    """Its noise is another one, so that a value which few have may seem to be empty."""
+    table = made()
+    dropped = DOMAIN.without([False, True, False])
+    (found,) = counts_of(table)([Marginal.full(dropped, (0, 1))])
+    whole = counts_of(table)([Marginal.full(DOMAIN, (0, 1))])[0].reshape(4, 3)
+    assert np.abs(found.reshape(4, 2) - whole[:, :2]).max() <= 1

@@ -1,5 +1,7 @@
 """The commands that store, and forget, which service to ask."""
 
+import sys
+
 import click
 
 from discreet.apps.commands.service_choice import TOKEN_VARIABLE
@@ -12,33 +14,38 @@ from discreet.apps.commands.service_choice import TOKEN_VARIABLE
     envvar=TOKEN_VARIABLE,
     show_envvar=True,
     metavar="TOKEN",
-    prompt="Token (not shown while you type)",
-    hide_input=True,
     help="Your token; asked for if not given.",
 )
 @click.option("--dataset", metavar="NAME", help="The dataset to ask about, if you may use several.")
 @click.option("--insecure", is_flag=True, help="Send the token without encryption to another machine.")
-def login(url: str, token: str, dataset: str | None, insecure: bool) -> None:
+def login(url: str, token: str | None, dataset: str | None, insecure: bool) -> None:
     """Store a service and your token, so that commands need no --server and no --token.
 
-    The service is asked whether the token is right. Both are stored in a file that only you can read.
+    Without --token, it is asked for, or read from a pipe. The service is asked whether the token is right.
+    Both are stored in a file that only you can read.
 
     \b
     Examples:
       discreet login https://curator.example
       discreet login https://curator.example --dataset clinic
     """
-    from discreet.client.address import read_address
-    from discreet.client.remote_curator import RemoteAccount, account_at
+    from discreet.client.remote_curator import RemoteAccount, account_at, check_service
     from discreet.client.stored_login import StoredLogin, store_login
 
-    address = str(read_address(url, insecure=insecure))
-    account: RemoteAccount = account_at(address, token.strip(), insecure=insecure)
+    address = check_service(url, insecure=insecure)
+    token = (_typed_token() if token is None else token).strip()
+    account: RemoteAccount = account_at(address, token, insecure=insecure)
     chosen = account.chosen(dataset) if dataset is not None else None
-    stored = StoredLogin(url=address, token=token.strip(), dataset=chosen, insecure=insecure)
+    stored = StoredLogin(url=address, token=token, dataset=chosen, insecure=insecure)
     path = store_login(stored)
     listed = ", ".join(account.datasets) or "no dataset"
     click.echo(f"You are {account.name}, and may use {listed}. Stored in {path}")
+
+
+def _typed_token() -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline()
+    return str(click.prompt("Token (not shown while you type)", hide_input=True))
 
 
 @click.command()

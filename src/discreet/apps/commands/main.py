@@ -18,6 +18,7 @@ from discreet.apps.commands.owner import budget, data, ledger
 from discreet.apps.commands.questions import ask, explain
 from discreet.apps.commands.service import account, log, serve
 from discreet.apps.commands.synth import synth
+from discreet.apps.commands.tables import completion, tables
 from discreet.errors import (
     BudgetExceeded,
     CollectorClosed,
@@ -26,6 +27,7 @@ from discreet.errors import (
     LedgerClosed,
     SelfTestFailed,
     ServiceUnreachable,
+    for_command_line,
 )
 
 EXIT_FAILED, EXIT_REFUSED, EXIT_OVER_BUDGET = 1, 2, 3
@@ -46,7 +48,7 @@ class _RefusingGroup(click.Group):
             return super().invoke(ctx)
         except DiscreetError as error:
             click.secho(error.problem, err=True, fg="red")
-            click.echo(error.remedy, err=True)
+            click.echo(for_command_line(error.remedy), err=True)
             ctx.exit(_exit_code(error))
         except KeyboardInterrupt:
             click.echo("\nStopped. What was charged stays, and asking again is charged anew.", err=True)
@@ -71,6 +73,7 @@ def main() -> None:
       discreet choose --epsilon 0.5
       discreet init visits.parquet --person patient_id
       discreet check                is the policy right, and what can be asked?
+      discreet tables               what can be asked about
       discreet dummy try            made-up tables to try questions on
       discreet explain "SELECT count(*) FROM visits" --epsilon 0.1
       discreet ask "SELECT count(*) FROM visits" --epsilon 0.1
@@ -316,6 +319,7 @@ def demo(folder: Path) -> None:
 for command in (
     ask,
     explain,
+    tables,
     budget,
     ledger,
     data,
@@ -328,5 +332,6 @@ for command in (
     serve,
     account,
     log,
+    completion,
 ):
     main.add_command(command)

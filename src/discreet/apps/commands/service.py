@@ -29,6 +29,7 @@ def _serve_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--tls-certificate", type=_FILE, metavar="FILE", help="Speak HTTPS, with this …"),
             click.option("--tls-key", type=_FILE, metavar="FILE", help="… and its private key (PEM)."),
             click.option("--insecure", is_flag=True, help="Behind a proxy that speaks HTTPS."),
+            click.option("--public-url", metavar="URL", help="Where others find it, behind a proxy."),
             click.option(
                 "--answer-times",
                 metavar="SECONDS,…",
@@ -78,6 +79,7 @@ def serve(
     tls_certificate: Path | None,
     tls_key: Path | None,
     insecure: bool,
+    public_url: str | None,
     answer_times: str | None,
     allowed_hosts: tuple[str, ...],
     keep_questions: int | None,
@@ -96,10 +98,11 @@ def serve(
       discreet serve --policy clinic.toml
       discreet serve --policy clinic.toml --policy school.toml --port 8443 --workers 2
       discreet serve --host 0.0.0.0 --tls-certificate clinic.pem --tls-key clinic.key
-      discreet serve --host 0.0.0.0 --insecure --allowed-host discreet.clinic.example
+      discreet serve --policy clinic.toml --public-url https://discreet.clinic.example
       discreet serve --policy clinic.toml --oidc oidc.toml
     """
     from discreet.apps.server.oidc.settings import read_oidc_settings
+    from discreet.apps.server.public_address import read_public_url
     from discreet.apps.server.running import ServeRequest, run_service
 
     request = ServeRequest(
@@ -110,6 +113,7 @@ def serve(
         certificate=tls_certificate,
         key=tls_key,
         insecure=insecure,
+        public_url="" if public_url is None else read_public_url(public_url),
         answer_times=None if answer_times is None else _seconds(answer_times),
         allowed_hosts=allowed_hosts,
         keep_questions=keep_questions,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 import click
 from click.core import ParameterSource
 
-from discreet.errors import InvalidInput, NotSignedIn
+from discreet.errors import InvalidInput, NotSignedIn, PolicyError
 
 if TYPE_CHECKING:
     from discreet.client.remote_curator import RemoteCurator
@@ -72,7 +72,11 @@ def chosen_service(
     login = _login()
     if server is None and login is None:
         _refuse_service_options(context, purpose)
-        return None
+        raise PolicyError(
+            f"There is no policy “{context.params['policy']}” here, and no service is stored.",
+            remedy="For a service, run: discreet login URL. For data of your own, run: discreet init DATA."
+            " Or give --policy FILE.",
+        )
     if policy_given:
         raise click.UsageError("Give --server or --policy, not both.")
     if analyst is not None:

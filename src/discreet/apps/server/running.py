@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from discreet.apps.server.application import application
 from discreet.apps.server.calls import Workshop
@@ -50,6 +51,7 @@ class ServeRequest:
     certificate: Path | None = None
     key: Path | None = None
     insecure: bool = False
+    public_url: str = ""
     answer_times: tuple[float, ...] | None = None
     allowed_hosts: tuple[str, ...] = ()
     keep_questions: int | None = None
@@ -71,19 +73,38 @@ class ServeRequest:
                 f"At {self.host} others could read tokens and answers on their way.",
                 remedy="Give --tls-certificate and --tls-key, or --insecure behind a proxy with HTTPS.",
             )
+        self._check_public_url()
         if not 1 <= self.workers <= _MOST_WORKERS:
             raise InvalidInput(
                 f"--workers is 1 to {_MOST_WORKERS}.", remedy="Give about one for each processor."
             )
 
+    def _check_public_url(self) -> None:
+        if self.oidc is not None and self.public_url not in ("", self.oidc.url):
+            raise InvalidInput(
+                f"--public-url is {self.public_url}, but the file of --oidc says {self.oidc.url}.",
+                remedy="Give one address: url in that file is enough.",
+            )
+        if self.certificate is not None and self.found_at.startswith("http:"):
+            raise InvalidInput(
+                f"With --tls-certificate the service is not at {self.found_at}.",
+                remedy=f"Give {self.found_at.replace('http:', 'https:')}",
+            )
+
+    @property
+    def found_at(self) -> str:
+        """Its public address; empty if nobody said it."""
+        return self.public_url or ("" if self.oidc is None else self.oidc.url)
+
     @property
     def settings(self) -> ServerSettings:
         own = () if self.host in ("0.0.0.0", "::") else (self.host,)  # noqa: S104
-        named = () if self.oidc is None else (self.oidc.host,)
+        named = filter(None, [urlsplit(self.found_at).hostname])
         return ServerSettings(
             allowed_hosts=(*LOOPBACK_NAMES, *own, *named, *self.allowed_hosts),
             access_log=self.access_log,
-            tls=self.certificate is not None or (self.oidc is not None and self.oidc.https),
+            tls=self.certificate is not None or self.found_at.startswith("https:"),
+            public_url=self.found_at,
             oidc=self.oidc,
             public_pages=self.public_pages,
         )
@@ -109,7 +130,8 @@ def run_service(request: ServeRequest, say: Callable[[str], None]) -> None:
         sock = listening(request.host, request.port, what="service")
         with sock, until_interrupted(), _erasing(service, request.keep_questions):
             address = address_of(sock, request.host, tls=request.certificate is not None)
-            say(f"Serving {', '.join(service.datasets)} at {address}")
+            found = f", for others at {request.found_at}/" if request.found_at else ""
+            say(f"Serving {', '.join(service.datasets)} at {address}{found}")
             if request.workers == 1:
                 ended = _serve_here(service, request, sock)
             else:

@@ -18,6 +18,8 @@ class ServerSettings:
     access_log: bool = True
     tls: bool = False
     """Whether clients speak HTTPS, with us or with a proxy before us."""
+    public_url: str = ""
+    """Where clients find it, without a slash at its end; as they call it, if empty."""
     oidc: "OidcSettings | None" = None
     """The provider that people may sign in at, besides with a token."""
     public_pages: bool = False

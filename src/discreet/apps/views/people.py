@@ -32,9 +32,13 @@ def add_account(
 ) -> None:
     """The token is all that stands on the last line of the output."""
     with _people(policy) as people:
-        chosen = datasets or [read_policy(policy).dataset.name]
+        own = read_policy(policy).dataset.name
+        chosen = datasets or [own]
         account = new_account(name, Role(role), chosen, **_exact(settings))
         token = people.accounts.add(account, by=system_user(), days=days)
+    for other in (each for each in chosen if each != own):
+        told = f"{policy.name} is about “{own}”. “{other}” has to be served with it."
+        _console(stderr=True).print(shown(told))
     _tell_token(account.name, token, days)
 
 

@@ -50,6 +50,9 @@ _SETTINGS = {
     "bytea_output": "hex",
     # No statement over 2 million rows was faster with it; every one is compiled anew, for 0.1 s.
     "jit": "off",
+    # Where it expects one row on a side of a join, it would read the whole other side for each that it finds:
+    # everybody's rows as often as one person has some. All our joins compare for equality, and need no loop.
+    "enable_nestloop": "off",
     "application_name": "discreet",
 }
 """No setting of server, database or role changes what a statement means. Times are milliseconds."""

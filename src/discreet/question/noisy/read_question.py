@@ -31,7 +31,7 @@ from discreet.question.noisy.select import NoisySelect
 from discreet.question.noisy.size import check_noisy_size
 from discreet.question.noisy.unions import NamedTable, sorted_union, stacked_tables
 from discreet.question.relations import check_alias, plain_from, unwrapped, with_queries
-from discreet.question.resolve import Resolver, limit_of, resolve
+from discreet.question.resolve import Resolver, check_kept_rows, limit_of, resolve
 from discreet.question.scope import PublicKeys, ReadFanOut, Scope, as_declared
 
 _MOST_TABLES = 100
@@ -109,7 +109,8 @@ class _Reader:
     def _leaf(self, node: exp.Select, ctes: Ctes) -> NamedTable:
         """A private question, and what is computed from its answer."""
         select = rows_of(node)
-        source, scope = self._boundary.relations().read(select, ctes)
+        relations = self._boundary.relations()
+        source, scope = relations.read(select, ctes)
         keys, sets = group_by(select, scope)
         resolver = Resolver(select, source, scope, keys, sets)
         number, scalars, inside = self._number(), _Scalars(), with_queries(node, ctes)
@@ -142,6 +143,7 @@ class _Reader:
             limit=None if picks is None else picks.count,
             measures=tuple(resolver.measures),
         )
+        check_kept_rows(relations, query)
         made = reading.finished(scalars.joined_to(self.leaves.answer_of(query, number)), having)
         return NamedTable(replace(made, limit=None) if picks is not None else made, tuple(reading.names))
 
@@ -210,17 +212,17 @@ class _Reader:
     def _from(self, node: exp.Select, ctes: Ctes) -> tuple[NoisyTable, Scope]:
         first = node.args["from_"]
         table, scope = self._item(first.this, ctes)
-        for join in node.args.get("joins") or ():
-            right, other = self._item(join.this, ctes)
+        for place, join in enumerate(node.args.get("joins") or (), 2):
+            right, other = self._item(join.this, ctes, f"subquery {place}")
             table, scope = joined(join, (table, scope), (right, other), self._number())
         return table, scope
 
-    def _item(self, node: exp.Expression, ctes: Ctes) -> tuple[NoisyTable, Scope]:
+    def _item(self, node: exp.Expression, ctes: Ctes, unnamed: str = "subquery") -> tuple[NoisyTable, Scope]:
         if {name for name, value in node.args.items() if value} - {"this", "alias"}:
             raise plain_from()
         check_alias(node)
         if isinstance(node, exp.Subquery):
-            found, name = self.query(node.this, ctes), node.alias or "subquery"
+            found, name = self.query(node.this, ctes), node.alias or unnamed
         else:
             known = ctes[node.name.casefold()]
             found, name = self.query(known.query, known.before), node.alias_or_name

@@ -56,7 +56,7 @@ def counting(
         sets=tuple(False for _ in sets),
     )
     keys = tuple(attribute.key() for attribute in attributes)
-    check_statements(source, [key.expression for key in keys], len(sets))
+    check_statements(source, [key.expression for key in keys], len(sets), private_keys=False)
     check_written([column.expression for column in rows.columns], len(sets))
     query = Query(
         source=source,

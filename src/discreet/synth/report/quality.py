@@ -174,11 +174,15 @@ def quality(
 
 
 def counts_of(synthetic: Synthetic, unit: int = 1) -> ExactMarginals:
-    """The counts of a synthetic table in the place of the data's, for a rehearsal."""
+    """The counts of a synthetic table in the place of the data's, for a rehearsal.
+
+    The rehearsal has noise of its own, and so may drop values that the table kept.
+    """
 
     def exact(marginals: Sequence[Marginal]) -> list[NDArray[np.int64]]:
         people = synthetic.people * unit
-        return [np.rint(shares(synthetic.records, each) * people).astype(np.int64) for each in marginals]
+        held = (_shares_of_any(synthetic.records, each) for each in marginals)
+        return [np.rint(each * people).astype(np.int64) for each in held]
 
     return exact
 

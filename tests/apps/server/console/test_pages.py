@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from discreet.apps.server.console.rendering import static_digest, static_url
 from discreet.service.question_kinds import ModelQuestion, SynthesisQuestion
 from discreet.service.storage.event_log import Action
 from discreet.service.user_account import Role
@@ -177,6 +178,16 @@ def test_a_question_waits_is_approved_and_is_answered(service, visitor):
     assert ana.explain(value=1).json["approval"] == "none"
 
 
+def test_explaining_does_not_tell_what_others_asked(visitor):
+    """It is free and not logged. To ask is logged: what is there already is answered, without the owner."""
+    visitor("ana").ask(value=1)
+    bo, cy = (visitor(name, approval_above=Fraction(1, 2)) for name in ("bo", "cy"))
+    assert bo.explain(value=1).json["approval"] == bo.explain(value=1.01).json["approval"] == "needed"
+    assert "Free: the same answer as before." in bo.ask(value=1, purpose="the yearly report").text
+    assert bo.explain(value=1).json["approval"] == "none"
+    assert cy.explain(value=1).json["approval"] == "needed"
+
+
 def test_an_owner_adds_changes_and_revokes_accounts(service, port, visitor):
     olga = visitor("olga", Role.OWNER)
     fields = {"name": "bo", "role": "analyst", "dataset:clinic": "yes", "most_epsilon": "0.5", "project": ""}
@@ -253,7 +264,7 @@ def test_hostile_questions_names_and_purposes_are_only_text(service, visitor):
     olga = visitor("olga", Role.OWNER)
     alias = EVIL.replace('"', '""')
     literal = EVIL.replace("'", "''")
-    sql = f"SELECT ward AS \"{alias}\", count(*) AS n FROM visits WHERE ward <> '{literal}' GROUP BY ward"
+    sql = f"SELECT ward AS \"{alias}\", count(*) AS n FROM visits WHERE lower(ward) <> '{literal}' GROUP BY 1"
     pages = [
         ana.ask(sql, value="0.1"),
         ana.ask(sql, value="1", purpose=EVIL),
@@ -299,12 +310,27 @@ def test_cells_that_are_none_are_refused(visitor, cells):
     assert ana.post_json("/console/combine", facts).status == 400
 
 
-def test_pages_are_small(visitor):
+def test_pages_are_small_and_name_all_their_files(visitor):
+    """Scripts that a script imports too: else a browser learns of them one after another."""
     ana = visitor("ana")
     page = ana.get("/ask/clinic").text
-    files = re.findall(r'(?:src|href)="(/console/static/[^"]+)"', page)
-    whole = len(page.encode()) + sum(len(ana.get(path).text.encode()) for path in set(files))
-    assert whole < 300_000
+    files = {path: ana.get(path) for path in re.findall(r'(?:src|href)="(/console/static/[^"]+)"', page)}
+    assert len(page.encode()) + sum(len(found.text.encode()) for found in files.values()) < 300_000
+    scripts = {path for path in files if path.endswith(".js")}
+    imported = {
+        f"{path.rsplit('/', 1)[0]}/{name}"
+        for path in scripts
+        for name in re.findall(r'from "\./([^"]+)"', files[path].text)
+    }
+    assert imported | {static_url("console.js")} == scripts
+
+
+def test_files_are_kept_until_one_of_them_changes(visitor):
+    ana, path = visitor("ana"), static_url("page.js")
+    assert "immutable" in ana.get(path).headers["cache-control"]
+    other = ana.get(path.replace(static_digest(), "0" * 12))
+    assert (other.status, other.headers["cache-control"]) == (200, "no-store")
+    assert ana.get(path.replace("page.js", "nothing.js")).status == 404
 
 
 def test_all_that_happens_is_logged(service, visitor):

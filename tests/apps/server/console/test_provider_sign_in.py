@@ -72,7 +72,7 @@ def test_the_cookies(console, bind):
 def test_cookies_are_for_https_where_browsers_speak_it(service, provider):
     facts = {"issuer": provider.issuer, "client_id": "any", "client_secret": "any", "name": "Clinic"}
     settings = OidcSettings(**facts, url="https://a.example")
-    with served(service, oidc=settings, tls=settings.https) as port:
+    with served(service, oidc=settings, tls=settings.url.startswith("https:")) as port:
         page = Wanderer().open(f"http://127.0.0.1:{port}/sign-in/provider", follow=False)
         assert page.cookies[0].startswith("__Host-discreet-sign-in=")
         assert "secure" in page.cookies[0].lower()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from discreet.apps.server.console.rendering import static_url
 from discreet.service.storage.event_log import Action
 from discreet.service.user_account import Role
 from tests.apps.server.console.served_console import COUNT, Visitor
@@ -129,7 +130,7 @@ def test_signing_in_needs_the_origin(port, add, tokens):
 
 @pytest.mark.parametrize(
     "path",
-    ["/sign-in", "/ask/clinic", "/history", "/public/clinic", "/console/static/console.js", "/nowhere"],
+    ["/sign-in", "/ask/clinic", "/history", "/public/clinic", static_url("console.js"), "/nowhere"],
 )
 def test_every_answer_has_strict_headers(visitor, path):
     headers = visitor("ana").get(path).headers

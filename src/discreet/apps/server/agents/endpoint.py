@@ -14,7 +14,8 @@ from discreet.apps.server.agents.results import CALLER, ToolCall
 from discreet.apps.server.api.route import WorkKind
 from discreet.apps.server.calls import Workshop, not_this_method, read_body
 from discreet.apps.server.problems import HttpProblem, headers_of, problem_json
-from discreet.errors import DiscreetError, NotAllowed
+from discreet.apps.server.public_address import public_url
+from discreet.errors import DiscreetError, NotAllowed, for_json
 from discreet.web.guarded import AsgiApp, AsgiScope, Message, Receive, Send, is_from_this_host
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class AgentEndpoint:
                 "This was sent by a page of another site.", remedy="Call the service from a program of yours."
             )
         account = await self._workshop.account_of(request)
-        return ToolCall(account=account, service=_address(request))
+        return ToolCall(account=account, service=public_url(request))
 
     @cached_property
     def _protocol(self) -> AsgiApp:
@@ -79,18 +80,12 @@ def _not_installed() -> HttpProblem:
     )
 
 
-def _address(request: "Request") -> str:
-    """How the agent calls the service. Its Host was checked; a proxy may say that it speaks HTTPS for us."""
-    secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
-    return f"http{'s' if secure else ''}://{request.headers['host']}"
-
-
 def _refusal(error: DiscreetError) -> "Response":
     """The status of the API, and an error of JSON-RPC: programs of agents show its message to people."""
     from starlette.responses import Response
 
     problem = problem_json(error)
-    told = {"code": _INVALID_REQUEST, "message": f"{error.problem} {error.remedy}", "data": problem}
+    told = {"code": _INVALID_REQUEST, "message": f"{error.problem} {for_json(error.remedy)}", "data": problem}
     return Response(
         json.dumps({"jsonrpc": "2.0", "id": None, "error": told}, ensure_ascii=False),
         status_code=problem["status"],

@@ -43,7 +43,7 @@ _KEY: JsonSchema = {"type": ["string", "integer", "number", "boolean"]}
 _COLUMN = record_of(
     name=TEXT,
     type=TEXT,
-    bounds=optional(listed(NUMBER)),
+    bounds=optional(listed({"type": ["number", "string"]})),
     keys=optional(listed({"type": ["string", "integer", "boolean"]})),
     unit=optional(NUMBER),
 )
@@ -144,7 +144,8 @@ SCHEMAS: dict[str, JsonSchema] = {
         "properties": dict.fromkeys(("epsilon", "rho", "within", "confidence"), NUMBER),
         "additionalProperties": False,
     },
-    "Answer": _ANSWER | {"properties": _ANSWER["properties"] | {"model": named("Model")}},
+    "Answer": _ANSWER
+    | {"properties": _ANSWER["properties"] | {"model": named("Model"), "budget": named("Loss")}},
     "Model": record_of(
         kind=TEXT,
         settings=ANY_OBJECT,

@@ -13,7 +13,6 @@ from discreet.accounting.odds import rare_chance
 from discreet.answers.explanation import ErrorStatement, Explanation, PrivateGroups
 from discreet.answers.wording import counted, number_text, one_case_in
 from discreet.apps.server.console.rendering import amount_text, percent_text
-from discreet.curator import Curator
 from discreet.errors import InvalidInput
 from discreet.model.policy import Dataset
 from discreet.model.privacy import amount_of
@@ -66,13 +65,17 @@ def explained(
         "other_errors": [error_text(each) for each in found.errors if each is not shown],
         "alternatives": list(found.alternatives),
         "notes": [*found.notes, *([_IN_RHO] if curator.dataset.delta else [])],
-        "decides_owner": _needs_approval(account, found) and not asked_before(curator, sql, terms),
+        "decides_owner": _needs_approval(account, found) and not _asked_before(dataset, account, sql, terms),
     }
 
 
-def asked_before(curator: Curator, sql: str, terms: Mapping[str, Any]) -> bool:
-    """Whether the answer is there already: then it is free."""
-    return curator.recall(sql, **AskedTerms.read(terms).given()) is not None
+def _asked_before(dataset: ServedDataset, account: UserAccount, sql: str, terms: Mapping[str, Any]) -> bool:
+    """Whether the account has the answer: then it is free. That others have it is told by asking alone.
+
+    What is explained is not logged, so it must not tell what others asked.
+    """
+    found = dataset.curator_of(account).recall(sql, **AskedTerms.read(terms).given())
+    return found is not None and dataset.may_fetch(account, found.receipt.number)
 
 
 def error_text(error: ErrorStatement) -> str:

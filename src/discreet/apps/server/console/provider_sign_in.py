@@ -18,12 +18,13 @@ from discreet.apps.server.access_log import ACCOUNT
 from discreet.apps.server.api.route import WorkKind
 from discreet.apps.server.calls import Workshop
 from discreet.apps.server.console.rendering import rendered
-from discreet.apps.server.console.sessions import is_https, local_path, with_session
+from discreet.apps.server.console.sessions import local_path, with_session
 from discreet.apps.server.console.visits import guarded
 from discreet.apps.server.oidc.pending import PENDING_SECONDS, PendingSignIn, new_pending, sealed, unsealed
 from discreet.apps.server.oidc.provider import IdentityProvider
 from discreet.apps.server.oidc.refusals import ProviderFailed, SignInRefused
 from discreet.apps.server.oidc.settings import CALLBACK_PATH
+from discreet.apps.server.public_address import is_https
 from discreet.errors import DiscreetError, NotSignedIn
 from discreet.service.identity import Identity
 

@@ -1,7 +1,6 @@
 """Templates, and the headers of every page: nothing from elsewhere, no script or style inside a page."""
 
 import hashlib
-from collections.abc import Iterator
 from datetime import datetime
 from fractions import Fraction
 from functools import cache
@@ -13,7 +12,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
 from discreet.answers.wording import counted, cut_text, key_text, number_text
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, for_page
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -53,19 +52,29 @@ def problem_page(error: DiscreetError, status: int) -> Response:
 
 
 @cache
-def static_file(name: str) -> bytes | None:
-    """A file of ours by its name; None if there is none."""
-    return {path.name: path.read_bytes() for path in _static_files()}.get(name)
+def static_files() -> dict[str, bytes]:
+    """Files of ours by their names."""
+    folder = files(__package__).joinpath("static").iterdir()
+    return {path.name: path.read_bytes() for path in sorted(folder, key=str) if path.is_file()}
+
+
+@cache
+def static_digest() -> str:
+    """Of all files together."""
+    told = hashlib.sha256()
+    for name, content in static_files().items():
+        told.update(f"{name} {len(content)} ".encode() + content)
+    return told.hexdigest()[:12]
 
 
 def static_url(name: str) -> str:
-    """With a digest, so that a browser can keep it until it changes."""
-    content = static_file(name) or b""
-    return f"/console/static/{name}?{hashlib.sha256(content).hexdigest()[:12]}"
+    """In a folder of the digest: a browser keeps it until a file changes, and scripts import their like."""
+    return f"/console/static/{static_digest()}/{name}"
 
 
-def _static_files() -> Iterator[Any]:
-    return (path for path in files(__package__).joinpath("static").iterdir() if path.is_file())
+def scripts() -> list[str]:
+    """The modules of a page, which a browser fetches all at once."""
+    return [name for name in static_files() if name.endswith(".js")]
 
 
 @cache
@@ -78,13 +87,14 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {
+        "for_page": for_page,
         "amount": amount_text,
         "when": when_text,
         "cut": cut_text,
         "key": key_text,
         "percent": percent_text,
     }
-    found.globals |= {"static": static_url, "counted": counted, "rounded": number_text}
+    found.globals |= {"static": static_url, "counted": counted, "rounded": number_text, "scripts": scripts()}
     return found
 
 

@@ -9,7 +9,7 @@ from discreet.apps.server.calls import Workshop
 from discreet.apps.server.console import asking, overseeing, receipts
 from discreet.apps.server.console.provider_sign_in import provider_routes, sign_in_page
 from discreet.apps.server.console.public import public_page
-from discreet.apps.server.console.rendering import MEDIA_TYPES, static_file
+from discreet.apps.server.console.rendering import MEDIA_TYPES, static_digest, static_files
 from discreet.apps.server.console.sessions import check_origin, sign_in, sign_out
 from discreet.apps.server.console.visits import (
     PageHandler,
@@ -23,6 +23,7 @@ from discreet.errors import NotSignedIn
 from discreet.service.user_account import Role
 
 _KEPT_FOR = "public, max-age=31536000, immutable"
+_STATIC = "/console/static/{digest}/{name}"
 _ASKERS = (Role.ANALYST, Role.OWNER)
 _OWNERS = (Role.OWNER,)
 
@@ -61,7 +62,7 @@ def _open_routes(workshop: Workshop) -> list[BaseRoute]:
         Route("/sign-in", guarded("/sign-in", sign_in_form), methods=["GET"]),
         Route("/sign-in", guarded("/sign-in", signed_in), methods=["POST"]),
         *provider_routes(workshop),
-        Route("/console/static/{name}", guarded("/console/static/{name}", _static), methods=["GET"]),
+        Route(_STATIC, guarded(_STATIC, _static), methods=["GET"]),
         Route("/public/{dataset}", guarded("/public/{dataset}", public), methods=["GET"]),
     ]
 
@@ -125,9 +126,11 @@ def _signed_out(visit: Visit) -> Response:
 
 
 async def _static(request: Request) -> Response:
+    """A page of another version may name another digest: it gets our file, and keeps it not."""
     name = request.path_params["name"]
-    content = static_file(name)
+    content = static_files().get(name)
     if content is None:
         return Response(status_code=404)
     kind = MEDIA_TYPES[name.rsplit(".", 1)[1]]
-    return Response(content, media_type=kind, headers={"Cache-Control": _KEPT_FOR})
+    same = request.path_params["digest"] == static_digest()
+    return Response(content, media_type=kind, headers={"Cache-Control": _KEPT_FOR} if same else {})

@@ -11,9 +11,10 @@ import hmac
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from discreet.apps.server.public_address import is_https
 from discreet.apps.server.sign_in import SignIn
 from discreet.errors import NotAllowed, NotSignedIn
-from discreet.service.accounts import SESSION_HOURS, TokenKind
+from discreet.service.accounts import IF_TOKEN_FAILS, SESSION_HOURS, TokenKind
 from discreet.service.service import CuratorService
 from discreet.service.user_account import UserAccount
 from discreet.web.guarded import is_from_this_host
@@ -24,11 +25,6 @@ _LONGEST_TOKEN = 200
 def cookie_name(request: Request) -> str:
     """With https the browser itself holds it to this host, this path and https."""
     return "__Host-discreet" if is_https(request) else "discreet-session"
-
-
-def is_https(request: Request) -> bool:
-    """With us, or with a proxy before us: it says so, or our settings do."""
-    return bool(request.url.scheme == "https" or request.app.state.settings.tls)
 
 
 def session_secret(request: Request) -> str:
@@ -66,7 +62,7 @@ def sign_in(service: CuratorService, guard: SignIn, request: Request, token: str
     """A new session for a good token. One from before, whoever set it, ends. NotSignedIn is logged."""
     try:
         if not token or len(token) > _LONGEST_TOKEN:
-            raise NotSignedIn("This token is wrong, expired or revoked.", remedy="Ask the owner for one.")
+            raise NotSignedIn("This token is wrong, expired or revoked.", remedy=IF_TOKEN_FAILS)
         account = service.accounts.with_token(token)
     except NotSignedIn:
         guard.note_refused(request.client.host if request.client else "", way="console")

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from discreet.apps.server.oidc.refusals import ProviderFailed
-from discreet.apps.server.oidc.settings import split_url
+from discreet.web.urls import split_url
 
 _SECONDS = 5.0
 """For all of a request, after the connection is there; and as much for the connection."""

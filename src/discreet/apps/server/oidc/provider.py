@@ -10,9 +10,10 @@ from discreet.apps.server.oidc.id_token import checked_claims, read_keys
 from discreet.apps.server.oidc.kept import KeptFacts
 from discreet.apps.server.oidc.pending import PendingSignIn
 from discreet.apps.server.oidc.refusals import ProviderFailed, SignInRefused, UnknownKey
-from discreet.apps.server.oidc.settings import OidcSettings, split_url
+from discreet.apps.server.oidc.settings import OidcSettings
 from discreet.errors import InvalidInput
 from discreet.service.identity import Identity, checked_identity
+from discreet.web.urls import split_url
 
 if TYPE_CHECKING:
     from joserfc.jwk import KeySet

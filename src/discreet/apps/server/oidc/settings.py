@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from discreet.errors import InvalidInput, MissingExtra
 from discreet.service.identity import check_claim
-from discreet.web.listening import is_loopback
+from discreet.web.urls import LONGEST_URL, checked_url
 
 SECRET_VARIABLE = "DISCREET_OIDC_SECRET"  # noqa: S105
 CALLBACK_PATH = "/sign-in/callback"
 OIDC_SETTINGS = ("issuer", "client_id", "client_secret_file", "url", "name", "claim", "scopes")
-_LONGEST = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +36,6 @@ class OidcSettings:
     @property
     def redirect_uri(self) -> str:
         return self.url + CALLBACK_PATH
-
-    @property
-    def host(self) -> str:
-        return urlsplit(self.url).hostname or ""
-
-    @property
-    def https(self) -> bool:
-        return self.url.startswith("https:")
 
     @property
     def scope(self) -> str:
@@ -86,29 +77,6 @@ def load_oidc() -> None:
         ) from None
 
 
-def checked_url(url: str, what: str) -> str:
-    """The same. Without TLS, others on the way could sign in as somebody else: only on this machine."""
-    parts = split_url(url)
-    if parts is None or parts.query:
-        raise InvalidInput(f"{what} is not a URL.", remedy="Write it as https://login.clinic.example")
-    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
-        raise InvalidInput(f"{what} is not encrypted.", remedy=f"Use https://{parts.netloc}")
-    return url
-
-
-def split_url(url: str) -> SplitResult | None:
-    """The parts of a plain http or https URL; None if it is anything else."""
-    try:
-        parts = urlsplit(url)
-        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return None
-    plain = url.isascii() and url.isprintable() and not any(bad in url for bad in ' "\\<>')
-    if not fine or not plain or "#" in url or parts.username is not None or len(url) > _LONGEST:
-        return None
-    return parts
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -122,7 +90,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _text(path: Path, given: Mapping[str, Any], name: str) -> str:
     value = given.get(name)
-    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > _LONGEST:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > LONGEST_URL:
         raise _wrong(path, f"needs a text “{name}”", f'Add a line such as: {name} = "…"')
     return value.strip()
 

@@ -1,0 +1,99 @@
+"""What tables are joined on: the conditions of ON, USING and WHERE that make both sides equal."""
+
+from sqlglot import exp
+
+from discreet.bounds.work_limits import side_of_join
+from discreet.errors import QueryRefused
+from discreet.functions.registry import build_call
+from discreet.model.expression import Call, Expression, owners
+from discreet.model.query import Pair, PersonJoin, Relation
+from discreet.question.scope import Scope, conjuncts, predicate
+
+
+def side_of(join: exp.Join) -> str:
+    """LEFT or RIGHT, if rows of that side are kept; nothing of a plain join."""
+    side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
+    extra = {name for name, value in join.args.items() if value} - {"this", "on", "using", "side", "kind"}
+    if side not in ("", "LEFT", "RIGHT") or kind not in ("", "INNER", "OUTER", "CROSS") or extra:
+        raise QueryRefused(
+            "Only JOIN, LEFT JOIN and RIGHT JOIN can be asked.", remedy="Write FROM a JOIN b ON a.x = b.x."
+        )
+    return side
+
+
+def no_condition() -> QueryRefused:
+    return QueryRefused("Tables are joined without saying on what.", remedy="Write JOIN … ON a.x = b.x.")
+
+
+def says_what_joins(node: exp.Expression, left: Scope, right: Scope, both: Scope) -> bool:
+    """Whether a condition of WHERE says that something of the left equals something of the right."""
+    if not isinstance(node, exp.EQ):
+        return False
+    try:
+        return bool(equal_pairs([predicate(node, both, "WHERE")], left, right)[0])
+    except QueryRefused:  # of a table that comes later; or it is refused when WHERE is read
+        return False
+
+
+def together(conditions: list[exp.Expression]) -> exp.Expression | None:
+    """All of these conditions, as one; their nodes stay as they are."""
+    whole: exp.Expression | None = None
+    for each in conditions:
+        whole = each if whole is None else exp.And(this=whole, expression=each)
+    return whole
+
+
+def join_conditions(join: exp.Join, left: Scope, right: Scope, both: Scope) -> list[Expression]:
+    using = join.args.get("using") or ()
+    if using:
+        return [
+            build_call("=", (left.expression(exp.column(key)), right.expression(exp.column(key))))
+            for key in (identifier.copy() for identifier in using)
+        ]
+    if join.args.get("on") is None:
+        raise no_condition()
+    return [predicate(node, both, "ON") for node in conjuncts(join.args["on"])]
+
+
+def equal_pairs(
+    conditions: list[Expression], left: Scope, right: Scope
+) -> tuple[list[Pair], list[Expression]]:
+    """The conditions that an expression of the left equals one of the right, and all others."""
+    on_left, on_right = _aliases(left), _aliases(right)
+    pairs: list[Pair] = []
+    rest: list[Expression] = []
+    for condition in conditions:
+        match condition:
+            case Call(function="=", arguments=(a, b)) if _of(a, on_left) and _of(b, on_right):
+                pairs.append((a, b))
+            case Call(function="=", arguments=(a, b)) if _of(a, on_right) and _of(b, on_left):
+                pairs.append((b, a))
+            case _:
+                rest.append(condition)
+    return pairs, rest
+
+
+def _of(expression: Expression, aliases: set[str]) -> bool:
+    """Whether it reads fields, and only of these relations."""
+    read = owners(expression)
+    return bool(read) and read <= aliases
+
+
+def _aliases(scope: Scope) -> set[str]:
+    return {
+        alias for source in scope.sources for column in source.columns.values() for alias in owners(column)
+    }
+
+
+def person_join(
+    left: Relation, right: Relation, pairs: list[Pair], scope: Scope, *, outer: bool
+) -> PersonJoin:
+    others = [pair for pair in pairs if not (scope.is_person(pair[0]) and scope.is_person(pair[1]))]
+    if len(others) == len(pairs):
+        raise QueryRefused(
+            "Two tables about people are joined only on the person, so that no row holds two people.",
+            remedy="Write JOIN … ON a.PERSON = b.PERSON.",
+        )
+    return PersonJoin(
+        left=side_of_join(left), right=side_of_join(right), pairs=tuple(others), keep_unmatched=outer
+    )

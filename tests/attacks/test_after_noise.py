@@ -1,0 +1,98 @@
+"""G: queries over noisy answers reach released numbers, and nothing else."""
+
+import pytest
+
+from discreet import QueryRefused
+from discreet.model.privacy import PureLoss
+from tests.attacks.ask import Clinic
+
+WARDS = "SELECT ward, count(*) AS n FROM visits GROUP BY ward"
+AGES = "SELECT age, count(*) AS n FROM visits GROUP BY age"
+DAYS = "SELECT floor(cost * 100) AS c, count(*) AS n FROM visits GROUP BY c"
+CROSS = f"FROM ({DAYS}) AS a, ({DAYS}) AS b"
+
+HOSTILE = [
+    f"SELECT count(*) AS x {CROSS}",
+    f"SELECT count(*) AS x {CROSS} WHERE a.n < b.n",
+    f"SELECT count(*) AS x FROM ({AGES}) AS a, ({AGES}) AS b, ({AGES}) AS c, ({AGES}) AS d",
+    f"WITH RECURSIVE r AS (SELECT n FROM ({WARDS}) UNION ALL SELECT n + 1 FROM r) SELECT max(n) AS x FROM r",
+    f"WITH r AS (SELECT n FROM ({WARDS}) UNION ALL SELECT n + 1 FROM r) SELECT max(n) AS x FROM r",
+    f"SELECT * FROM ({WARDS}), read_csv('/etc/passwd')",
+    f"SELECT * FROM ({WARDS}) JOIN '/etc/passwd' ON TRUE",
+    f"SELECT * FROM ({WARDS}) JOIN query('SELECT 1') ON TRUE",
+    f"SELECT * FROM ({WARDS}), range(1000000000)",
+    f"SELECT *, unnest(range(1000000000)) AS u FROM ({WARDS})",
+    f"SELECT * FROM ({WARDS}), duckdb_settings()",
+    f"SELECT * FROM ({WARDS}) JOIN leaf0 ON TRUE",
+    f"SELECT * FROM ({WARDS}) JOIN t0 ON TRUE",
+    f"SELECT * FROM ({WARDS}), information_schema.tables",
+    f"SELECT n, getenv('HOME') AS x FROM ({WARDS})",
+    f"SELECT n, query('SELECT 1') AS x FROM ({WARDS})",
+    f"SELECT n, current_setting('memory_limit') AS x FROM ({WARDS})",
+    f"SELECT n, repeat('x', 1000000000) AS x FROM ({WARDS})",
+    f"SELECT list(n) AS x FROM ({WARDS})",
+    f"SELECT string_agg(ward, ',') AS x FROM ({WARDS})",
+    f"SELECT sum(n) OVER (ORDER BY n ROWS 99999999999 PRECEDING) AS x FROM ({WARDS})",
+    f"SELECT ntile(99999999999) OVER () AS x FROM ({WARDS})",
+    f"SELECT row_number FROM ({WARDS})",
+    f"SELECT id FROM ({WARDS})",
+    f"SELECT rowid FROM ({WARDS})",
+    f"SELECT t0_m0 FROM ({WARDS})",
+    f"SELECT m0 FROM ({WARDS})",
+    f"SELECT n FROM ({WARDS}) WHERE EXISTS (SELECT * FROM visits)",
+    f"SELECT n FROM ({WARDS}) AS w WHERE n > (SELECT max(patient) FROM visits WHERE visits.ward = w.ward)",
+    f"SELECT n FROM ({WARDS}) USING SAMPLE 1",
+    f"SELECT n FROM ({WARDS}) LIMIT 10 PERCENT",
+    f"SELECT n FROM ({WARDS}) LIMIT (SELECT 1)",
+    f"SELECT n FROM ({WARDS}); DROP TABLE visits",
+    f"{WARDS} EXCEPT {WARDS}",
+    f"{WARDS} INTERSECT SELECT ward, age FROM visits",
+]
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory):
+    return Clinic(tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.mark.parametrize("sql", HOSTILE)
+def test_what_reaches_further_is_refused_before_the_charge(clinic, sql):
+    with pytest.raises(QueryRefused) as refusal:
+        clinic.ask(sql)
+    assert refusal.value.remedy
+    assert clinic.spent() == PureLoss(epsilon=0)
+    assert clinic.leaks() == []
+
+
+def test_names_are_never_passed_on(clinic):
+    """Names of columns come back as they were written, and change nothing else."""
+    name = 'x" FROM visits; --'
+    quoted = name.replace('"', '""')
+    answer = clinic.ask(f'SELECT n + 1 AS "{quoted}", max(n) OVER () AS "MAX" FROM ({WARDS})', epsilon=1)
+    assert list(answer.columns) == [name, "MAX"]
+
+
+def test_the_order_of_rows_is_that_of_keys(tmp_path):
+    """Rows in another order give the same order of groups, also where nothing sorts them."""
+    rows = "SELECT * FROM (VALUES {}) AS v"
+    one, other = (
+        Clinic(tmp_path / str(i), rows=rows.format(", ".join(cells)), delta=1e-6)
+        for i, cells in enumerate((ROWS, ROWS[::-1]))
+    )
+    sql = "SELECT diagnosis, row_number() OVER () AS place FROM visits GROUP BY diagnosis"
+    found = [clinic.ask(sql, epsilon=100).released.values for clinic in (one, other)]
+    for values in found:
+        assert values["diagnosis"].tolist() == sorted(values["diagnosis"].tolist())
+        assert values["place"].tolist() == list(range(1, len(values["place"]) + 1))
+
+
+ROWS = [f"({i}, 'north', 1.0, 30, '{chr(97 + i * 7 % 5)}')" for i in range(500)]
+
+
+def test_a_person_who_is_alone_moves_nothing_by_more_than_the_noise(clinic):
+    """The attic holds one person. At ε = 1 its count is noise of scale 3: shares and ranks follow it."""
+    answer = clinic.ask(f"SELECT ward, n, rank() OVER (ORDER BY n) AS r FROM ({WARDS})", epsilon=1)
+    plain = clinic.ask(WARDS, epsilon=1)
+    assert plain.repeated
+    order = sorted(range(3), key=plain.released.raw["n"].tolist().__getitem__)
+    assert [answer["r"].tolist()[place] for place in order] == [1, 2, 3]
