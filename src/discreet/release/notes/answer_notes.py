@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from discreet.aggregates.aggregate import bounds_of
 from discreet.aggregates.left_out import Lost
 from discreet.aggregates.registry import AGGREGATES
-from discreet.aggregates.vectors import DistinctCount, Histogram, Part, WeightedSum, known
+from discreet.aggregates.vectors import DistinctCount, Histogram, Part, Scores, WeightedSum, known
 from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.answers.wording import number_text
 from discreet.bounds.bound import limits_are_facts, values_of_people
@@ -103,7 +103,10 @@ def _left_out(plan: Plan, aggregate: Aggregate, lost: Lost) -> str:
     what, limit = definition.loses, definition.limit_text(plan.bounded.query.source)
     if not lost.guess:
         if not lost.near:
-            return f"Nobody stands out from the noise as having more than {limit}, or nearly as much."
+            return (
+                f"Nobody stands out from the noise as having more than {limit}, or nearly as much. Up to"
+                f" {_rough(lost.hidden)} people could have far more, unseen: that is in no error."
+            )
         source, people = plan.bounded.query.source, lost.hidden / 3
         missing = people * (source.max_rows if what == "rows" else source.max_groups)
         return (
@@ -175,8 +178,14 @@ def _picks(plan: Plan) -> list[str]:
     confidence = plan.request.confidence
     off = int(-mechanism.interval(confidence, candidates=group_count(query)).low)
     unit = "people" if AGGREGATES[query.picks.aggregate].counts is Unit.PEOPLE else "rows"
+    level = f"at {float(confidence):.4g} confidence"
+    scores = next(part for part in plan.bounded.parts if isinstance(part, Scores))
+    if unit == "people" or scores.one_row or limits_are_facts(query.source):
+        return [f"Each pick is within {off:,} {unit} of the best that is left, {level}."]
     return [
-        f"Each pick is within {off:,} {unit} of the best that is left, at {float(confidence):.4g} confidence."
+        f"Each pick is within {off:,} rows of the best that is left, {level}, by the rows that count: at most"
+        f" {scores.rows:,} of each person in a group. By all rows, a group of people who have more may be"
+        " larger than what was picked."
     ]
 
 
