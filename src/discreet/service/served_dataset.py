@@ -304,6 +304,13 @@ class ServedDataset:
             return None
         return next(each for each in self._accounts.projects() if each.name == account.project)
 
+    def most_epsilon(self, account: UserAccount) -> Fraction:
+        """The most that this account may ever spend, whatever others spend."""
+        project = self._project(account)
+        caps = (account.most_epsilon, None if project is None else project.most_epsilon)
+        policy = self._curator.dataset
+        return min(policy.epsilon, policy.analyst_epsilon, *(cap for cap in caps if cap is not None))
+
     def _cap(self, name: str, analysts: Sequence[str], epsilon: Fraction) -> Cap:
         dataset = self._curator.dataset
         most = charge_for(dataset, min(epsilon, dataset.epsilon))
