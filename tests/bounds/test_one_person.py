@@ -54,6 +54,15 @@ QUESTIONS = [
     "SELECT w.beds, sum(level) FROM labs l, visits v, wards w WHERE v.patient = l.patient AND w.ward = v.ward"
     " GROUP BY w.beds",
     "SELECT v.ward, sum(level) FROM labs l RIGHT JOIN visits v USING (patient) GROUP BY v.ward",
+    # People in a subquery
+    "SELECT ward, count(*), sum(cost) FROM visits WHERE patient IN (SELECT patient FROM labs WHERE level > 3)"
+    " GROUP BY ward",
+    "SELECT ward, count(DISTINCT patient) FROM visits WHERE patient NOT IN (SELECT patient FROM labs)"
+    " GROUP BY ward",
+    "SELECT count(*) FROM visits v WHERE age > 5"
+    " OR NOT EXISTS (SELECT 1 FROM labs l WHERE l.patient = v.patient)",
+    "SELECT patient IN (SELECT patient FROM labs GROUP BY patient HAVING count(*) > 1) AS often, sum(cost)"
+    " FROM visits GROUP BY often",
     # Joins
     "SELECT region, count(*), sum(cost) FROM visits JOIN wards ON visits.ward = wards.ward GROUP BY region",
     "SELECT region, count(DISTINCT patient) FROM visits v LEFT JOIN wards w ON v.ward = w.ward"

@@ -13,7 +13,7 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from discreet.errors import QueryRefused
-from discreet.question.respell import respell
+from discreet.question.respell import drop_needless_distinct, respell
 
 LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100
@@ -49,6 +49,7 @@ def parse_sql(text: str) -> exp.Select:
             "A question is exactly one SELECT.", remedy="Write SELECT … FROM … GROUP BY …, and nothing else."
         )
     _check_depth(statements[0])
+    drop_needless_distinct(statements[0])
     for select in statements[0].find_all(exp.Select):
         _check_clauses(select)
     return respell(statements[0])
