@@ -43,6 +43,11 @@ QUESTIONS = [
     "SELECT ward, cost > 0 AS pays, count(*), sum(cost) FROM visits GROUP BY ROLLUP (ward, pays)",
     "SELECT ward, floor(age / 50) AS half, count(DISTINCT patient), median(age), count(DISTINCT note)"
     " FROM visits GROUP BY CUBE (ward, half)",
+    # Of two numbers
+    "SELECT corr(cost, age), regr_slope(age, cost), covar_pop(age, cost) FROM visits",
+    "SELECT ward, corr(cost, age) FILTER (WHERE note = 'a'), regr_intercept(cost, age * 0.3 - 5) FROM visits"
+    " GROUP BY ward",
+    "SELECT covar_samp(level, cost * age), regr_r2(level, age) FROM visits JOIN labs USING (patient)",
     # Other ways to write them
     "SELECT dayname(born) AS d, count_if(cost > 0), avg(cost > 1) FROM visits GROUP BY ALL",
     "SELECT width_bucket(cost, -2, 4, 3) AS bin, sum(round(age, -1)), sum(trunc(cost)) FROM visits"

@@ -337,6 +337,10 @@ class Drawing:
                 self.take("quantile")
                 found = self.one(["median({})", "quantile_cont({}, 0.9)", "min({})", "max({})"])
                 found = found.format(self.number(scope))
+            case 11:
+                self.take("pairs of numbers")
+                form = self.one(["covar_pop({}, {})", "corr({}, {})", "regr_slope({}, {})"])
+                found = form.format(self.number(scope), self.number(scope))
             case 8:
                 found = f"count({self.column(scope, NUMERIC) or '*'})"
             case 10:
@@ -377,7 +381,7 @@ class Drawing:
         aliases = [f"m{i}" for i in range(len(measures))]
         selected += [f"{measure} AS {alias}" for measure, alias in zip(measures, aliases, strict=True)]
         text = f"{prefix}SELECT {', '.join(selected)} FROM {sql}{where}{group}"
-        doubtful = {"quantile", "bins"} | ({"LEFT JOIN"} if sets else set())
+        doubtful = {"quantile", "bins", "pairs of numbers"} | ({"LEFT JOIN"} if sets else set())
         return self.made(text, names, aliases, exact=not doubtful & self.shapes)
 
     def group(self, names):
