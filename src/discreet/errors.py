@@ -20,7 +20,12 @@
     └── SelfTestFailed            the noise did not pass its known-answer test; nothing is released
 
 Each carries what happened and, as ``remedy``, what to do about it. None carries a value from the data.
+
+Remedies name options as Python does: “epsilon=0.1”. `for_command_line`, `for_json` and `for_page` say the
+same as each of them writes it, and `for_python` undoes `for_json`.
 """
+
+import re
 
 
 class DiscreetError(Exception):
@@ -29,7 +34,8 @@ class DiscreetError(Exception):
     def __init__(self, problem: str, *, remedy: str) -> None:
         self.problem = _visible(problem)
         self.remedy = _visible(remedy)
-        super().__init__(f"{self.problem} {self.remedy}")
+        apart = "\n" if "\n" in self.problem else " "
+        super().__init__(f"{self.problem}{apart}{self.remedy}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """So that it comes back from another process as it is."""
@@ -46,6 +52,40 @@ def _visible(text: str) -> str:
         sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
         for sign in text
     )
+
+
+_OPTIONS = r"(?P<name>epsilon|rho|within|confidence|purpose|dataset)"
+_VALUE = r"(?P<value>\d[\d.]*(?:e-?\d+)?(?<!\.))"
+_IN_PYTHON = re.compile(rf"\b{_OPTIONS}={_VALUE}?")
+_IN_JSON = re.compile(rf'"{_OPTIONS}"(?:: {_VALUE})?')
+_SYMBOLS = {"epsilon": "ε", "rho": "ρ", "within": "the error"}
+
+
+def for_command_line(remedy: str) -> str:
+    """With “--epsilon 0.1” for “epsilon=0.1”."""
+    return _IN_PYTHON.sub(lambda found: f"--{found['name']} {found['value'] or ''}".rstrip(), remedy)
+
+
+def for_json(remedy: str) -> str:
+    """With “"epsilon": 0.1” for “epsilon=0.1”."""
+    return _IN_PYTHON.sub(
+        lambda found: f'"{found["name"]}"' + (f": {found['value']}" if found["value"] else ""), remedy
+    )
+
+
+def for_page(remedy: str) -> str:
+    """With “ε = 0.1” for “epsilon=0.1”."""
+    return _IN_PYTHON.sub(
+        lambda found: (
+            _SYMBOLS.get(found["name"], found["name"]) + (f" = {found['value']}" if found["value"] else "")
+        ),
+        remedy,
+    )
+
+
+def for_python(remedy: str) -> str:
+    """What `for_json` made of a remedy, as it was."""
+    return _IN_JSON.sub(lambda found: f"{found['name']}={found['value'] or ''}", remedy)
 
 
 class InvalidInput(DiscreetError, ValueError):

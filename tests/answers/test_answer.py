@@ -55,8 +55,8 @@ def test_mistakes_are_helped_with():
         answer.raw("zzzz")
     with pytest.raises(InvalidInput, match="Measured columns: n, mean"):
         answer.interval("ward")
-    with pytest.raises(InvalidInput, match=r"answer\.rows\(\)"):
-        list(answer)
+    with pytest.raises(InvalidInput, match=r"answer\[0\]"):
+        answer[1.5]
 
 
 def test_pandas_gets_every_kind():

@@ -177,7 +177,7 @@ def test_login_stores_what_works_and_commands_use_it(running, signed_in):
 
 
 def test_without_a_policy_and_a_service_both_ways_are_told():
-    for command in (("ask", COUNT, "--epsilon", 0.2), ("budget",), ("check",)):
+    for command in (("ask", COUNT, "--epsilon", 0.2), ("budget",), ("tables",)):
         refused = run(*command)
         assert (refused.exit_code, "discreet login URL" in refused.stderr) == (2, True), command
         assert "discreet init" in refused.stderr
@@ -185,7 +185,7 @@ def test_without_a_policy_and_a_service_both_ways_are_told():
 
 @pytest.mark.usefixtures("signed_in")
 def test_check_shows_what_a_service_can_be_asked():
-    shown = run("check").stdout
+    shown = run("tables").stdout
     assert "a person is one patient; up to 2 rows of a person count fully" in shown
     assert "north, south" in shown
     assert "0 to 100" in shown

@@ -163,7 +163,7 @@ WORDS = [f"b.diagnosis LIKE '%word{i}%'" for i in range(4)]
 USUAL = [
     (3, f"SELECT count(*) AS n FROM {BOTH} WHERE a.diagnosis LIKE '%vitamin_d%'"),
     (3, f"SELECT count(*) AS n FROM {BOTH} WHERE a.ward = 'north' AND a.age > 3 AND b.diagnosis LIKE '%a%'"),
-    (3, f"SELECT count(*) AS n FROM {BOTH} WHERE lower(trim(a.diagnosis)) = 'flu' AND b.ward IN ('x', 'y')"),
+    (3, f"SELECT count(*) AS n FROM {BOTH} WHERE lower(trim(a.diagnosis)) = 'flu' AND b.ward = 'north'"),
     (3, f"SELECT a.ward, avg(b.cost) AS n FROM {BOTH} AND left(a.ward, 2) = left(b.ward, 2) GROUP BY a.ward"),
     (30, f"SELECT count(*) AS n FROM {BOTH} WHERE {' OR '.join(WORDS)}"),
     (30, f"SELECT {', '.join(f'count(*) FILTER (WHERE {w})' for w in WORDS)} FROM {BOTH}"),

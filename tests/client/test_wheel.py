@@ -44,7 +44,7 @@ for action in (lambda: curator.table("visits"), answer.__arrow_c_stream__):
         assert "pip install" in error.remedy
     else:
         raise AssertionError
-tables = [table.name for table in curator.tables()]
+tables = [table.name for table in curator.tables]
 print(json.dumps([explained.groups, len(answer), discreet.__file__, tables]))
 """
 

@@ -182,7 +182,7 @@ def test_counting_questions_in_any_words_are_for_the_cache(folder, capsys, sql):
         "NOT (ward = 'north')",
         "ward LIKE 'e%'",
         "coalesce(ward, 'none') = 'none'",
-        "ward = 'elsewhere' OR age > 4",
+        "ward LIKE 'elsewhere' OR age > 4",
         "CASE WHEN ward = 'north' THEN age > 3 ELSE age < 3 END",
         "ward = 'north' OR age > 4",
         "ward IN ('north', 'west') AND NOT (age > 4)",

@@ -69,7 +69,7 @@ OTHERS = [
     "SELECT count(*) FROM visits WHERE date_trunc('month', born) = DATE '1987-06-01'",
     "SELECT count(*) FROM visits WHERE date_diff('day', born, DATE '1987-06-06') = 1",
     "SELECT ward, count(*) FROM visits GROUP BY ward",
-    "SELECT ward, count(*) FROM visits WHERE ward IN ('x', NULL, '') GROUP BY ward",
+    "SELECT ward, count(*) FROM visits WHERE ward IN ('NULL', NULL, '') GROUP BY ward",
 ]
 
 

@@ -12,6 +12,7 @@ MODULES = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.
 MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION, MOST_MODULES = 400, 60, 15
 
 LARGE_FOLDERS = {
+    "answers": "one file for each way in which an answer is shown or read",
     "aggregates": "one file for each aggregate, and for what they share",
     "audit": "one file for the claims of each part of the house, and for each way to check them",
     "apps/views": "one file for each thing that is shown",

@@ -95,6 +95,7 @@ def test_made_up_tables_keep_to_the_bounds(tmp_path, read):
     policy = read("bounds = [2024-01-01, 2024-03-31]")
     dataset = complete_with_schema(policy, {"visits": {"patient": ValueType.INTEGER, "day": ValueType.DATE}})
     made = write_dummy(dataset, tmp_path / "dummy", people=50)
-    days = duckdb.execute(f"SELECT min(day), max(day) FROM '{tmp_path}/dummy/visits.parquet'").fetchone()
+    made_up = f"SELECT min(day), max(day) FROM '{tmp_path}/dummy/visits.parquet'"
+    (days,) = duckdb.execute(made_up).fetchall()
     assert date(2024, 1, 1) <= days[0] <= days[1] <= date(2024, 3, 31)
     assert read_policy(made).columns["visits"]["day"].days == policy.columns["visits"]["day"].days

@@ -19,6 +19,8 @@ TABLES = {
     },
     "labs": {"patient": "person", "test": "text", "level": "integer"},
 }
+KEYS, OTHERS = "'north', 'south'", "'a', 'north', 'x'"
+"""Constants. A policy that lists keys takes no others."""
 WARDS = {"ward": "keyed", "region": "keyed", "beds": "beds"}
 NUMERIC = ("number", "integer", "value")
 
@@ -103,7 +105,7 @@ class Drawing:
         text, numeric = self.column(scope, ("text", "keyed")), self.column(scope, NUMERIC)
         match self.draw(st.integers(0, 9)):
             case 0 if text:
-                return f"{text} IN ('a', 'north', 'x')"
+                return f"{text} IN ({KEYS if scope[text] == 'keyed' else OTHERS})"
             case 1 if text:
                 return f"{text} IS NULL OR {text} < 'm'"
             case 2 if numeric:
@@ -111,7 +113,7 @@ class Drawing:
             case 3 if numeric:
                 return f"coalesce({numeric}, 2) >= 2"
             case 4 if numeric and text:
-                return f"({numeric} <= 2) = ({text} = 'a')"
+                return f"({numeric} <= 2) = ({text} = {KEYS[:7] if scope[text] == 'keyed' else OTHERS[:3]})"
             case 5 if text:
                 self.take("pattern")
                 return self.one(

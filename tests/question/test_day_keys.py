@@ -237,7 +237,7 @@ def test_a_timestamp_counts_until_the_end_of_the_last_day():
         (None, None),
     ):
         sql = f"SELECT {emit_duckdb(field)} FROM (SELECT CAST(? AS TIMESTAMP) AS t)"
-        assert duckdb.execute(sql, [moment]).fetchone() == (expected,)
+        assert duckdb.execute(sql, [moment]).fetchall() == [(expected,)]
 
 
 def test_bounds_pass_through_subqueries_and_unions():

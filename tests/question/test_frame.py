@@ -109,3 +109,10 @@ def test_steps_leave_the_frame_as_it_is(curator):
 def test_a_table_that_is_not_there_is_helped_with(curator):
     with pytest.raises(QueryRefused, match="Did you mean “visits”"):
         curator.table("visit")
+
+
+def test_steps_take_lists(curator):
+    table = curator.table("visits")
+    one = table.group_by("ward", "age").count().order_by("ward", "count DESC")
+    assert table.group_by(["ward", "age"]).count().order_by(["ward", "count DESC"]).sql == one.sql
+    assert table.group_by("ward").group_by(("age",)).sql == table.group_by("ward", "age").sql

@@ -23,7 +23,9 @@ KINDS = [
     SqlQuestion(sql="SELECT count(*) AS n FROM visits"),
     SynthesisQuestion(sql=ROWS),
     SynthesisQuestion(sql=ROWS, bins=7),
-    SynthesisQuestion(sql=f"{ROWS} WHERE ward <> '}} SELECT {{'", bins={"age": 9}, workload=["marginals 1"]),
+    SynthesisQuestion(
+        sql=f"{ROWS} WHERE lower(ward) <> '}} SELECT {{'", bins={"age": 9}, workload=["marginals 1"]
+    ),
     ModelQuestion(model="LinearRegression", sql=ROWS),
     ModelQuestion(model="Ridge", settings={"alpha": 2.5, "bounds": [[0, 1], [0, 1]]}, sql=ROWS),
 ]

@@ -13,9 +13,9 @@ from tests.question.clinic import Database, clinic, planned
 TABLES = {"visits": "visits", "labs": "labs", "wards": "wards"}
 CUT = [
     "SELECT count(*), sum(cost), avg(age) FROM visits",
-    "SELECT ward, count(*), sum(cost) FROM visits WHERE ward IN ('icu', 'er') GROUP BY ward",
-    "SELECT ward, median(age) FROM visits WHERE ward IN ('icu', 'er') GROUP BY ward",
-    "SELECT ward, count(DISTINCT patient), sum(age) FROM visits WHERE ward IN ('icu', 'er')"
+    "SELECT ward, count(*), sum(cost) FROM visits WHERE ward IN ('north', 'south') GROUP BY ward",
+    "SELECT ward, median(age) FROM visits WHERE ward IN ('north', 'south') GROUP BY ward",
+    "SELECT ward, count(DISTINCT patient), sum(age) FROM visits WHERE ward IN ('north', 'south')"
     " GROUP BY ROLLUP (ward)",
 ]
 

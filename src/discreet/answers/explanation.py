@@ -28,7 +28,7 @@ class PrivateGroups:
     """How likely a group of so many people is to be shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation:
     """Everything that can be said before anything is spent."""
 
@@ -58,3 +58,13 @@ class Explanation:
     notes: tuple[str, ...]
     way: str = ""
     """How it will be answered, where the policy caches answers; empty if it is paid by itself as usual."""
+
+    def __repr__(self) -> str:
+        from discreet.answers.shown_explanation import explanation_text
+
+        return explanation_text(self)
+
+    def _repr_html_(self) -> str:
+        from discreet.answers.shown_explanation import explanation_html
+
+        return explanation_html(self)

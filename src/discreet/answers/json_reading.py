@@ -32,6 +32,7 @@ def read_answer(found: Mapping[str, Any], *, question: str = "", analyst: str = 
             receipt=receipt,
             repeated=bool(found["receipt"]["repeated"]),
             cached=bool(found["receipt"]["cached"]),
+            budget=read_charge(found["budget"]) if "budget" in found else None,
         )
     except _UNREADABLE as error:
         raise _not_ours("answer") from error

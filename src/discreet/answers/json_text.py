@@ -60,6 +60,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "confidence": released.confidence,
         "charged": charge_json(answer.charged, free=answer.repeated or answer.cached),
         "left": charge_json(answer.left),
+        **({} if answer.budget is None else {"budget": charge_json(answer.budget)}),
         "receipt": {
             "number": answer.receipt.number,
             "dataset": answer.receipt.dataset,

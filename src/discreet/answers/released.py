@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -63,6 +63,25 @@ class Released:
     def measured(self) -> tuple[str, ...]:
         """The columns with an error; the others are keys, or computed from keys."""
         return tuple(self.raw)
+
+    def only(self, names: Sequence[str]) -> "Released":
+        """The same with some of its columns, in this order."""
+        kept = tuple(dict.fromkeys(names))
+
+        def some(each: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: each[name] for name in kept if name in each}
+
+        return replace(
+            self,
+            columns=kept,
+            values=some(self.values),
+            raw=some(self.raw),
+            low=some(self.low),
+            high=some(self.high),
+            noise_low=some(self.noise_low),
+            noise_high=some(self.noise_high),
+            ends=some(self.ends),
+        )
 
     def flat(self) -> dict[str, ColumnValues]:
         """All columns side by side, each measure NAME followed by NAME_low and NAME_high."""

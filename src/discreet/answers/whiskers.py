@@ -39,14 +39,15 @@ def axis_labels(axis: Scale) -> str:
     x = axis.inside
     labels = "".join(
         f'<text x="{x(tick)}" y="{_HEAD - 6}" text-anchor="middle" font-size="10" fill="currentColor"'
-        f' fill-opacity=".75">{escape(_short(tick))}</text>'
+        f' fill-opacity=".75">{escape(short_tick(tick))}</text>'
         f'<path d="M{x(tick)} {_HEAD - 3}V{_HEAD}" stroke="currentColor" stroke-opacity=".5"/>'
         for tick in ticks(axis.low, axis.high)
     )
     return f'<svg width="{axis.end:g}" height="{_HEAD}" aria-hidden="true">{labels}</svg>'
 
 
-def _short(tick: float) -> str:
+def short_tick(tick: float) -> str:
+    """A round number for an axis: 20k."""
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if size <= abs(tick) < 1e15:
             return f"{tick / size:.4g}{letter}".replace("-", "−")
@@ -61,6 +62,14 @@ def whisker(cell: tuple[Cell, float, float], axis: Scale, told: str) -> str:
         f' stroke-opacity="{0.18 if tick else 0.55}"/>'
         for tick in ticks(axis.low, axis.high)
     )
+    return (
+        f'<svg width="{axis.end:g}" height="{_HEIGHT}" role="img" aria-label="{label}">'
+        f"<title>{label}</title>{lines}{whisker_path(cell, axis, middle)}</svg>"
+    )
+
+
+def whisker_path(cell: tuple[Cell, float, float], axis: Scale, middle: float) -> str:
+    """The dot and its interval, at a height."""
     value, low, high = map(_float, cell)
     drawn = ""
     if not math.isnan(low) and not math.isnan(high):
@@ -71,7 +80,4 @@ def whisker(cell: tuple[Cell, float, float], axis: Scale, told: str) -> str:
         drawn += f'<path d="M{left} {middle}H{right}{caps}" stroke="{_DOT}" stroke-width="1.5" fill="none"/>'
     if math.isfinite(value):
         drawn += f'<circle cx="{axis.inside(value)}" cy="{middle}" r="3" fill="{_DOT}"/>'
-    return (
-        f'<svg width="{axis.end:g}" height="{_HEIGHT}" role="img" aria-label="{label}">'
-        f"<title>{label}</title>{lines}{drawn}</svg>"
-    )
+    return drawn

@@ -2,12 +2,12 @@
 
 import math
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 
 from discreet.answers.columns import Cell, KeyEnds
 from discreet.model.exact import short
-from discreet.model.privacy import PureLoss, Spend
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
 from discreet.model.receipt import Receipt
 
 MISSING = "–"
@@ -108,10 +108,36 @@ def _visible(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
-def charge_text(loss: Spend) -> str:
+def charge_text(loss: Spend, budget: Spend | None = None, of: str = "") -> str:
+    """In its currency. A ρ whose budget is given is told as ε first, and as a share of the budget."""
     if isinstance(loss, PureLoss):
         return f"ε = {float(loss.epsilon):.4g}"
-    return f"ρ = {float(loss.rho):.4g}"
+    epsilon = epsilon_within(loss, budget)
+    if epsilon is None:
+        return f"ρ = {float(loss.rho):.4g}"
+    return f"ε = {epsilon:.4g} ({percent(loss, budget)}{of}, ρ = {float(loss.rho):.4g})"
+
+
+def epsilon_within(loss: Spend, budget: Spend | None) -> float | None:
+    """A ρ as ε, at the δ of its budget: as much δ turns ε into ρ as is kept for private keys. Else None."""
+    if not isinstance(loss, ConcentratedLoss) or not isinstance(budget, ConcentratedLoss) or not budget.delta:
+        return None
+    return float(ConcentratedLoss(rho=loss.rho, delta=Fraction(0)).epsilon_at(budget.delta))
+
+
+def rounded_down(amount: float, digits: int = 3) -> float:
+    """With so many digits, and no more than it is: what is suggested can be paid."""
+    if amount <= 0:
+        return 0.0
+    places = digits - 1 - math.floor(math.log10(amount))
+    return float(Decimal(repr(amount)).quantize(Decimal(1).scaleb(-places), rounding=ROUND_FLOOR))
+
+
+def percent(loss: Spend, budget: Spend | None) -> str:
+    """Of the budget, in whole and tenths of per cent."""
+    whole = amount_of(budget) if budget is not None else Fraction(0)
+    share = 100 * float(amount_of(loss) / whole) if whole else 100.0
+    return f"{share:.1f}%" if share >= 0.05 or not share else f"{share:.1g}%"
 
 
 def full_charge_text(loss: Spend) -> str:
@@ -121,16 +147,40 @@ def full_charge_text(loss: Spend) -> str:
     return f"ρ = {short(loss.rho)}, δ = {short(loss.delta)}"
 
 
+def full_loss_text(loss: Spend) -> str:
+    """In its own currency, with its δ if it has any."""
+    delta = getattr(loss, "delta", 0)
+    return charge_text(loss) + (f" and δ = {float(delta):.2g}" if delta else "")
+
+
 def epsilon_beside(loss: Spend, epsilon: float, *, digits: int = 4) -> str:
     """The ε of a ρ, in brackets, to stand after it; empty for a pure ε."""
     return "" if isinstance(loss, PureLoss) else f" (ε = {epsilon:.{digits}g})"
 
 
-def price_text(charged: Spend, left: Spend, receipt: Receipt, *, free: str = "") -> str:
+def price_text(
+    charged: Spend, left: Spend, receipt: Receipt, *, free: str = "", budget: Spend | None = None
+) -> str:
     """What something cost and what is left, in a sentence; `free` says why it cost nothing."""
+    rest = f"{charge_text(left, budget)} left."
     if free:
-        return f"{free}; {charge_text(left)} left."
-    return f"Cost {charge_text(charged)}; {charge_text(left)} left. Receipt {receipt.number}."
+        return f"{free}; {rest}"
+    return f"Cost {charge_text(charged, budget, of=' of the budget')}; {rest} Receipt {receipt.number}."
+
+
+def standing_text(spent: Spend, left: Spend, budget: Spend) -> str:
+    """How much of a budget is spent and left: in ε, and in per cent."""
+    whole = epsilon_within(budget, budget)
+    if whole is None:
+        return (
+            f"{charge_text(spent)} of {charge_text(budget)} spent ({percent(spent, budget)}),"
+            f" {charge_text(left)} left"
+        )
+    return (
+        f"{percent(spent, budget)} of ε = {whole:.4g} spent"
+        f" (ρ = {float(amount_of(spent)):.4g} of {float(amount_of(budget)):.4g}),"
+        f" {charge_text(left, budget)} left"
+    )
 
 
 def confidence_text(confidence: float) -> str:

@@ -285,17 +285,25 @@ def check_cap(loss: Spend, dataset: Dataset) -> None:
     """Refuse a loss above the most, or below the least, that one question may cost."""
     cap = charge_for(dataset, dataset.question_epsilon)
     if amount_of(loss) > amount_of(cap):
-        raise QueryRefused(
-            f"One question may cost at most ε = {float(dataset.question_epsilon):g} here.",
-            remedy="Ask for less accuracy, or for fewer things at once.",
-        )
+        raise too_dear(dataset)
     least = least_amount(dataset)
     if amount_of(loss) < least * (1 - _ROUNDING):
         told = _least_in_words(least, dataset)
         raise QueryRefused(
             f"One question costs at least {told} here, as how long it takes may tell something too.",
-            remedy=f"Pay {told}, or more: then the answer is more accurate as well.",
+            remedy=f"Ask with epsilon={told.split()[2]} or more: then the answer is more accurate as well.",
         )
+
+
+def too_dear(dataset: Dataset) -> QueryRefused:
+    """The refusal of a question that costs more than one question, or all of them, may cost."""
+    most = f"{float(dataset.question_epsilon):g}"
+    problem = f"One question may cost at most ε = {most} here."
+    if dataset.question_epsilon == dataset.epsilon:
+        problem = f"This costs more than the whole budget: at most ε = {most} for all questions together."
+    return QueryRefused(
+        problem, remedy=f"Ask for less accuracy, at epsilon={most} or below, or for fewer things at once."
+    )
 
 
 def least_amount(dataset: Dataset) -> Fraction:

@@ -6,63 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from discreet.answers.json_reading import read_charge
-from discreet.answers.wording import charge_text, counted, cut_text
+from discreet.answers.plain_html import budget_html
+from discreet.answers.table_facts import ColumnFacts, TableFacts
+from discreet.answers.wording import charge_text, standing_text
 from discreet.model.privacy import Spend
 
-_LONGEST_KEYS = 70
-"""In characters, where the keys of a column are shown."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnFacts:
-    """A column, as the policy declares it."""
-
-    name: str
-    type: str
-    bounds: tuple[float, float] | tuple[str, str] | None
-    """Of a date, as 2024-01-31."""
-    keys: tuple[object, ...] | None
-    """The values that are listed; the first thousand if there are more."""
-
-    @property
-    def values_text(self) -> str:
-        """What is known of its values: keys, or bounds."""
-        if self.keys is not None:
-            return cut_text(", ".join(map(str, self.keys)), _LONGEST_KEYS)
-        return "" if self.bounds is None else f"{self.bounds[0]:,.10g} to {self.bounds[1]:,.10g}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableFacts:
-    """A table, as the policy declares it. All of this is public."""
-
-    name: str
-    public: bool
-    """Whether it holds nothing about people."""
-    person: str
-    """The column that tells people apart, or “row”; empty for a public table."""
-    max_rows: int | None
-    max_groups: int | None
-    columns: tuple[ColumnFacts, ...]
-
-    def __str__(self) -> str:
-        """A line for the table, and one for each column."""
-        wide = max((len(column.name) for column in self.columns), default=0)
-        lines = (f"  {each.name:{wide}}  {each.type:9} {each.values_text}" for each in self.columns)
-        return "\n".join([f"{self.name}: {self._limits_text}", *map(str.rstrip, lines)])
-
-    @property
-    def _limits_text(self) -> str:
-        if self.public:
-            return "a public table"
-        if self.person == "row":
-            return "each row is one person"
-        rows = f"up to {counted(self.max_rows or 1, 'row')}"
-        groups = f"up to {counted(self.max_groups or 1, 'group')}"
-        return f"a person is one {self.person}; {rows} of a person count fully, in {groups}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BudgetFacts:
     """Where the budget of a dataset stands."""
 
@@ -80,9 +30,12 @@ class BudgetFacts:
 
     def __repr__(self) -> str:
         return (
-            f"{self.dataset}: {charge_text(self.spent)} of {charge_text(self.budget)} spent;"
-            f" you may spend {charge_text(self.left_for_you)} more."
+            f"{self.dataset}: {standing_text(self.spent, self.left, self.budget)};"
+            f" you may spend {charge_text(self.left_for_you, self.budget)} more."
         )
+
+    def _repr_html_(self) -> str:
+        return budget_html(repr(self), self.analysts, self.budget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +56,7 @@ def read_table(found: Mapping[str, Any]) -> TableFacts:
         name=found["name"],
         public=found["public"],
         person=found.get("person", ""),
+        unique=found.get("unique", False),
         max_rows=found.get("max_rows"),
         max_groups=found.get("max_groups"),
         columns=tuple(_column(column) for column in found["columns"]),
@@ -116,6 +70,7 @@ def _column(found: Mapping[str, Any]) -> ColumnFacts:
         type=found["type"],
         bounds=None if bounds is None else (bounds[0], bounds[1]),
         keys=None if keys is None else tuple(keys),
+        unit=found.get("unit"),
     )
 
 

@@ -13,6 +13,7 @@ from discreet.errors import (
     NotAllowed,
     NotSignedIn,
     ServiceUnreachable,
+    for_python,
 )
 
 _KINDS: dict[str, type[DiscreetError]] = {
@@ -39,7 +40,7 @@ def error_of(problem: Mapping[str, Any], status: int) -> DiscreetError:
     said = (
         _text(problem, "detail") or _text(problem, "title") or f"The service refused, with status {status}."
     )
-    remedy = _text(problem, "remedy") or "Ask the owner of the service."
+    remedy = for_python(_text(problem, "remedy")) or "Ask the owner of the service."
     if kind is NeedsApproval:
         return NeedsApproval(said, remedy=remedy, approval=_text(problem, "approval"))
     return kind(said, remedy=remedy)

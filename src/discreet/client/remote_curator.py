@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from discreet.answers.answer import Answer
 from discreet.answers.explanation import Explanation
 from discreet.answers.json_reading import read_answer, read_charge, read_explanation
+from discreet.answers.table_facts import TableList
 from discreet.client.address import read_address
 from discreet.client.facts import (
     BudgetFacts,
     PastQuestion,
-    TableFacts,
     read_budget,
     read_question,
     read_table,
@@ -120,9 +120,15 @@ class RemoteCurator:
     ) -> Answer:
         """The private answer. The same question at the same price is charged once.
 
-        Give one of epsilon, rho and within; or none, if your account has a price of its own. The owner reads
-        the purpose, if the question needs approval. If the connection is lost, the question is asked again:
-        the answer that was paid for comes back, free.
+        sql: one SELECT about the tables of the dataset.
+        epsilon, rho: the price. Give one of the two, or `within`; or none, if your account has a price.
+        within: how far each number may be off. The least price for that is paid.
+        confidence: of the stated errors.
+        purpose: what it is for. The owner reads it, if the question needs approval.
+
+        If the connection is lost, the question is asked again: the answer that was paid for comes back, free.
+
+        >>> curator.ask("SELECT ward, count(*) AS n FROM visits GROUP BY ward", epsilon=0.1)  # doctest: +SKIP
         """
         body = _terms(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
         if purpose:
@@ -139,7 +145,12 @@ class RemoteCurator:
         within: Number | None = None,
         confidence: Number = 0.95,
     ) -> Explanation:
-        """Price and error, from the policy and the text alone. Reads no data and costs nothing."""
+        """Price and error, from the policy and the text alone. Reads no data and costs nothing.
+
+        It takes what `ask` takes, but for the purpose.
+
+        >>> curator.explain("SELECT count(*) FROM visits", epsilon=0.1).errors[0].each  # doctest: +SKIP
+        """
         body = _terms(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
         found = self._post("explain", body=body)
         return _read(lambda: read_explanation(found))
@@ -209,28 +220,41 @@ class RemoteCurator:
         return _read(lambda: dict(found))
 
     def fetch(self, receipt: int) -> Answer:
-        """An answer that you paid for, by the number of its receipt; free."""
+        """An answer that you paid for, by the number of its receipt; free.
+
+        >>> curator.fetch(answer.receipt.number)  # doctest: +SKIP
+        """
         found = self._get("receipts", str(int(receipt)))
         return _read(lambda: read_answer(found, analyst=self.analyst))
 
     def table(self, name: str) -> "Frame[Answer, Explanation]":
-        """A table, to ask a question about step by step. It needs sqlglot to write the SQL."""
-        names = [table.name for table in self.tables()]
-        if name not in names:
-            raise InvalidInput(f"There is no table “{name}”.", remedy=f"There is: {', '.join(names)}.")
+        """A table by its name, to ask a question about step by step. It needs sqlglot to write the SQL.
+
+        >>> curator.table("visits").group_by("ward").count().ask(epsilon=0.1)  # doctest: +SKIP
+        """
+        self.tables[name]
         try:
             from discreet.question.frame import Frame
         except ImportError as missing:
             raise MissingExtra("sqlglot is not installed.", remedy="Run: pip install sqlglot") from missing
         return Frame(name, self.ask, self.explain)
 
-    def tables(self) -> list[TableFacts]:
-        """What can be asked about: tables, columns, bounds, keys and limits. Public, and free."""
+    @property
+    def tables(self) -> TableList:
+        """What can be asked about: tables, columns, bounds, keys and limits. Public, and free.
+
+        It prints as a list, and shows as tables in a notebook. One table is tables["visits"].
+
+        >>> curator.tables["visits"].columns[0].name  # doctest: +SKIP
+        """
         found = self._get()
-        return _read(lambda: [read_table(table) for table in found["tables"]])
+        return _read(lambda: TableList(read_table(table) for table in found["tables"]))
 
     def budget(self) -> BudgetFacts:
-        """What is spent and left."""
+        """What is spent and left, in all and for you.
+
+        >>> curator.budget().left_for_you  # doctest: +SKIP
+        """
         found = self._get("budget")
         return _read(lambda: read_budget(found))
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from discreet.answers.answer import Answer
 from discreet.answers.explanation import Explanation
-from discreet.bounds.calibrate import Plan, check_cap
+from discreet.bounds.calibrate import Plan, budget_of, check_cap
 from discreet.curator.charging import ChargedData
 from discreet.curator.public_tables import PublicTables
 from discreet.model.policy import PrivateTable
@@ -52,6 +52,7 @@ class CachedAnswers:
             receipt=paid or last,
             repeated=False,
             cached=not paid,
+            budget=budget_of(self.data.dataset),
         )
 
     def asked(self, plan: Plan) -> tuple[Cache, Asked] | None:

@@ -18,6 +18,9 @@ from sqlglot import exp
 
 from discreet.answers.answer import Answer
 from discreet.answers.explanation import Explanation
+from discreet.answers.plain_html import html_block, html_line
+from discreet.answers.table_facts import TableList
+from discreet.answers.wording import charge_text
 from discreet.bounds.bound import bound
 from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of, calibrate, check_cap
 from discreet.curator.answer_times import AnswerTimes
@@ -25,14 +28,17 @@ from discreet.curator.charging import ChargedData
 from discreet.curator.people import fingerprint_of, people_as_before, people_of
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
-from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, spelled_out
+from discreet.curator.repeats import dearer, price_of, repeat_notes, serves
+from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, request_for, spelled_out
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch
-from discreet.errors import MissingExtra
+from discreet.errors import DiscreetError, MissingExtra
 from discreet.ledger.interface import Account, Balance, Cap, Entry, Ledger
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.privacy import Spend
-from discreet.model.request import Request, request_of
+from discreet.model.receipt import Receipt
+from discreet.model.request import Request
+from discreet.policy.public_facts import tables_of
 from discreet.question.frame import Frame
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
@@ -100,8 +106,11 @@ class Curator:
 
     @spelled_out(QuestionTerms)
     def plan(self, sql: str, **terms: Unpack[QuestionTerms]) -> Plan:
-        """What would be run, its price and its error. Reads no data and costs nothing."""
-        request, parsed = request_of(**terms), parse_sql(sql)
+        """What would be run, its price and its error, for programs. Reads no data and costs nothing.
+
+        It takes what `ask` takes. `explain` tells the same to people.
+        """
+        request, parsed = request_for(dict(terms), self.dataset, self._data.left), parse_sql(sql)
         plan = self._planned(parsed, request, self.dataset)
         best = self._profiles.best_limits(plan) if self._profiles.found else self.dataset
         if best is not self.dataset:
@@ -120,7 +129,12 @@ class Curator:
     def profile(self, table: str, **price: Unpack[RowTerms]) -> "TableProfile":
         """How many rows, groups and odd values people have in a table: charged once, then stored.
 
+        table: its name.
+        epsilon, rho: the price; one of the two.
+
         With it, questions are asked with the limits that are best for them.
+
+        >>> curator.profile("visits", epsilon=0.1)  # doctest: +SKIP
         """
         return self._profiles.take(table, **price)
 
@@ -133,46 +147,80 @@ class Curator:
     def ask(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer:
         """The private answer. The same question at the same price is charged once.
 
-        Give one of epsilon, rho and within. The confidence of its errors is 0.95 by default.
+        sql: one SELECT about the tables of the policy.
+        epsilon, rho: the price. Give one of the two, or `within`.
+        within: how far each number may be off. The least price for that is paid.
+        confidence: of the stated errors.
+
+        >>> curator.ask("SELECT ward, count(*) AS n FROM visits GROUP BY ward", epsilon=0.1)  # doctest: +SKIP
         """
         plan = self.plan(sql, **terms)
         release = QuestionRelease(plan=plan, dataset=self.dataset)
-        if self._cached is not None:  # what was paid for by itself before stays free
-            cached = self._recalled(release) or self._cached.answer(sql, plan)
-            if cached is not None:
-                return cached
+        known = self._dearer(sql, release)
+        if known is None and self._cached is not None:  # what was paid for by itself before stays free
+            known = self._recalled(release) or self._cached.answer(sql, plan)
+        if known is not None:
+            return known
         receipt, stored, repeated = self._data.charge_and_draw(sql, release)
-        return Answer(
-            released=release.answer_from(receipt.key, stored, self._data.deadline()),
-            charged=receipt.charged,
-            left=self._data.left(),
-            receipt=receipt,
-            repeated=repeated,
-        )
+        return self._answer(release, receipt, stored, repeated=repeated)
 
     @spelled_out(QuestionTerms)
     def recall(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer | None:
         """The answer that this question got before, on this version of the data; None if it got none.
 
-        Reads no private data and never charges.
+        It takes what `ask` takes. Reads no private data and never charges.
+
+        >>> curator.recall("SELECT count(*) FROM visits", epsilon=0.1) is None  # doctest: +SKIP
         """
         return self._recalled(QuestionRelease(plan=self.plan(sql, **terms), dataset=self.dataset))
 
     def _recalled(self, release: QuestionRelease) -> Answer | None:
         found = self._data.stored(release)
-        if found is None:
-            return None
+        return None if found is None else self._answer(release, *found, repeated=True)
+
+    def _dearer(self, sql: str, release: QuestionRelease) -> Answer | None:
+        """The answer of the same question that was paid for at the highest price, if that is higher.
+
+        It is planned anew at that price: what is stored is read by the plan that it was drawn for.
+        """
+        for receipt, stored in dearer(self._data, release):
+            try:
+                plan = self.plan(sql, **price_of(receipt), confidence=release.plan.request.confidence)
+            except DiscreetError:  # the policy allows no such price any more
+                continue
+            other = QuestionRelease(plan=plan, dataset=self.dataset)
+            if other.identity() == receipt.key and serves(plan, release.plan):
+                return self._answer(other, receipt, stored, repeated=True, instead_of=release.loss)
+        return None
+
+    def _answer(
+        self,
+        release: QuestionRelease,
+        receipt: Receipt,
+        stored: bytes,
+        *,
+        repeated: bool,
+        instead_of: Spend | None = None,
+    ) -> Answer:
+        released = release.answer_from(receipt.key, stored, self._data.deadline())
+        notes = repeat_notes(receipt, self.dataset, instead_of, self.changed_since) if repeated else ()
         return Answer(
-            released=release.answer_from(found.receipt.key, found.answer, self._data.deadline()),
-            charged=found.receipt.charged,
+            released=replace(released, notes=(*notes, *released.notes)),
+            charged=receipt.charged,
             left=self._data.left(),
-            receipt=found.receipt,
-            repeated=True,
+            receipt=receipt,
+            repeated=repeated,
+            budget=budget_of(self.dataset),
         )
 
     @spelled_out(QuestionTerms)
     def explain(self, sql: str, **terms: Unpack[QuestionTerms]) -> Explanation:
-        """Price and error, from the policy and the text alone. Reads no data and costs nothing."""
+        """Price and error, from the policy and the text alone. Reads no data and costs nothing.
+
+        It takes what `ask` takes.
+
+        >>> curator.explain("SELECT count(*) FROM visits", epsilon=0.1).errors[0].each  # doctest: +SKIP
+        """
         plan = self.plan(sql, **terms)
         self._data.emit(QuestionRelease(plan=plan, dataset=self.dataset))  # refuses what it cannot do
         found = explain(plan, self.dataset, budget=budget_of(self.dataset), left=self._data.left())
@@ -180,12 +228,39 @@ class Curator:
         return self._cached.explained(found, plan) if self._cached else found
 
     def table(self, name: str) -> Frame[Answer, Explanation]:
-        """A table of the policy, to ask a question about step by step."""
+        """A table of the policy by its name, to ask a question about step by step.
+
+        >>> curator.table("visits").group_by("ward").count().ask(epsilon=0.1)  # doctest: +SKIP
+        """
         nearest(name, self.dataset.tables, "table")
         return Frame(name, self.ask, self.explain)
 
+    @property
+    def tables(self) -> TableList:
+        """What can be asked about: tables, columns, bounds, keys and limits. Public, and free.
+
+        It prints as a list, and shows as tables in a notebook. One table is tables["visits"].
+
+        >>> curator.tables["visits"].columns[0].name  # doctest: +SKIP
+        """
+        return tables_of(self.dataset)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.dataset.tables)
+        try:
+            left = f" {charge_text(self.left(), budget_of(self.dataset))} left for {self.analyst}."
+        except DiscreetError:  # a ledger that is closed, or busy: it is said when a question is asked
+            left = f" For {self.analyst}."
+        return f"Curator of {self.dataset.name}, with tables {names}.{left}"
+
+    def _repr_html_(self) -> str:
+        return html_block(html_line(repr(self)), self.tables._repr_html_())
+
     def budget(self) -> Balance:
-        """What is spent and left, in all and by each analyst."""
+        """What is spent and left, in all and by each analyst.
+
+        >>> curator.budget().left  # doctest: +SKIP
+        """
         return self._ledger.balance(self.dataset.name)
 
     def left(self) -> Spend:

@@ -20,7 +20,7 @@ def rows_of(sql: str, dataset: Dataset, public: PublicReading) -> RowQuery:
 def price_of_rows(dataset: Dataset, *, epsilon: Number | None = None, rho: Number | None = None) -> Spend:
     """The price of learning from rows. All of it is spent on noise, so its δ is 0."""
     if (epsilon is None) == (rho is None):
-        raise InvalidInput("This needs one price.", remedy="Give either epsilon or rho.")
+        raise InvalidInput("This needs one price.", remedy="Give either epsilon= or rho=.")
     price = ByRho(rho=positive_rho(rho)) if epsilon is None else ByEpsilon(epsilon=positive_epsilon(epsilon))
     loss = charge_of(price, dataset)
     check_cap(loss, dataset)

@@ -6,11 +6,12 @@ See `discreet.ledger.interface` for why.
 import hashlib
 from collections.abc import Sequence
 
+from discreet.answers.wording import charge_text, epsilon_within, rounded_down
 from discreet.errors import BudgetExceeded, InvalidInput, LedgerClosed
 from discreet.ledger.interface import Answered, Balance, Cap, Entry, EntryKind
 from discreet.ledger.tables import Books
 from discreet.ledger.units import Units, charge_units, filter_of
-from discreet.model.privacy import Loss
+from discreet.model.privacy import Loss, Spend, amount_of
 from discreet.model.receipt import Receipt
 
 
@@ -88,7 +89,11 @@ def those_who_count(analyst: str, caps: Sequence[Cap]) -> list[str]:
 
 def admitted(balance: Balance, analyst: str, cost: Units, caps: Sequence[Cap] = ()) -> Units:
     """What is spent after this charge; BudgetExceeded if it does not fit the budget or a cap."""
-    filter_of(balance.account.budget, balance.spent).spend(cost.loss)
+    budget = balance.account.budget
+    try:
+        filter_of(budget, balance.spent).spend(cost.loss)
+    except BudgetExceeded as refused:
+        raise in_epsilon(refused, cost.loss, filter_of(budget, balance.spent).left, budget) from None
     for cap in (balance.cap_of(analyst), *caps):
         _check_cap(balance, cap, cost)
     return balance.spent_units.plus(cost)
@@ -102,10 +107,26 @@ def _check_cap(balance: Balance, cap: Cap, cost: Units) -> None:
         )
     try:
         filter_of(cap.units.loss, spent.loss).spend(cost.loss)
-    except BudgetExceeded as refused:
+    except BudgetExceeded as exceeded:
+        refused = in_epsilon(exceeded, cost.loss, balance.left_of(cap), balance.account.budget)
         raise BudgetExceeded(
             f"{refused.problem} That is of what {cap.name} may spend.", remedy=refused.remedy
         ) from None
+
+
+def in_epsilon(refused: BudgetExceeded, cost: Spend, left: Spend, budget: Spend) -> BudgetExceeded:
+    """The same refusal in ε and in shares of the budget, if the budget is one of ρ and that is too little."""
+    asked, free = epsilon_within(cost, budget), epsilon_within(left, budget)
+    if asked is None or free is None or amount_of(cost) <= amount_of(left):
+        return refused
+    costs, rest = charge_text(cost, budget, of=" of the budget"), charge_text(left, budget)
+    problem = f"This costs {costs}, and {rest} is left."
+    most = rounded_down(free)
+    if not most:
+        return BudgetExceeded(problem, remedy=refused.remedy)
+    return BudgetExceeded(
+        problem, remedy=f"Ask for less accuracy, at epsilon={most:g} or below, or fewer things at once."
+    )
 
 
 def _charge_of(books: Books, receipt: Receipt) -> tuple[Entry, Entry]:

@@ -33,6 +33,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol
 
+from discreet.answers.plain_html import budget_html
+from discreet.answers.wording import percent, standing_text
 from discreet.errors import InvalidInput
 from discreet.ledger.units import Units, budget_units, filter_of
 from discreet.model.privacy import Loss, Spend
@@ -102,7 +104,7 @@ class Cap:
         return budget_units(self.most, "most")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Balance:
     """Where an account stands."""
 
@@ -115,7 +117,17 @@ class Balance:
 
     @property
     def left(self) -> Spend:
+        """What is not spent yet, by anybody."""
         return filter_of(self.account.budget, self.spent).left
+
+    def __repr__(self) -> str:
+        by = ", ".join(f"{name} {percent(loss, self.account.budget)}" for name, loss in self.analysts.items())
+        standing = standing_text(self.spent, self.left, self.account.budget)
+        return f"{self.account.dataset}: {standing}" + (f"; by {by}." if by else ".")
+
+    def _repr_html_(self) -> str:
+        standing = standing_text(self.spent, self.left, self.account.budget)
+        return budget_html(f"{self.account.dataset}: {standing}", self.analysts, self.account.budget)
 
     def left_for(self, analyst: str, caps: "Sequence[Cap]" = ()) -> Spend:
         """What one analyst may still spend: never more than is left of any cap on them."""
@@ -234,8 +246,13 @@ class Ledger(Protocol):
         use it once more.
         """
 
-    def stored_answer(self, dataset: str, key: str) -> Answered | None:
-        """What was drawn for this question on the present version of the data, if it was asked before."""
+    def stored_answer(
+        self, dataset: str, key: str, older: Callable[[], Sequence[str]] = tuple
+    ) -> Answered | None:
+        """What was drawn for this question on the present version of the data, if it was asked before.
+
+        `older` is that of `stored_or_payable`.
+        """
 
     def stored_answers(self, dataset: str, beginning: str) -> list[Answered]:
         """All that was drawn on the present version of the data for keys that begin so, oldest first."""
@@ -252,8 +269,8 @@ class Ledger(Protocol):
     ) -> Answered | None:
         """As `stored_answer`; BudgetExceeded if nothing is stored, and a charge would be refused now.
 
-        So what cannot be paid for is refused before any work is done. `older` gives keys of the same question
-        from before keys had a version. It is called only for ledgers that have such keys.
+        So what cannot be paid for is refused before any work is done. `older` gives the keys that older
+        versions gave to the same question. It is called only for ledgers that have such keys.
         """
 
     def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:

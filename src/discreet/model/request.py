@@ -79,6 +79,6 @@ def request_of(
     if len(prices) != 1:
         raise InvalidInput(
             "A question needs one price, or one accuracy.",
-            remedy="Give exactly one of epsilon, rho and within.",
+            remedy="Give exactly one of epsilon=, rho= and within=.",
         )
     return Request(price=prices[0], confidence=confidence_level(confidence))

@@ -8,7 +8,8 @@ from sqlglot import exp
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, build_literal
 from discreet.model.expression import Expression, Literal
-from discreet.question.spellings import NAMED, SPELLINGS
+from discreet.question.mistakes.instead import instead_of, typed_name
+from discreet.question.spelling.functions import NAMED, SPELLINGS
 
 Leaf = Callable[[exp.Expression], Expression | None]
 """What stands for a node in its context, such as a column; None to go on with the node's own meaning."""
@@ -178,12 +179,9 @@ _INSTEAD: dict[type[exp.Expression], tuple[str, str]] = {
 
 
 def refused(node: exp.Expression) -> QueryRefused:
-    name, remedy = _INSTEAD.get(
-        type(node), (node.key.upper(), "What can be is in the reference: Functions in questions.")
-    )
-    if isinstance(node, exp.Anonymous):
-        name = node.name.upper()
-    return QueryRefused(f"{name[:40]} is not part of what can be asked.", remedy=remedy)
+    known = _INSTEAD.get(type(node))
+    name, remedy = (typed_name(node, known[0]), known[1]) if known else (typed_name(node), instead_of(node))
+    return QueryRefused(f"{name} is not part of what can be asked.", remedy=remedy)
 
 
 def _check_parts(node: exp.Expression, parts: tuple[str, ...]) -> None:

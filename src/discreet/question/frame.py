@@ -5,7 +5,7 @@
 Steps take columns and expressions as they are written in SQL; each gives a new frame.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -44,9 +44,12 @@ class Frame(Generic[AnswerT, ExplanationT]):
         """Only rows on which all of these hold, such as "age > 65"."""
         return replace(self, conditions=(*self.conditions, *conditions))
 
-    def group_by(self, *keys: str) -> "Frame[AnswerT, ExplanationT]":
-        """For each value of these: columns, or expressions such as "floor(age / 10) * 10 AS decade"."""
-        return replace(self, keys=(*self.keys, *keys))
+    def group_by(self, *keys: str | Sequence[str]) -> "Frame[AnswerT, ExplanationT]":
+        """For each value of these: columns, or expressions such as "floor(age / 10) * 10 AS decade".
+
+        group_by("ward", "age") and group_by(["ward", "age"]) are the same.
+        """
+        return replace(self, keys=(*self.keys, *_several(keys)))
 
     # Measures
 
@@ -59,12 +62,15 @@ class Frame(Generic[AnswerT, ExplanationT]):
         return self.measure(**{name or f"{column}_count": f"count(DISTINCT {column})"})
 
     def sum(self, column: str, name: str = "") -> "Frame[AnswerT, ExplanationT]":
+        """The sum of a column with bounds, as COLUMN_sum unless `name` is given."""
         return self.measure(**{name or f"{column}_sum": f"sum({column})"})
 
     def mean(self, column: str, name: str = "") -> "Frame[AnswerT, ExplanationT]":
+        """The average of a column with bounds, as COLUMN_mean unless `name` is given."""
         return self.measure(**{name or f"{column}_mean": f"avg({column})"})
 
     def variance(self, column: str, name: str = "") -> "Frame[AnswerT, ExplanationT]":
+        """The variance of a column with bounds, divided by n."""
         return self.measure(**{name or f"{column}_variance": f"variance({column})"})
 
     def std(self, column: str, name: str = "") -> "Frame[AnswerT, ExplanationT]":
@@ -72,6 +78,7 @@ class Frame(Generic[AnswerT, ExplanationT]):
         return self.measure(**{name or f"{column}_std": f"stddev({column})"})
 
     def median(self, column: str, name: str = "") -> "Frame[AnswerT, ExplanationT]":
+        """The median of a column with bounds: half of the rows are at or below it."""
         return self.measure(**{name or f"{column}_median": f"median({column})"})
 
     def quantile(self, column: str, share: float, name: str = "") -> "Frame[AnswerT, ExplanationT]":
@@ -88,11 +95,12 @@ class Frame(Generic[AnswerT, ExplanationT]):
         """Only groups whose noisy values meet these."""
         return replace(self, filters=(*self.filters, *conditions))
 
-    def order_by(self, *orders: str) -> "Frame[AnswerT, ExplanationT]":
+    def order_by(self, *orders: str | Sequence[str]) -> "Frame[AnswerT, ExplanationT]":
         """By noisy values or keys: "count DESC"."""
-        return replace(self, orders=(*self.orders, *orders))
+        return replace(self, orders=(*self.orders, *_several(orders)))
 
     def limit(self, most: int) -> "Frame[AnswerT, ExplanationT]":
+        """The first so many groups, after `order_by`."""
         return replace(self, most=most)
 
     # The question
@@ -137,6 +145,12 @@ class Frame(Generic[AnswerT, ExplanationT]):
 
     def __str__(self) -> str:
         return self.sql
+
+
+def _several(steps: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
+    """One by one, or in lists."""
+    lists = ([each] if isinstance(each, str) or not isinstance(each, Sequence) else each for each in steps)
+    return tuple(step for each in lists for step in each)
 
 
 def _parsed(text: str) -> exp.Expression:

@@ -12,6 +12,7 @@ from discreet.model.expression import Call, Expression, Literal
 from discreet.model.policy import KeyValue, ValueType
 from discreet.model.query import GroupingSets, GroupKey
 from discreet.question.day_keys import day_keys
+from discreet.question.mistakes.instead import plain_sql
 from discreet.question.scope import Scope, conjuncts, position_of, row_expression
 
 MOST_GROUPS = 1_000_000
@@ -125,7 +126,7 @@ def _selected(node: exp.Expression, select: exp.Select) -> tuple[exp.Expression,
         if isinstance(item, exp.Alias) and (item.this == node or is_name(node, item.alias)):
             return item.this, item.alias
     inner = node.this if isinstance(node, exp.Alias) else node
-    return inner, node.alias_or_name or inner.sql(dialect="duckdb")
+    return inner, node.alias_or_name or plain_sql(inner)
 
 
 def is_name(node: exp.Expression, name: str) -> bool:

@@ -6,14 +6,19 @@ engine runs is written anew, from our own tree, by `emit_sql`; no text of an ana
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
+from sqlglot.parser import SENTINEL_NONE
 from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokenizer_core import Token
 
 from discreet.errors import QueryRefused
-from discreet.question.respell import drop_needless_distinct, respell
+from discreet.question.mistakes.instead import note_typed
+from discreet.question.mistakes.syntax_errors import Word, syntax_refusal, unclosed_refusal
+from discreet.question.spelling.clauses import drop_needless_distinct, respell
 
 LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100
@@ -40,10 +45,7 @@ def parse_sql(text: str) -> exp.Select:
     if not isinstance(text, str):
         raise QueryRefused("A question is a text of SQL.", remedy="Write SELECT count(*) FROM …")
     _check_size(text)
-    try:
-        statements = [statement for statement in _parsed(text) if statement is not None]
-    except Exception:  # whatever sqlglot stumbles over; its own errors quote the text
-        raise QueryRefused("This is not SQL that discreet can read.", remedy=_remedy(text)) from None
+    statements = _statements(text)
     if len(statements) != 1 or not isinstance(statements[0], exp.Select):
         raise QueryRefused(
             "A question is exactly one SELECT.", remedy="Write SELECT … FROM … GROUP BY …, and nothing else."
@@ -63,6 +65,8 @@ class _PatientParser(DuckDBParser):
     """
 
     _most_steps = 0
+    stopped: Token | None = None
+    """Where it could not go on."""
 
     def _advance(self, times: int = 1) -> None:
         self._most_steps -= 1
@@ -70,24 +74,69 @@ class _PatientParser(DuckDBParser):
             raise ParseError("too many steps")
         super()._advance(times)
 
+    def raise_error(self, message: str, token: Token = SENTINEL_NONE) -> None:
+        self.stopped = token or self._curr or None
+        super().raise_error(message, token)
 
-def _parsed(text: str) -> Sequence[object]:
+    def _parse_function_call(self, *given: Any, **options: Any) -> exp.Expr | None:
+        token = self._curr
+        found = super()._parse_function_call(*given, **options)
+        if token and isinstance(found, exp.Expression):
+            note_typed(found, token.text)
+        return found
+
+
+def _statements(text: str) -> list[object]:
+    """What sqlglot reads; or a refusal in our own words, as those of sqlglot name its own things."""
     dialect = Dialect.get_or_raise("duckdb")
-    tokens = dialect.tokenize(text)
-    parser = _PatientParser(dialect=dialect)
+    try:
+        tokens = dialect.tokenize(text)
+    except Exception:
+        raise unclosed_refusal(text) from None
+    parser = _parser(tokens)
+    try:
+        return [statement for statement in parser.parse(tokens, text) if statement is not None]
+    except Exception:  # whatever sqlglot stumbles over
+        refusal = _unreadable(text, tokens, _place(parser, tokens))
+    raise refusal
+
+
+def _unreadable(text: str, tokens: Sequence[Token], place: int) -> QueryRefused:
+    if _OF_SETS.search(text):
+        return QueryRefused(
+            "This is not SQL that discreet can read.",
+            remedy="In CUBE, ROLLUP and GROUPING SETS, write a comparison in parentheses of its own:"
+            " CUBE ((age >= 65), ward). Check commas, quotes and parentheses.",
+        )
+    words = [Word(text[token.start : token.end + 1], token.start, token.end + 1) for token in tokens]
+    return syntax_refusal(text, words, place, _reached)
+
+
+def _parser(tokens: Sequence[Token]) -> _PatientParser:
+    parser = _PatientParser(dialect=Dialect.get_or_raise("duckdb"))
     parser._most_steps = _STEPS + _STEPS_OF_A_TOKEN * len(tokens)
-    return parser.parse(tokens, text)
+    return parser
 
 
-def _remedy(text: str) -> str:
-    """What to check, and how to write a comparison in grouping sets."""
-    check = "Check commas, quotes and parentheses."
-    if not _OF_SETS.search(text):
-        return check
-    return (
-        "In CUBE, ROLLUP and GROUPING SETS, write a comparison in parentheses of its own:"
-        f" CUBE ((age >= 65), ward). {check}"
+def _place(parser: _PatientParser, tokens: Sequence[Token]) -> int:
+    """The index of the token at which the parser stopped; behind the last if that is the end."""
+    stopped = parser.stopped
+    return next(
+        (i for i, token in enumerate(tokens) if stopped and token.start == stopped.start), len(tokens)
     )
+
+
+def _reached(text: str) -> int | None:
+    """See `syntax_errors.Reached`."""
+    tokens: Sequence[Token] = ()
+    parser = _parser(tokens)
+    try:
+        tokens = Dialect.get_or_raise("duckdb").tokenize(text)
+        parser = _parser(tokens)
+        found = [statement for statement in parser.parse(list(tokens), text) if statement is not None]
+    except Exception:
+        return _place(parser, tokens)
+    return None if len(found) == 1 and isinstance(found[0], exp.Select) else 0
 
 
 def _check_clauses(select: exp.Select) -> None:

@@ -20,6 +20,7 @@ from discreet.model.policy import ValueType
 from discreet.model.query import Filter, PerPerson, PersonAggregate, PersonValue, Relation
 from discreet.question.convert import convert
 from discreet.question.grouping import MOST_KEYS, too_many_keys
+from discreet.question.mistakes.instead import plain_sql
 from discreet.question.scope import Scope, position_of, predicate, row_expression
 
 _AGGREGATES: dict[type[exp.Expression], PersonAggregate] = {
@@ -52,7 +53,7 @@ class _PerPersonReader:
         person = self._group()
         for item in self.select.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
-            name = item.alias_or_name or inner.sql(dialect="duckdb").lower()
+            name = item.alias_or_name or plain_sql(inner).lower()
             self.columns[name] = self._output(inner, person)
         having = self.select.args.get("having")
         condition = None if having is None else self._output(having.this, person)

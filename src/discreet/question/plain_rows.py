@@ -13,6 +13,7 @@ from discreet.model.expression import Expression
 from discreet.model.policy import Dataset, KeyValue
 from discreet.model.query import Relation
 from discreet.question.grouping import public_values
+from discreet.question.mistakes.instead import plain_sql
 from discreet.question.relations import Relations
 from discreet.question.scope import PublicKeys, ReadFanOut, Scope, as_declared, row_expression
 
@@ -69,7 +70,7 @@ def _column(item: exp.Expression, select: exp.Select, scope: Scope) -> RowColumn
     if isinstance(item, exp.Star):
         raise QueryRefused("* is more than was meant to be learnt.", remedy="Name the columns, one by one.")
     inner = item.this if isinstance(item, exp.Alias) else item
-    name = item.alias_or_name or inner.sql(dialect="duckdb").lower()
+    name = item.alias_or_name or plain_sql(inner).lower()
     expression = row_expression(inner, scope)
     if scope.is_person(expression):
         raise QueryRefused(

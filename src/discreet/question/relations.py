@@ -32,6 +32,8 @@ from discreet.question.joins import (
     side_of,
     together,
 )
+from discreet.question.mistakes.compared_keys import DeclaredKeys
+from discreet.question.mistakes.instead import plain_sql
 from discreet.question.per_person import per_person
 from discreet.question.person_conditions import joined, person_conditions
 from discreet.question.scope import (
@@ -154,6 +156,7 @@ class Relations:
         for column in table.columns.values():
             if column.keys is not None:
                 scope.keys[f"{alias}.{column.name}"] = partial(_declared, column)
+                scope.declared[f"{alias}.{column.name}"] = DeclaredKeys(column.keys)
         return Scan(table=table, alias=alias), scope
 
     def new_alias(self) -> str:
@@ -383,7 +386,7 @@ def _projected(select: exp.Select, scope: Scope) -> dict[str, Expression]:
                 columns |= {name: column for name, column in source.columns.items() if name not in columns}
             continue
         inner = item.this if isinstance(item, exp.Alias) else item
-        columns[item.alias_or_name or inner.sql(dialect="duckdb").lower()] = row_expression(inner, scope)
+        columns[item.alias_or_name or plain_sql(inner).lower()] = row_expression(inner, scope)
     return columns
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from discreet.aggregates.aggregate import AskedMeasure
-from discreet.aggregates.registry import AGGREGATES, READERS, offered
+from discreet.aggregates.registry import AGGREGATES, READERS
 from discreet.bounds.work_limits import check_question
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, range_of
@@ -26,6 +26,7 @@ from discreet.model.query import (
 from discreet.question.answer_size import check_answer_size
 from discreet.question.convert import convert
 from discreet.question.grouping import MOST_GROUPS, group_by, is_name
+from discreet.question.mistakes.instead import instead_of_aggregate, plain_sql, typed_name
 from discreet.question.public_first import check_rows_of_nobody
 from discreet.question.relations import Relations
 from discreet.question.scope import (
@@ -107,7 +108,7 @@ class _Resolver:
                 )
             inner = item.this if isinstance(item, exp.Alias) else item
             named = isinstance(item, exp.Alias | exp.Column)
-            name = item.alias_or_name if named else inner.sql(dialect="duckdb").lower()
+            name = item.alias_or_name if named else plain_sql(inner).lower()
             while name in taken:
                 name += "_"
             taken.add(name)
@@ -164,8 +165,7 @@ class _Resolver:
         if definition is None:
             if isinstance(node, exp.AggFunc | exp.IgnoreNulls):
                 raise QueryRefused(
-                    f"{node.key.upper()} has no private version here.",
-                    remedy=f"Ask for {offered()}; each takes FILTER (WHERE …).",
+                    f"{typed_name(node)} has no private version here.", remedy=instead_of_aggregate(node)
                 )
             return None
         asked = definition.read(node, _ResolvedArguments(self.scope))

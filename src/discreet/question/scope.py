@@ -1,6 +1,5 @@
 """What the names in a question stand for: the columns that FROM and JOIN bring in."""
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,8 @@ from discreet.functions.registry import build_call
 from discreet.model.expression import Call, Expression, Field, Range, fields_of
 from discreet.model.policy import KeyValue, PublicTable, ValueType
 from discreet.question.convert import convert
+from discreet.question.mistakes.compared_keys import DeclaredKeys, check_compared, unknown_name
+from discreet.question.mistakes.near_names import near_name
 
 Keys = Callable[[], tuple[KeyValue, ...] | None]
 PublicKeys = Callable[[str, str], tuple[KeyValue, ...] | None]
@@ -77,6 +78,8 @@ class Scope:
     """Values of one person: what they are clamped to where nothing else bounds them."""
     keys: dict[str, Keys] = field(default_factory=dict)
     """Fields whose values are public, and how to get at them."""
+    declared: dict[str, DeclaredKeys] = field(default_factory=dict)
+    """Fields whose keys the policy lists."""
     _read: dict[int, tuple[exp.Expression, Expression | QueryRefused]] = field(default_factory=dict)
     """What was read, or why it was refused, by the identity of its node. Some are looked at many times."""
     _clamped: dict[int, tuple[Expression, Expression]] = field(default_factory=dict)
@@ -90,6 +93,12 @@ class Scope:
         if qualifier is not None:
             source = nearest(qualifier.name, {source.name: source for source in self.sources}, "table")
             return source.column(node.name, source.name)
+        try:
+            return self._unqualified(node)
+        except QueryRefused as unknown:
+            raise unknown_name(node.name, unknown, self.declared.values()) from None
+
+    def _unqualified(self, node: exp.Column) -> Expression:
         found = [source.name for source in self.sources if node.name.casefold() in source.unqualified]
         if len(found) > 1:
             raise QueryRefused(
@@ -128,7 +137,9 @@ class Scope:
         """What is computed from one row. A node is read once, and with it all that it is made of."""
         if id(node) not in self._read:
             try:
-                found: Expression | QueryRefused = convert(node, lambda inner: self._part(inner, node))
+                read = convert(node, lambda inner: self._part(inner, node))
+                check_compared(read, self.declared)
+                found: Expression | QueryRefused = read
             except QueryRefused as refused:
                 found = refused
             self._read[id(node)] = node, found
@@ -166,12 +177,17 @@ class Scope:
             persons=self.persons | other.persons,
             limits=self.limits | other.limits,
             keys=self.keys | other.keys,
+            declared=self.declared | other.declared,
         )
 
     def named(self, name: str, columns: Mapping[str, Expression]) -> "Scope":
         """These columns as one table, such as a subquery is to the question around it."""
         return Scope(
-            sources=[NamedSource(name, columns)], persons=self.persons, limits=self.limits, keys=self.keys
+            sources=[NamedSource(name, columns)],
+            persons=self.persons,
+            limits=self.limits,
+            keys=self.keys,
+            declared=self.declared,
         )
 
 
@@ -212,8 +228,6 @@ def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
 
 
 Named = TypeVar("Named")
-_LONGEST_COMPARED, _MOST_COMPARED = 60, 1_000
-"""The names that are looked through for the nearest one: comparing takes the square of their length."""
 
 
 def nearest(name: str, known: Mapping[str, Named], what: str, place: str | None = None) -> Named:
@@ -223,8 +237,7 @@ def nearest(name: str, known: Mapping[str, Named], what: str, place: str | None 
     folded = [other for other in known if other.casefold() == name.casefold()]
     if len(folded) == 1:
         return known[folded[0]]
-    short = [other for other in known if len(other) <= _LONGEST_COMPARED][:_MOST_COMPARED]
-    close = difflib.get_close_matches(name[:_LONGEST_COMPARED], short, n=1, cutoff=0.5)
-    hint = f"Did you mean “{close[0]}”?" if close else f"There are: {', '.join(sorted(known)[:20])}."
+    close = near_name(name, known)
+    hint = f"Did you mean “{close}”?" if close else f"There are: {', '.join(sorted(known)[:20])}."
     where = f" in “{place}”" if place else ""
     raise QueryRefused(f"There is no {what} “{name[:60]}”{where}.", remedy=hint)

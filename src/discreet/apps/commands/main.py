@@ -3,7 +3,7 @@
 import io
 import sys
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import click
 
@@ -17,8 +17,8 @@ from discreet.apps.commands.output import written_or_told
 from discreet.apps.commands.owner import budget, data, ledger
 from discreet.apps.commands.questions import ask, explain
 from discreet.apps.commands.service import account, log, serve
-from discreet.apps.commands.service_choice import ServiceOptions, chosen_service, of_service
 from discreet.apps.commands.synth import synth
+from discreet.apps.commands.tables import completion, tables
 from discreet.errors import (
     BudgetExceeded,
     CollectorClosed,
@@ -27,6 +27,7 @@ from discreet.errors import (
     LedgerClosed,
     SelfTestFailed,
     ServiceUnreachable,
+    for_command_line,
 )
 
 EXIT_FAILED, EXIT_REFUSED, EXIT_OVER_BUDGET = 1, 2, 3
@@ -47,7 +48,7 @@ class _RefusingGroup(click.Group):
             return super().invoke(ctx)
         except DiscreetError as error:
             click.secho(error.problem, err=True, fg="red")
-            click.echo(error.remedy, err=True)
+            click.echo(for_command_line(error.remedy), err=True)
             ctx.exit(_exit_code(error))
         except KeyboardInterrupt:
             click.echo("\nStopped. What was charged stays, and asking again is charged anew.", err=True)
@@ -72,6 +73,7 @@ def main() -> None:
       discreet choose --epsilon 0.5
       discreet init visits.parquet --person patient_id
       discreet check                is the policy right, and what can be asked?
+      discreet tables               what can be asked about
       discreet dummy try            made-up tables to try questions on
       discreet explain "SELECT count(*) FROM visits" --epsilon 0.1
       discreet ask "SELECT count(*) FROM visits" --epsilon 0.1
@@ -118,9 +120,8 @@ def init(data: str, person: str, out: Path) -> None:
 
 @main.command()
 @policy_option
-@of_service
-def check(policy: Path, **service: Unpack[ServiceOptions]) -> None:
-    """Check a policy against its sources, and show what can be asked. Of a service, show the latter.
+def check(policy: Path) -> None:
+    """Check a policy against its sources, and show what can be asked.
 
     No row is read and nothing is spent. Exits with 2 at the first mistake, and says what to write instead.
 
@@ -128,14 +129,7 @@ def check(policy: Path, **service: Unpack[ServiceOptions]) -> None:
     Examples:
       discreet check
       discreet check --policy clinic.toml
-      discreet check --server https://curator.example
     """
-    remote = chosen_service(service)
-    if remote is not None:
-        from discreet.apps.views.remote_tables import show_remote_tables
-
-        show_remote_tables(remote.tables())
-        return
     from discreet.apps.views.check import check_policy
 
     check_policy(policy)
@@ -325,6 +319,7 @@ def demo(folder: Path) -> None:
 for command in (
     ask,
     explain,
+    tables,
     budget,
     ledger,
     data,
@@ -337,5 +332,6 @@ for command in (
     serve,
     account,
     log,
+    completion,
 ):
     main.add_command(command)

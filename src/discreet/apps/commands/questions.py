@@ -1,5 +1,6 @@
 """The commands that ask: of data on this machine, or of a service."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -19,11 +20,30 @@ class QuestionOptions(TypedDict):
     confidence: float
 
 
+def _text_of(_: click.Context, __: click.Parameter, given: str) -> str:
+    """The question itself; that of standard input for “-”, and that of a file for “@FILE”."""
+    if given == "-":
+        return _without_end(sys.stdin.read())
+    if not given.startswith("@"):
+        return given
+    try:
+        return _without_end(Path(given[1:]).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise click.UsageError(f"There is no file {given[1:]}.") from None
+    except (OSError, UnicodeDecodeError):
+        raise click.UsageError(f"{given[1:]} cannot be read as text in UTF-8.") from None
+
+
+def _without_end(text: str) -> str:
+    """A file often ends with a semicolon, and begins with a mark of its encoding."""
+    return text.removeprefix("\ufeff").strip().removesuffix(";")
+
+
 def _question_options(command: Callable[..., None]) -> Callable[..., None]:
     """What `ask` and `explain` share."""
     for option in reversed(
         (
-            click.argument("sql"),
+            click.argument("sql", callback=_text_of),
             click.option("--epsilon", type=float, help="Pay this ε (pure, or at the dataset's δ)."),
             click.option("--rho", type=float, help="Pay this ρ (zCDP); needs a budget with a δ."),
             click.option("--within", type=float, help="Be within ± this, in each cell, at the least price."),
@@ -67,6 +87,8 @@ def ask(
       discreet ask "SELECT count(*) FROM visits" --epsilon 0.1
       discreet ask "SELECT ward, avg(cost) FROM visits GROUP BY ward" --epsilon 0.5
       discreet ask "SELECT count(*) FROM visits WHERE age > 65" --within 20 --format json
+      discreet ask @wards.sql --epsilon 0.1        the question in a file
+      cat wards.sql | discreet ask - --epsilon 0.1
       discreet ask "SELECT count(*) FROM visits" --epsilon 0.1 --server https://curator.example
     """
     from discreet.apps.views.answer import show_answer

@@ -20,6 +20,7 @@ from discreet.errors import (
     PolicyError,
     QueryRefused,
     TookTooLong,
+    for_json,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def problem_json(error: DiscreetError, status: int | None = None) -> dict[str, A
         "title": kind.title,
         "status": status or kind.status,
         "detail": error.problem,
-        "remedy": error.remedy,
+        "remedy": for_json(error.remedy),
     }
     if isinstance(error, NeedsApproval):
         found["approval"] = error.approval

@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.answers.json_text import charge_json
-from discreet.answers.wording import charge_text, counted
-from discreet.apps.views.burn_down import forecast, spent_after, spent_by
+from discreet.answers.wording import charge_text, counted, epsilon_within, percent, standing_text
+from discreet.apps.views.burn_down import forecast, spent_by
 from discreet.apps.views.escape import write_json
 from discreet.apps.views.plot import steps
 from discreet.bounds.calibrate import analyst_cap_of, budget_of
@@ -119,12 +119,10 @@ def budget_json(found: AccountHistory, now: datetime) -> dict[str, object]:
 def draw_budget(console: Console, found: AccountHistory, now: datetime) -> None:
     """The view for people: totals, the line over time, the forecast, analysts and the latest questions."""
     balance = found.balance
-    total, spent = _amount(balance.account.budget), _amount(balance.spent)
+    standing = standing_text(balance.spent, balance.left, balance.account.budget)
     people = len({entry.analyst for entry in found.charges})
     console.print(
-        f"[bold]{readable(balance.account.dataset)}[/]: {charge_text(balance.spent)} of"
-        f" {charge_text(balance.account.budget)} spent ({spent / total:.1%}),"
-        f" {charge_text(balance.left)} left;"
+        f"[bold]{readable(balance.account.dataset)}[/]: {standing};"
         f" {counted(len(found.charges), 'question')}"
         + (f" by {counted(people, 'analyst')}." if people else ".")
     )
@@ -172,13 +170,14 @@ def _analysts(found: AccountHistory) -> Table:
     for name, loss in sorted(balance.analysts.items(), key=lambda item: -_amount(item[1])):
         share = _amount(loss) / cap
         bar = "█" * round(20 * share) or "▏"
-        table.add_row(readable(name), f"{asked[name]:,}", charge_text(loss), f"[cyan]{bar}[/] {share:.0%}")
+        spent = _epsilon_text(loss, balance.account.budget)
+        table.add_row(readable(name), f"{asked[name]:,}", spent, f"[cyan]{bar}[/] {share:.0%}")
     return table
 
 
 def _latest(found: AccountHistory, *, width: int) -> Table:
     spending = [entry for entry in found.entries if entry.kind in _SPENDING]
-    latest = spending[-_LATEST:][::-1]
+    latest, budget = spending[-_LATEST:][::-1], found.balance.account.budget
     names = max(7, *(min(_LONGEST_NAME, len(entry.analyst)) for entry in latest))
     room = max(24, width - names - 42)
     title = "The latest" if len(spending) > _LATEST else "All so far"
@@ -191,9 +190,14 @@ def _latest(found: AccountHistory, *, width: int) -> Table:
     for entry in latest:
         question = textwrap.shorten(entry.question, room, placeholder=" …") or entry.question[:room]
         what = readable(question) if entry.question else f"[dim]{entry.kind.value}[/]"
-        cost, after = charge_text(entry.taken.loss), f"{spent_after(entry):.4g}"
+        cost, after = _epsilon_text(entry.taken.loss, budget), percent(entry.spent.loss, budget)
         table.add_row(f"{entry.at:%m-%d %H:%M}", readable(entry.analyst), cost, after, what)
     return table
+
+
+def _epsilon_text(loss: Spend, budget: Spend) -> str:
+    epsilon = epsilon_within(loss, budget)
+    return charge_text(loss) if epsilon is None else f"ε = {epsilon:.4g}"
 
 
 def readable(text: str) -> str:

@@ -9,15 +9,15 @@ from rich.table import Table
 
 from discreet.answers.explanation import ErrorStatement, Explanation, PrivateGroups
 from discreet.answers.wording import (
-    charge_text,
     confidence_text,
-    epsilon_beside,
+    full_loss_text,
     key_text,
     number_text,
     one_case_in,
 )
 from discreet.apps.views.escape import write_json
 from discreet.model.exact import exact_fraction
+from discreet.model.privacy import PureLoss
 from discreet.release.explanation_json import explanation_json
 
 _SUFFIX = {"value": "", "total": " / rows", "rank": " rows in rank"}
@@ -28,12 +28,9 @@ def show_explanation(found: Explanation, output: str) -> None:
         write_json(explanation_json(found))
         return
     console = Console(highlight=False, emoji=False)
-    delta = getattr(found.loss, "delta", 0)
     console.print(
-        f"Costs [bold]{charge_text(found.loss)}[/]"
-        + (f" and δ = {float(delta):.2g}" if delta else "")
-        + epsilon_beside(found.loss, found.epsilon)
-        + f", {found.share:.1%} of the budget"
+        f"Costs [bold]ε = {found.epsilon:.4g}[/], {found.share:.1%} of the budget"
+        + ("" if isinstance(found.loss, PureLoss) else f" ({full_loss_text(found.loss)})")
         + ("" if found.questions_left is None else f"; {found.questions_left:,} such questions are left")
         + ". Nothing has been spent."
     )

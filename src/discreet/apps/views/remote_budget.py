@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.answers.json_text import charge_json
-from discreet.answers.wording import charge_text
+from discreet.answers.wording import charge_text, standing_text
 from discreet.apps.views.escape import shown, write_json
 from discreet.client.facts import BudgetFacts
 from discreet.model.privacy import amount_of
@@ -16,17 +16,16 @@ def show_remote_budget(found: BudgetFacts, output: str) -> None:
         write_json(_facts(found))
         return
     console = Console(highlight=False, emoji=False)
-    share = float(amount_of(found.spent) / amount_of(found.budget)) if amount_of(found.budget) else 1.0
     console.print(
-        f"[bold]{shown(found.dataset)}[/]: {charge_text(found.spent)} of {charge_text(found.budget)} spent"
-        f" ({share:.1%}), {charge_text(found.left)} left; {charge_text(found.left_for_you)} of it for you."
+        f"[bold]{shown(found.dataset)}[/]: {standing_text(found.spent, found.left, found.budget)};"
+        f" {charge_text(found.left_for_you, found.budget)} of it for you."
     )
     if found.analysts:
         table = Table(box=SIMPLE_HEAD)
         table.add_column("analyst")
         table.add_column("spent", justify="right")
         for name, spent in sorted(found.analysts.items(), key=lambda pair: -amount_of(pair[1])):
-            table.add_row(shown(name), charge_text(spent))
+            table.add_row(shown(name), charge_text(spent, found.budget))
         console.print(table)
 
 

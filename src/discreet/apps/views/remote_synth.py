@@ -20,7 +20,7 @@ def make_remotely(
     _check_options(request)
     if not only_explain:
         check_files(request)
-    private = [table.name for table in remote.tables() if not table.public]
+    private = [table.name for table in remote.tables if not table.public]
     question = request.question(private)
     found = _explanation(remote.explain_synthesis(**question))
     if only_explain:

@@ -264,7 +264,7 @@ def test_hostile_questions_names_and_purposes_are_only_text(service, visitor):
     olga = visitor("olga", Role.OWNER)
     alias = EVIL.replace('"', '""')
     literal = EVIL.replace("'", "''")
-    sql = f"SELECT ward AS \"{alias}\", count(*) AS n FROM visits WHERE ward <> '{literal}' GROUP BY ward"
+    sql = f"SELECT ward AS \"{alias}\", count(*) AS n FROM visits WHERE lower(ward) <> '{literal}' GROUP BY 1"
     pages = [
         ana.ask(sql, value="0.1"),
         ana.ask(sql, value="1", purpose=EVIL),

@@ -15,7 +15,7 @@ from discreet.apps.server.api.route import WorkKind
 from discreet.apps.server.calls import Workshop, not_this_method, read_body
 from discreet.apps.server.problems import HttpProblem, headers_of, problem_json
 from discreet.apps.server.public_address import public_url
-from discreet.errors import DiscreetError, NotAllowed
+from discreet.errors import DiscreetError, NotAllowed, for_json
 from discreet.web.guarded import AsgiApp, AsgiScope, Message, Receive, Send, is_from_this_host
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _refusal(error: DiscreetError) -> "Response":
     from starlette.responses import Response
 
     problem = problem_json(error)
-    told = {"code": _INVALID_REQUEST, "message": f"{error.problem} {error.remedy}", "data": problem}
+    told = {"code": _INVALID_REQUEST, "message": f"{error.problem} {for_json(error.remedy)}", "data": problem}
     return Response(
         json.dumps({"jsonrpc": "2.0", "id": None, "error": told}, ensure_ascii=False),
         status_code=problem["status"],

@@ -29,7 +29,7 @@ from discreet.apps.server.agents.tools import INSTRUCTIONS, TOOLS, AgentTool, pa
 from discreet.apps.server.api.fields import read_fields
 from discreet.apps.server.calls import Workshop
 from discreet.apps.server.problems import HttpProblem, problem_json
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, for_json
 from discreet.web.guarded import AsgiApp, AsgiScope, Receive, Send
 
 _LOG = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ def _result(told: AgentAnswer) -> CallToolResult:
 
 def _refused(error: DiscreetError) -> CallToolResult:
     """An error of the tool and not of the protocol, so that the model reads what to do about it."""
-    text = escaped_json(f"{error.problem} {error.remedy}")
+    text = escaped_json(f"{error.problem} {for_json(error.remedy)}")
     return CallToolResult(
         content=[TextContent(text=text)], structured_content=problem_json(error), is_error=True
     )

@@ -144,7 +144,8 @@ SCHEMAS: dict[str, JsonSchema] = {
         "properties": dict.fromkeys(("epsilon", "rho", "within", "confidence"), NUMBER),
         "additionalProperties": False,
     },
-    "Answer": _ANSWER | {"properties": _ANSWER["properties"] | {"model": named("Model")}},
+    "Answer": _ANSWER
+    | {"properties": _ANSWER["properties"] | {"model": named("Model"), "budget": named("Loss")}},
     "Model": record_of(
         kind=TEXT,
         settings=ANY_OBJECT,

@@ -18,7 +18,7 @@ from discreet.apps.server.console.pricing import WAYS, explained, terms_of
 from discreet.apps.server.console.receipts import answer_facts
 from discreet.apps.server.console.rendering import piece, rendered
 from discreet.apps.server.console.visits import Visit
-from discreet.errors import DiscreetError, InvalidInput, NeedsApproval
+from discreet.errors import DiscreetError, InvalidInput, NeedsApproval, for_page
 from discreet.model.privacy import amount_of
 from discreet.release.explain import epsilon_of
 from discreet.service.approvals import Status
@@ -60,7 +60,7 @@ def explain_question(visit: Visit) -> Response:
         found = explained(dataset, visit.account, sql, terms)
         return JSONResponse(found | {"approval": _approval(visit, dataset.name, sql, terms, found)})
     except DiscreetError as error:
-        return JSONResponse({"problem": error.problem, "remedy": error.remedy})
+        return JSONResponse({"problem": error.problem, "remedy": for_page(error.remedy)})
 
 
 def ask_question(visit: Visit) -> Response:

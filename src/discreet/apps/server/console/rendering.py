@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
 from discreet.answers.wording import counted, cut_text, key_text, number_text
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, for_page
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -87,6 +87,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {
+        "for_page": for_page,
         "amount": amount_text,
         "when": when_text,
         "cut": cut_text,

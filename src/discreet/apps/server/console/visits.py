@@ -30,6 +30,7 @@ from discreet.errors import (
     NotSignedIn,
     NotThere,
     QueryRefused,
+    for_page,
 )
 from discreet.service.service import CuratorService
 from discreet.service.user_account import Role, UserAccount
@@ -138,7 +139,7 @@ def _sign_in_first(request: Request, error: NotSignedIn) -> Response:
 
 def _problem(request: Request, error: DiscreetError, status: int) -> Response:
     if _is_json(request):
-        return JSONResponse({"problem": error.problem, "remedy": error.remedy}, status_code=status)
+        return JSONResponse({"problem": error.problem, "remedy": for_page(error.remedy)}, status_code=status)
     return problem_page(error, status)
 
 
