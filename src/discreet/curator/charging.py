@@ -91,7 +91,7 @@ class ChargedData:
 
     def stored(self, release: Release) -> Answered | None:
         """What was drawn for a release before, on this version of the data. Never charges."""
-        return self.ledger.stored_answer(self.dataset.name, release.identity(), release.older_keys)
+        return self.ledger.stored_answer(self.dataset.name, release.identity())
 
     def _check_approved(self, loss: Spend) -> None:
         """Refuse what costs more than may be spent unasked. It is checked here, on what will be charged."""

@@ -28,7 +28,6 @@ from discreet.curator.charging import ChargedData
 from discreet.curator.people import fingerprint_of, people_as_before, people_of
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
-from discreet.curator.repeats import dearer, price_of, repeat_notes, serves
 from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, request_for, spelled_out
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch
@@ -36,7 +35,6 @@ from discreet.errors import DiscreetError, MissingExtra
 from discreet.ledger.interface import Account, Balance, Cap, Entry, Ledger
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.privacy import Spend
-from discreet.model.receipt import Receipt
 from discreet.model.request import Request
 from discreet.policy.public_facts import tables_of
 from discreet.question.frame import Frame
@@ -156,13 +154,19 @@ class Curator:
         """
         plan = self.plan(sql, **terms)
         release = QuestionRelease(plan=plan, dataset=self.dataset)
-        known = self._dearer(sql, release)
-        if known is None and self._cached is not None:  # what was paid for by itself before stays free
-            known = self._recalled(release) or self._cached.answer(sql, plan)
-        if known is not None:
-            return known
+        if self._cached is not None:  # what was paid for by itself before stays free
+            cached = self._recalled(release) or self._cached.answer(sql, plan)
+            if cached is not None:
+                return cached
         receipt, stored, repeated = self._data.charge_and_draw(sql, release)
-        return self._answer(release, receipt, stored, repeated=repeated)
+        return Answer(
+            released=release.answer_from(receipt.key, stored, self._data.deadline()),
+            charged=receipt.charged,
+            left=self._data.left(),
+            receipt=receipt,
+            repeated=repeated,
+            budget=budget_of(self.dataset),
+        )
 
     @spelled_out(QuestionTerms)
     def recall(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer | None:
@@ -176,40 +180,14 @@ class Curator:
 
     def _recalled(self, release: QuestionRelease) -> Answer | None:
         found = self._data.stored(release)
-        return None if found is None else self._answer(release, *found, repeated=True)
-
-    def _dearer(self, sql: str, release: QuestionRelease) -> Answer | None:
-        """The answer of the same question that was paid for at the highest price, if that is higher.
-
-        It is planned anew at that price: what is stored is read by the plan that it was drawn for.
-        """
-        for receipt, stored in dearer(self._data, release):
-            try:
-                plan = self.plan(sql, **price_of(receipt), confidence=release.plan.request.confidence)
-            except DiscreetError:  # the policy allows no such price any more
-                continue
-            other = QuestionRelease(plan=plan, dataset=self.dataset)
-            if other.identity() == receipt.key and serves(plan, release.plan):
-                return self._answer(other, receipt, stored, repeated=True, instead_of=release.loss)
-        return None
-
-    def _answer(
-        self,
-        release: QuestionRelease,
-        receipt: Receipt,
-        stored: bytes,
-        *,
-        repeated: bool,
-        instead_of: Spend | None = None,
-    ) -> Answer:
-        released = release.answer_from(receipt.key, stored, self._data.deadline())
-        notes = repeat_notes(receipt, self.dataset, instead_of, self.changed_since) if repeated else ()
+        if found is None:
+            return None
         return Answer(
-            released=replace(released, notes=(*notes, *released.notes)),
-            charged=receipt.charged,
+            released=release.answer_from(found.receipt.key, found.answer, self._data.deadline()),
+            charged=found.receipt.charged,
             left=self._data.left(),
-            receipt=receipt,
-            repeated=repeated,
+            receipt=found.receipt,
+            repeated=True,
             budget=budget_of(self.dataset),
         )
 
