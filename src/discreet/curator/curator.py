@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from sqlglot import exp
@@ -28,7 +29,7 @@ from discreet.curator.charging import ChargedData
 from discreet.curator.people import fingerprint_of, people_as_before, people_of
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
-from discreet.curator.repeats import dearer, price_of, repeat_notes, serves
+from discreet.curator.repeats import answer_of, dearer_answer
 from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, request_for, spelled_out
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch
@@ -72,6 +73,7 @@ class Curator:
         ledger: Ledger,
         *,
         analyst: str,
+        purpose: str = "",
         answer_times: Sequence[float] = (),
     ) -> None:
         self.dataset = dataset
@@ -84,6 +86,7 @@ class Curator:
             engine=engine,
             ledger=ledger,
             analyst=analyst,
+            purpose=purpose,
             answer_times=AnswerTimes(seconds=tuple(answer_times)),
         )
         self._public = PublicTables(dataset, engine)
@@ -144,24 +147,26 @@ class Curator:
         return list(self._profiles.found.values())
 
     @spelled_out(QuestionTerms)
-    def ask(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer:
+    def ask(self, sql: str, *, purpose: str = "", **terms: Unpack[QuestionTerms]) -> Answer:
         """The private answer. The same question at the same price is charged once.
 
         sql: one SELECT about the tables of the policy.
         epsilon, rho: the price. Give one of the two, or `within`.
         within: how far each number may be off. The least price for that is paid.
         confidence: of the stated errors.
+        purpose: what it is for, if not what the curator was opened for. The ledger keeps it.
 
         >>> curator.ask("SELECT ward, count(*) AS n FROM visits GROUP BY ward", epsilon=0.1)  # doctest: +SKIP
         """
         plan = self.plan(sql, **terms)
         release = QuestionRelease(plan=plan, dataset=self.dataset)
-        known = self._dearer(sql, release)
+        known = dearer_answer(self._data, partial(self.plan, sql), release, changed=self.changed_since)
         if known is None and self._cached is not None:  # what was paid for by itself before stays free
             known = self._recalled(release) or self._cached.answer(sql, plan)
         if known is not None:
             return known
-        receipt, stored, repeated = self._data.charge_and_draw(sql, release)
+        data = replace(self._data, purpose=purpose) if purpose else self._data
+        receipt, stored, repeated = data.charge_and_draw(sql, release)
         return self._answer(release, receipt, stored, repeated=repeated)
 
     @spelled_out(QuestionTerms)
@@ -178,40 +183,8 @@ class Curator:
         found = self._data.stored(release)
         return None if found is None else self._answer(release, *found, repeated=True)
 
-    def _dearer(self, sql: str, release: QuestionRelease) -> Answer | None:
-        """The answer of the same question that was paid for at the highest price, if that is higher.
-
-        It is planned anew at that price: what is stored is read by the plan that it was drawn for.
-        """
-        for receipt, stored in dearer(self._data, release):
-            try:
-                plan = self.plan(sql, **price_of(receipt), confidence=release.plan.request.confidence)
-            except DiscreetError:  # the policy allows no such price any more
-                continue
-            other = QuestionRelease(plan=plan, dataset=self.dataset)
-            if other.identity() == receipt.key and serves(plan, release.plan):
-                return self._answer(other, receipt, stored, repeated=True, instead_of=release.loss)
-        return None
-
-    def _answer(
-        self,
-        release: QuestionRelease,
-        receipt: Receipt,
-        stored: bytes,
-        *,
-        repeated: bool,
-        instead_of: Spend | None = None,
-    ) -> Answer:
-        released = release.answer_from(receipt.key, stored, self._data.deadline())
-        notes = repeat_notes(receipt, self.dataset, instead_of, self.changed_since) if repeated else ()
-        return Answer(
-            released=replace(released, notes=(*notes, *released.notes)),
-            charged=receipt.charged,
-            left=self._data.left(),
-            receipt=receipt,
-            repeated=repeated,
-            budget=budget_of(self.dataset),
-        )
+    def _answer(self, release: QuestionRelease, receipt: Receipt, stored: bytes, *, repeated: bool) -> Answer:
+        return answer_of(self._data, release, receipt, stored, repeated=repeated, changed=self.changed_since)
 
     @spelled_out(QuestionTerms)
     def explain(self, sql: str, **terms: Unpack[QuestionTerms]) -> Explanation:
@@ -276,11 +249,17 @@ class Curator:
         self._ledger.verify()
 
     def for_analyst(
-        self, name: str, *, caps: Sequence[Cap] = (), most_epsilon: Fraction | None = None
+        self,
+        name: str,
+        *,
+        caps: Sequence[Cap] = (),
+        most_epsilon: Fraction | None = None,
+        purpose: str = "",
     ) -> "Curator":
         """The curator of another analyst, on the same open data and ledger. It has no `watch` yet.
 
         The caps hold besides those of the policy. What costs more than `most_epsilon` raises NeedsApproval.
+        The ledger keeps the purpose with each charge.
         Closing it closes nothing. Close this one last: it closes
         the data and the ledger of both.
         """
@@ -288,7 +267,7 @@ class Curator:
         other.analyst = name
         other._shared = True
         other._data = replace(
-            self._data, analyst=name, caps=tuple(caps), most_epsilon=most_epsilon, watch=None
+            self._data, analyst=name, caps=tuple(caps), most_epsilon=most_epsilon, purpose=purpose, watch=None
         )
         other._profiles = replace(self._profiles, data=other._data)
         other._cached = replace(self._cached, data=other._data) if self._cached else None
