@@ -116,6 +116,68 @@ def test_new_data_is_a_new_version_and_the_budget_goes_on(policy):
     assert again["left"] == {"epsilon": 0.375}
 
 
+def restored(policy):
+    """A backup, from before the last question at ε = 0.25."""
+    ledger = policy.with_suffix(".ledger")
+    shutil.copy(ledger, ledger.with_suffix(".backup"))
+    ask(policy, sql="SELECT count(*) FROM visits WHERE ward = 'north'")
+    shutil.copy(ledger.with_suffix(".backup"), ledger)
+    assert "discreet ledger rebase" in run("budget", "--policy", policy).stderr
+
+
+def rebase(policy, *options, answer=None):
+    return run("ledger", "rebase", *options, "--reason", "of Monday", "--policy", policy, answer=answer)
+
+
+def test_a_restored_ledger_goes_on_when_its_owner_writes_off_what_was_lost(policy):
+    restored(policy)
+    result = rebase(policy, "--epsilon", 0.25, answer="y\n")
+    assert (result.exit_code, "Written off: ε = 0.375 is left." in result.output) == (0, True), result.output
+    assert run("ledger", "verify", "--policy", policy).exit_code == 0
+    assert "of Monday" in run("ledger", "export", "--policy", policy).output
+    assert json.loads(ask(policy).output)["receipt"]["repeated"] is False
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_a_restored_ledger_may_lose_everything_or_nothing(tmp_path, delta):
+    policy = make_clinic(tmp_path, delta=delta)
+    ask(policy)
+    restored(policy)
+    assert rebase(policy, "--epsilon", 0, "--yes").exit_code == 0
+    ask(policy, sql="SELECT count(*) FROM visits WHERE ward = 'south'")
+    assert "is left" in rebase(policy, "--everything", "--yes").output
+    assert "(100.0%)" in run("budget", "--policy", policy).output
+
+
+def test_what_others_in_the_same_ledger_lose_is_told(policy):
+    half = PureLoss(epsilon=0.5)
+    with SqliteLedger(policy.with_suffix(".ledger")) as ledger:
+        ledger.open_account(Account(dataset="d", budget=half, analyst_cap=half, fingerprint="people"))
+    assert "has “d”: all that is left there" in rebase(policy, "--epsilon", 0, answer="n\n").output
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--epsilon", 0.1, "--everything"), ("--epsilon", -1), ("--epsilon", "nan")]
+)
+def test_what_writes_nothing_off_is_refused(policy, options):
+    restored(policy)
+    assert rebase(policy, *options, "--yes").exit_code == 2
+    assert run("ledger", "verify", "--policy", policy).exit_code == 1
+
+
+def test_an_epsilon_does_not_say_what_a_budget_with_a_delta_lost(tmp_path):
+    policy = make_clinic(tmp_path, delta=1e-6)
+    ask(policy)
+    refused = rebase(policy, "--epsilon", 0.1, "--yes")
+    assert (refused.exit_code, "--everything" in refused.stderr) == (2, True)
+
+
+def test_without_a_yes_nothing_is_written_off(policy):
+    restored(policy)
+    assert rebase(policy, "--everything", answer="n\n").exit_code == 1
+    assert run("ledger", "verify", "--policy", policy).exit_code == 1
+
+
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""])
 def test_without_a_yes_nothing_is_refreshed(policy, answer):
     assert run("data", "refresh", "--policy", policy, answer=answer).exit_code == 1

@@ -141,7 +141,9 @@ def test_a_losing_connection_charges_once(running, monkeypatch):
 
     monkeypatch.setattr(requests, "_PAUSES", (0.01, 0.01))
     with odd_server(passes_on) as proxy:
-        answer = discreet.connect(proxy.url, token).ask(COUNT, epsilon=0.3)
+        answer = discreet.connect(proxy.url, token).ask(
+            "SELECT count(*) AS n FROM visits WHERE cost < 41", epsilon=0.3
+        )
     assert [(each["number"], each["repeated"]) for each in asked] == [
         (answer.receipt.number, False),
         (answer.receipt.number, True),
@@ -158,7 +160,8 @@ def test_tables_budget_and_history(running):
     assert ward.keys == ("north", "south", "attic")
     cost = next(column for column in visits.columns if column.name == "cost")
     assert cost.bounds == (0, 100)
-    answer = bo.ask(COUNT, epsilon=0.125)
+    new = "SELECT count(*) AS n FROM visits WHERE cost < 43"
+    answer = bo.ask(new, epsilon=0.125)
     assert bo.left() == answer.left == running.local("bo").left()
     found = bo.budget()
     assert found.analysts == {"bo": answer.charged}
@@ -170,7 +173,7 @@ def test_tables_budget_and_history(running):
     with pytest.raises(QueryRefused):
         bo.ask("SELECT patient FROM visits", epsilon=0.125)
     (only,) = [each for each in bo.history() if each.receipt is not None]
-    assert (only.question, only.receipt, only.dataset) == (COUNT, answer.receipt.number, "clinic")
+    assert (only.question, only.receipt, only.dataset) == (new, answer.receipt.number, "clinic")
     assert only.terms == {"epsilon": 0.125, "confidence": 0.95}
     assert repr(bo) == f"clinic at {running.url}, for bo"
 

@@ -1,6 +1,7 @@
 """A table of rows that break careless SQL, and how to run an expression on it."""
 
 import math
+from datetime import date
 from fractions import Fraction
 from functools import cache
 from itertools import cycle, islice
@@ -8,7 +9,7 @@ from itertools import cycle, islice
 import duckdb
 
 from discreet.functions.registry import build_call, build_literal, emit_duckdb
-from discreet.model.expression import Expression, Field, Range
+from discreet.model.expression import DayRange, Expression, Field, Range
 from discreet.model.policy import ValueType
 
 ROWS = 97
@@ -53,6 +54,10 @@ FIELDS = {
     "b": Field(name="b", type=ValueType.BOOLEAN),
     "d": Field(name="d", type=ValueType.DATE),
     "t": Field(name="t", type=ValueType.TIMESTAMP),
+    "e": Field(name="e", type=ValueType.DATE, days=DayRange(low=date(1999, 12, 30), high=date(2024, 2, 29))),
+    "v": Field(
+        name="v", type=ValueType.TIMESTAMP, days=DayRange(low=date(2024, 2, 1), high=date(2024, 2, 28))
+    ),
 }
 
 SETTINGS = ("integer_division=true", "ieee_floating_point_ops=false", "default_collation='nocase'")
@@ -61,7 +66,7 @@ SETTINGS = ("integer_division=true", "ieee_floating_point_ops=false", "default_c
 def columns() -> dict[str, list[object]]:
     values: dict[str, list[object]] = {
         "i": INTEGERS, "j": INTEGERS[::-1], "n": NUMBERS, "m": NUMBERS[::-1], "s": TEXTS, "u": TEXTS[::-1],
-        "b": BOOLEANS, "d": DATES, "t": TIMESTAMPS,
+        "b": BOOLEANS, "d": DATES, "t": TIMESTAMPS, "e": DATES[::-1], "v": TIMESTAMPS[::-1],
     }  # fmt: skip
     return {name: list(islice(cycle(each), ROWS)) for name, each in values.items()}
 
@@ -73,10 +78,10 @@ def connection(hostile: bool = False) -> duckdb.DuckDBPyConnection:
     database.execute("SET threads = 1")
     database.execute(
         "CREATE TABLE nasty (row INTEGER, i BIGINT, j BIGINT, n DOUBLE, m DOUBLE, s VARCHAR, u VARCHAR,"
-        " b BOOLEAN, d DATE, t TIMESTAMP)"
+        " b BOOLEAN, d DATE, t TIMESTAMP, e DATE, v TIMESTAMP)"
     )
     rows = list(zip(range(ROWS), *columns().values(), strict=True))
-    database.executemany("INSERT INTO nasty VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    database.executemany(f"INSERT INTO nasty VALUES ({', '.join('?' * len(rows[0]))})", rows)
     if hostile:
         for setting in SETTINGS:
             database.execute(f"SET {setting}")

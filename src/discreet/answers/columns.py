@@ -16,6 +16,8 @@ from discreet.arrays import ColumnValues, Floats
 from discreet.errors import InvalidInput
 
 Cell: TypeAlias = str | int | float | bool | date | None
+KeyEnds: TypeAlias = tuple[str | int | date | None, str | int | date | None]
+"""The key that stands for all below it, too, and the one that stands for all above it."""
 
 DTYPES = {
     "integer": np.dtype(np.int64),

@@ -12,6 +12,7 @@ import numpy as np
 from discreet.answers.answer import Answer
 from discreet.answers.columns import iso_cells, kind_of
 from discreet.answers.released import Released
+from discreet.answers.wording import end_text
 from discreet.model.privacy import PureLoss, Spend
 
 FLOAT_PARTS = ("raw", "low", "high", "noise_low", "noise_high")
@@ -71,7 +72,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
             "cached": answer.cached,
         },
         "notes": list(released.notes),
-        "ends": {name: list(ends) for name, ends in released.ends.items()},
+        "ends": {name: [end_text(end) for end in ends] for name, ends in released.ends.items()},
         "infinite": infinite_places(released),
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from discreet.answers.columns import Cell, as_column, as_floats, plain_cells
+from discreet.answers.columns import Cell, KeyEnds, as_column, as_floats, plain_cells
 from discreet.answers.encoding import decode_columns, encode_columns
 from discreet.answers.wording import group_text
 from discreet.arrays import ColumnValues, Floats
@@ -33,7 +33,7 @@ class Released:
     noise_low: Mapping[str, Floats] = field(default_factory=dict)
     """Of columns whose interval also holds what limits leave out: where that of noise alone begins."""
     noise_high: Mapping[str, Floats] = field(default_factory=dict)
-    ends: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    ends: Mapping[str, KeyEnds] = field(default_factory=dict)
     """Of keys that were clamped: the one that stands for all below it, and the one for all above it."""
 
     def __post_init__(self) -> None:

@@ -20,7 +20,8 @@ class ColumnFacts:
 
     name: str
     type: str
-    bounds: tuple[float, float] | None
+    bounds: tuple[float, float] | tuple[str, str] | None
+    """Of a date, as 2024-01-31."""
     keys: tuple[object, ...] | None
     """The values that are listed; the first thousand if there are more."""
     unit: float | None = None
@@ -36,7 +37,8 @@ class ColumnFacts:
         """Bounds, keys and unit in a line."""
         parts = []
         if self.bounds is not None:
-            parts.append(f"{self.bounds[0]:g} … {self.bounds[1]:g}")
+            low, high = (each if isinstance(each, str) else f"{each:g}" for each in self.bounds)
+            parts.append(f"{low} … {high}")
         if self.unit is not None:
             parts.append(f"in steps of {self.unit:g}")
         if self.keys is not None:

@@ -1,11 +1,11 @@
 """How numbers, keys and prices are written for people: with no more digits than the error justifies."""
 
 import math
-from datetime import datetime
+from datetime import date, datetime
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 
-from discreet.answers.columns import Cell
+from discreet.answers.columns import Cell, KeyEnds
 from discreet.model.exact import short
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of
 from discreet.model.receipt import Receipt
@@ -86,11 +86,17 @@ def key_text(value: Cell) -> str:
     return str(value)
 
 
-def group_text(value: Cell, ends: tuple[int | None, int | None]) -> str:
+def group_text(value: Cell, ends: KeyEnds) -> str:
     """A key that may stand for all values below it, or above it, too."""
-    if value is None or value not in ends:
+    low, high = map(end_text, ends)
+    if value is None or end_text(value) not in (low, high):
         return key_text(value)
-    return f"{'≤' if value == ends[0] else '≥'} {key_text(value)}"
+    return f"{'≤' if end_text(value) == low else '≥'} {key_text(value)}"
+
+
+def end_text(end: Cell) -> Cell:
+    """A date as JSON has it, a text."""
+    return end.isoformat() if isinstance(end, date) else end
 
 
 def visible_text(text: str) -> str:

@@ -12,6 +12,7 @@ from discreet.model.policy import ValueType
 _LONG_LIST = 100
 _SEPARATOR = "\x1f"
 """Separates keys. Hardly any key contains it."""
+_SPLIT = (ValueType.TEXT, ValueType.INTEGER, ValueType.DATE)
 
 
 class _DuckDB(Dialect):
@@ -35,7 +36,7 @@ class _DuckDB(Dialect):
     def is_key(self, sql: str, keys: Sequence[Literal]) -> str:
         """Many keys are one text that DuckDB splits: a list of constants takes 25 µs and 6 kB a key."""
         texts = [str(key.value) for key in keys]
-        split = len(keys) > _LONG_LIST and keys[0].type in (ValueType.TEXT, ValueType.INTEGER)
+        split = len(keys) > _LONG_LIST and keys[0].type in _SPLIT
         if not split or any(_SEPARATOR in text for text in texts):
             return self.is_in(sql, keys)
         for key in keys:

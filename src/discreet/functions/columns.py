@@ -1,12 +1,13 @@
 """How a column is read: as its declared type, clamped to its bounds, NULL where it is nothing of the kind."""
 
 import math
+from datetime import date, datetime, time
 from fractions import Fraction
 
 from discreet.dialects.dialect import EmitScope
 from discreet.errors import QueryRefused
 from discreet.functions.dates import in_calendar
-from discreet.model.expression import Field, Range
+from discreet.model.expression import DayRange, Field, Literal, Range
 from discreet.model.interval_arithmetic import (
     LARGEST_INTEGER,
     SMALLEST_INTEGER,
@@ -38,8 +39,23 @@ def field_sql(field: Field, column: str, scope: EmitScope) -> str:
                 clamped = f"WHEN {value} < {lowest} THEN {lowest} WHEN {value} > {highest} THEN {highest} "
             return f"(CASE WHEN NOT {dialect.is_finite(value)} THEN NULL {clamped}ELSE {value} END)"
         case ValueType.DATE | ValueType.TIMESTAMP:
-            return in_calendar(value, field.type, scope)
+            inside = in_calendar(value, field.type, scope)
+            return inside if field.days is None else _within_days(inside, field.type, field.days, scope)
     return value
+
+
+def _within_days(sql: str, kind: ValueType, days: DayRange, scope: EmitScope) -> str:
+    """Clamped to these days, of a timestamp from the beginning of the first to the end of the last."""
+    ends: tuple[date, date] = days.low, days.high
+    if kind is ValueType.TIMESTAMP:
+        ends = datetime.combine(days.low, time.min), datetime.combine(days.high, time.max)
+    low, high = (scope.dialect.literal(Literal(value=end, type=kind)) for end in ends)
+    return scope.let(
+        sql,
+        lambda value: (
+            f"(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END)"
+        ),
+    )
 
 
 def field_interval(field: Field) -> ValueInterval:

@@ -9,6 +9,7 @@ from datetime import date, datetime, time, timedelta
 
 from discreet.dialects.dialect import EmitScope, Operand
 from discreet.errors import QueryRefused
+from discreet.functions.day_ranges import bounded_days, days_of, has_bounds
 from discreet.functions.definition import (
     Arguments,
     Function,
@@ -18,7 +19,7 @@ from discreet.functions.definition import (
     literal_text,
     refuse_types,
 )
-from discreet.model.expression import Expression, Literal
+from discreet.model.expression import DayRange, Expression, Literal
 from discreet.model.interval_arithmetic import ValueInterval, interval
 from discreet.model.policy import ValueType
 
@@ -59,8 +60,25 @@ def _part(name: str, low: int, high: int, part: str | None = None) -> Function:
         most=1,
         check=lambda arguments: ((_moment(usage, arguments[0]),), ValueType.INTEGER),
         emit=lambda operands, scope: scope.dialect.date_part(part or name, operands[0].sql),
-        range=lambda _: interval(low, high),
+        range=lambda operands: _range_of_part(name, operands[0].expression) or interval(low, high),
     )
+
+
+def _range_of_part(name: str, moment: Expression) -> ValueInterval | None:
+    """By the bounds of a date: of its year, and of what grows within a year or a month."""
+    days = bounded_days(moment)
+    if days is None:
+        return None
+    low, high = days.low, days.high
+    if name == "year":
+        return interval(low.year, high.year)
+    if name == "month" and low.year == high.year:
+        return interval(low.month, high.month)
+    if name == "quarter" and low.year == high.year:
+        return interval((low.month + 2) // 3, (high.month + 2) // 3)
+    if name == "day" and (low.year, low.month) == (high.year, high.month):
+        return interval(low.day, high.day)
+    return None
 
 
 def _time(name: str, high: int) -> Function:
@@ -179,8 +197,12 @@ def _moved(moment: Operand, low: date, high: date, move: Callable[[str], str], s
     return scope.let(moment.sql, lambda value: f"(CASE WHEN {value} BETWEEN {ends} THEN {move(value)} END)")
 
 
-def _days_range(_: Sequence[Operand]) -> ValueInterval:
-    return interval(-LONGEST_DAYS, LONGEST_DAYS)
+def _days_range(operands: Sequence[Operand]) -> ValueInterval:
+    whole = DayRange(low=date.min, high=date.max)
+    if not any(has_bounds(each.expression) for each in operands[1:]):
+        return interval(-LONGEST_DAYS, LONGEST_DAYS)
+    start, end = (days_of(each.expression) or whole for each in operands[1:])
+    return interval((end.low - start.high).days, (end.high - start.low).days)
 
 
 DATES = (

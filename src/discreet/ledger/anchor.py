@@ -20,7 +20,9 @@ from typing import Any
 from discreet.errors import LedgerClosed
 from discreet.ledger.files import sync_directory
 
-_SEE_TO_IT = "Restore the anchor, or call rebase, which writes off what may have been spent unseen."
+_SEE_TO_IT = (
+    "Restore the anchor. Or write off what may have been spent unseen, with “discreet ledger rebase”."
+)
 _SLOT, _SLOTS = 256, 2
 """In bytes, both slots together a sector of any disk."""
 

@@ -18,7 +18,7 @@ _LENGTH_OF_A_DIGEST = 64
 BEFORE_THE_FIRST = "0" * _LENGTH_OF_A_DIGEST
 """The digest before the first entry."""
 
-RESTORE = "Restore the latest backup that verifies, and call rebase to write off what was spent since."
+RESTORE = "Restore the latest backup that verifies, and run “discreet ledger rebase” for what it lacks."
 
 
 def sealed(entry: Entry, previous: str) -> Entry:

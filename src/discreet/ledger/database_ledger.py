@@ -40,8 +40,8 @@ from discreet.model.privacy import Loss, Spend
 from discreet.model.receipt import LARGEST_ANSWER, Receipt
 
 _REBASE = (
-    "If the ledger was restored from a backup, its owner decides with rebase how much to write off for "
-    "what was charged since."
+    "If the ledger was restored from a backup, its owner decides how much to write off for what was charged "
+    "since, with “discreet ledger rebase”."
 )
 _DATA_SEEN = "data seen"
 """A key that no question has."""

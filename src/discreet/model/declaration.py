@@ -16,6 +16,7 @@ from discreet.model.policy import (
     Bounds,
     Column,
     Dataset,
+    DateBounds,
     KeyValue,
     PersonColumn,
     PrivateTable,
@@ -44,12 +45,15 @@ class ColumnDeclaration:
     unit: Fraction | None
     format: str | None = None
     per_person: bool = False
+    days: DateBounds | None = None
 
     @property
     def implied_type(self) -> ValueType | None:
         """What the declaration says about the type, without looking at any data."""
         if self.type is None and self.format is not None:
             return ValueType.TIMESTAMP if read_format(self.format).has_time else ValueType.DATE
+        if self.type is None and self.days is not None:
+            return ValueType.DATE
         if self.type is None and self.keys:
             return type_of_key(self.keys[0])
         if self.type is None and self.bounds is not None:
@@ -66,6 +70,7 @@ class ColumnDeclaration:
                 unit=self.unit,
                 format=self.format,
                 per_person=self.per_person,
+                days=self.days,
             )
         except InvalidInput as error:
             raise PolicyError(f"{self.place}: {error.problem}", remedy=error.remedy) from None

@@ -29,6 +29,14 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DayRange:
+    """Between which days all values of a date or timestamp lie, NULL aside; both are among them."""
+
+    low: date
+    high: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     """A column of the relation below, by name."""
 
@@ -42,6 +50,8 @@ class Field:
     """How the texts of its column write dates, if a format was declared."""
     per_person: bool = field(default=False, repr=False)
     """Whether the smallest value of each person is read, because a person has one (`per_person = true`)."""
+    days: DayRange | None = field(default=None, repr=False)
+    """Known for a date or timestamp with bounds: it is clamped to them where it is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,6 +100,8 @@ class RelationFacts:
                     found["unit"] = str(expression.unit)
                 if expression.format is not None:
                     found["format"] = expression.format
+                if expression.days is not None:
+                    found["days"] = [expression.days.low.isoformat(), expression.days.high.isoformat()]
                 if expression.per_person:
                     found["per_person"] = True
                 return found

@@ -103,6 +103,20 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DateBounds:
+    """Dates and timestamps are clamped to these days: from the first to the end of the last."""
+
+    low: date
+    high: date
+
+    def __post_init__(self) -> None:
+        if self.low >= self.high:
+            raise InvalidInput(
+                "The first day must be before the last.", remedy="Write bounds = [2024-01-01, 2025-12-31]."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column that questions may use, and what is publicly known of it."""
 
@@ -118,12 +132,19 @@ class Column:
     """How its texts write dates, if they do not as ISO does."""
     per_person: bool = field(default=False, repr=False)
     """Whether a person has one value of it, such as a year of birth: the smallest, if their rows differ."""
+    days: DateBounds | None = field(default=None, repr=False)
+    """The bounds of a date or timestamp."""
 
     def __post_init__(self) -> None:
+        if self.days is not None and self.type not in (ValueType.DATE, ValueType.TIMESTAMP):
+            raise InvalidInput(
+                f"Column “{self.name}” is {self.type.value}, which has no days for bounds.",
+                remedy='Write numbers, or declare type = "date" or type = "timestamp".',
+            )
         if self.bounds is not None and not self.type.numeric:
             raise InvalidInput(
                 f"Column “{self.name}” is {self.type.value}, which has no bounds.",
-                remedy='Drop the bounds, or declare type = "number".',
+                remedy='Drop the bounds, or declare type = "number". Bounds of a date are two dates.',
             )
         if self.format is not None and self.type not in (ValueType.DATE, ValueType.TIMESTAMP):
             raise InvalidInput(

@@ -103,11 +103,16 @@ def _column_lines(table: str, name: str, found: DraftTypes, *, is_person: bool) 
         lines += _unsure_lines(found.unsure[name])
     if not is_person and kind.numeric:
         lines.append("# bounds = [LOW, HIGH]             # DECLARE from what you know, not from the data")
+    place = f"[tables.{toml_key(table)}.columns.{toml_key(name)}]"
+    if not is_person and kind in (ValueType.DATE, ValueType.TIMESTAMP):
+        example = "# such as [2020-01-01, 2026-12-31], from what you know"
+        lines.append(f"# bounds = [FIRST, LAST]           {example}")
+        place = place if found.guessed or name in found.formats else f"# {place}"
     if not is_person and kind is ValueType.TEXT:
         lines.append('# keys = ["…", "…"]                # if all its values are public')
     if not found.guessed and len(lines) == 1:
         return []
-    return ["", f"[tables.{toml_key(table)}.columns.{toml_key(name)}]", *lines]
+    return ["", place, *lines]
 
 
 def _unsure_lines(formats: tuple[str, ...]) -> list[str]:

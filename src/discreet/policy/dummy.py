@@ -7,7 +7,7 @@ numbers in all tables, so that joins on the person find something.
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
@@ -81,6 +81,10 @@ def _draw(column: Column, chance: random.Random) -> Callable[[], MadeUpValue]:
     low, high = (
         (0.0, 100.0) if column.bounds is None else (float(column.bounds.low), float(column.bounds.high))
     )
+    first, days = _FIRST_DAY, _DAYS
+    if column.days is not None:
+        first = datetime.combine(column.days.low, time.min)
+        days = (column.days.high - column.days.low).days + 1
     match column.type:
         case ValueType.INTEGER:
             return lambda: chance.randint(int(low), int(high))
@@ -89,9 +93,9 @@ def _draw(column: Column, chance: random.Random) -> Callable[[], MadeUpValue]:
         case ValueType.BOOLEAN:
             return lambda: chance.random() < 0.5
         case ValueType.DATE:
-            return lambda: (_FIRST_DAY + timedelta(days=chance.randrange(_DAYS))).date()
+            return lambda: (first + timedelta(days=chance.randrange(days))).date()
         case ValueType.TIMESTAMP:
-            return lambda: _FIRST_DAY + timedelta(minutes=chance.randrange(_DAYS * 24 * 60))
+            return lambda: first + timedelta(minutes=chance.randrange(days * 24 * 60))
         case ValueType.TEXT:
             return lambda: f"{column.name} {chance.randint(1, 9)}"
 
@@ -174,6 +178,8 @@ def _column_lines(table: Table, column: Column) -> list[str]:
     facts = [f'type = "{column.type.value}"']
     if column.bounds is not None:
         facts.append(f"bounds = [{_number(column.bounds.low)}, {_number(column.bounds.high)}]")
+    if column.days is not None:
+        facts.append(f"bounds = [{column.days.low}, {column.days.high}]")
     if column.keys is not None:
         facts.append(f"keys = [{', '.join(_toml_value(key) for key in column.keys)}]")
     if column.unit is not None:

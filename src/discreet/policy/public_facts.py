@@ -26,10 +26,15 @@ def _table(table: Table) -> TableFacts:
 
 
 def _column(column: Column) -> ColumnFacts:
+    bounds: tuple[float, float] | tuple[str, str] | None = None
+    if column.bounds is not None:
+        bounds = float(column.bounds.low), float(column.bounds.high)
+    if column.days is not None:
+        bounds = column.days.low.isoformat(), column.days.high.isoformat()
     return ColumnFacts(
         name=column.name,
         type=column.type.value,
-        bounds=None if column.bounds is None else (float(column.bounds.low), float(column.bounds.high)),
+        bounds=bounds,
         keys=column.keys,
         unit=None if column.unit is None else float(column.unit),
     )

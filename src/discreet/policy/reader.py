@@ -1,38 +1,32 @@
 """The one reader of policies. Every mistake is a PolicyError: where it is, and what to write instead."""
 
 from collections.abc import Mapping
-from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
 from discreet.errors import PolicyError
-from discreet.model.date_format import read_format
-from discreet.model.declaration import USUAL_TIME_LIMIT, ColumnDeclaration, Policy, nearest
-from discreet.model.exact import exact_fraction
+from discreet.model.declaration import USUAL_TIME_LIMIT, Policy, nearest
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import (
     MOST_MATCHES,
     USUAL_LEAST_PRICE,
     USUAL_LEFT_OUT_SHARE,
-    Bounds,
     Dataset,
     EachRow,
-    KeyValue,
     Person,
     PersonColumn,
     PrivateTable,
     PublicTable,
     Table,
-    ValueType,
     budget_delta,
     least_price,
     left_out_share,
-    type_of_key,
 )
+from discreet.policy.columns import COLUMN_SETTINGS, check_names, read_columns
 from discreet.policy.house_rules import house_rules
-from discreet.policy.toml_file import LONGEST_NAME, FileKind, Section, read_toml
+from discreet.policy.toml_file import FileKind, Section, read_toml
 from discreet.postgres.address import is_postgres, read_ledger_address
 
 SETTINGS = {
@@ -69,7 +63,7 @@ SETTINGS = {
         "cached_columns",
         "columns",
     ),
-    "column": ("type", "bounds", "keys", "unit", "format", "per_person"),
+    "column": COLUMN_SETTINGS,
 }
 """Every setting there is, by kind of section."""
 
@@ -97,11 +91,11 @@ def read_policy(path: str | Path) -> Policy:
     root = read_toml(Path(path), _POLICY)
     root.allow_only(SETTINGS[""])
     sections = {name: root.section("tables").section(name) for name in root.section("tables").values}
-    _check_names(root.section("tables"))
+    check_names(root.section("tables"))
     tables = {name: _table(name, section) for name, section in sections.items()}
     return Policy(
         dataset=_dataset(root.section("dataset"), tables),
-        columns={name: _columns(section, tables[name]) for name, section in sections.items()},
+        columns={name: read_columns(section, tables[name]) for name, section in sections.items()},
         places={name: section.place() for name, section in sections.items()},
         ledger=_ledger(root.section("dataset")),
         time_limit=_time_limit(root.section("dataset")),
@@ -284,113 +278,3 @@ def _person(section: Section) -> Person:
     example = 'person = "COLUMN", person = "row" if every row is another person, or public = true'
     value = section.text("person", example)
     return EachRow() if value == "row" else PersonColumn(name=value)
-
-
-def _columns(section: Section, table: Table) -> dict[str, ColumnDeclaration]:
-    if "columns" not in section.values:
-        return {}
-    columns = section.section("columns")
-    _check_names(columns)
-    return {name: _column(name, columns.section(name), table) for name in columns.values}
-
-
-def _column(name: str, section: Section, table: Table) -> ColumnDeclaration:
-    section.allow_only(SETTINGS["column"])
-    declaration = ColumnDeclaration(
-        name=name,
-        place=section.place(),
-        type=_type(section),
-        bounds=_bounds(section),
-        keys=_keys(section),
-        unit=_unit(section),
-        format=_format(section),
-        per_person=_per_person(name, section, table),
-    )
-    kind = declaration.implied_type
-    if kind is not None:
-        declaration.over(kind)
-    return declaration
-
-
-def _type(section: Section) -> ValueType | None:
-    if "type" not in section.values:
-        return None
-    known = [kind.value for kind in ValueType]
-    value = section.text("type", 'type = "number"')
-    if value not in known:
-        section.refuse("type", f"“{value}” is not a type.", nearest(value, known))
-    return ValueType(value)
-
-
-def _bounds(section: Section) -> Bounds | None:
-    if "bounds" not in section.values:
-        return None
-    value = section.values["bounds"]
-    if not isinstance(value, list) or len(value) != 2:
-        section.refuse("bounds", "this must be two numbers.", "Write bounds = [low, high].")
-    return section.checked("bounds", lambda: Bounds(low=value[0], high=value[1]))
-
-
-def _keys(section: Section) -> tuple[KeyValue, ...] | None:
-    if "keys" not in section.values:
-        return None
-    value = section.values["keys"]
-    if not isinstance(value, list) or not value:
-        section.refuse("keys", "this must be a list of values.", 'Write keys = ["north", "south"].')
-    keys: list[KeyValue] = []
-    for key in value:
-        if not isinstance(key, str | int | bool | date) or type_of_key(key) is not type_of_key(value[0]):
-            section.refuse(
-                "keys",
-                "keys must be all text, all whole numbers, all dates, or all true or false.",
-                'Write keys = ["north", "south"].',
-            )
-        keys.append(key)
-    if type_of_key(keys[0]) is None:
-        section.refuse(
-            "keys", "a key is out of range, or has a time zone.", "Write keys as the column holds them."
-        )
-    return tuple(keys)
-
-
-def _unit(section: Section) -> Fraction | None:
-    if "unit" not in section.values:
-        return None
-    return section.checked("unit", lambda: exact_fraction(section.values["unit"], "the unit"))
-
-
-def _format(section: Section) -> str | None:
-    if "format" not in section.values:
-        return None
-    text = section.text("format", 'format = "%d.%m.%Y"')
-    section.checked("format", lambda: read_format(text))
-    return text
-
-
-def _per_person(name: str, section: Section, table: Table) -> bool:
-    """Whether a person has one value of the column."""
-    if not section.flag("per_person"):
-        return False
-    drop = "Drop per_person here."
-    if isinstance(table, PublicTable):
-        section.refuse("per_person", "a public table has no people in it.", drop)
-    if table.one_row_a_person:
-        section.refuse("per_person", "here every person has one row, so one value of every column.", drop)
-    if table.person == PersonColumn(name=name):
-        section.refuse("per_person", "this column says who the person is, so it holds anyway.", drop)
-    return True
-
-
-def _check_names(section: Section) -> None:
-    """Refuse names that differ only in case: to a database they are one."""
-    seen: dict[str, str] = {}
-    for name in section.values:
-        if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
-            section.refuse("", "a name is empty, too long, or holds signs that cannot be seen.", "Rename it.")
-        if name.casefold() in seen:
-            section.refuse(
-                name,
-                f"“{name}” and “{seen[name.casefold()]}” differ in upper and lower case only.",
-                "Rename one.",
-            )
-        seen[name.casefold()] = name

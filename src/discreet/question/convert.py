@@ -9,7 +9,7 @@ from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, build_literal
 from discreet.model.expression import Expression, Literal
 from discreet.question.mistakes.instead import instead_of, typed_name
-from discreet.question.spellings import NAMED, SPELLINGS
+from discreet.question.spelling.functions import NAMED, SPELLINGS
 
 Leaf = Callable[[exp.Expression], Expression | None]
 """What stands for a node in its context, such as a column; None to go on with the node's own meaning."""

@@ -11,6 +11,7 @@ from discreet.functions.public_values import integer_values, possible_values
 from discreet.model.expression import Call, Expression, Literal
 from discreet.model.policy import KeyValue, ValueType
 from discreet.model.query import GroupingSets, GroupKey
+from discreet.question.day_keys import day_keys
 from discreet.question.mistakes.instead import plain_sql
 from discreet.question.scope import Scope, conjuncts, position_of, row_expression
 
@@ -142,7 +143,8 @@ def public_values(
 ) -> tuple[KeyValue | None, ...] | None:
     """All values of a key, if they are public: listed, declared, or computed from bounds."""
     where = select.args.get("where")
-    for node in conjuncts(where.this if where is not None else None):
+    conditions = conjuncts(where.this if where is not None else None)
+    for node in conditions:
         if not isinstance(node, exp.In | exp.EQ):
             continue
         match row_expression(node, scope):  # constants in the type of what they are compared with
@@ -151,6 +153,8 @@ def public_values(
                 if len(values) == len(listed):
                     return tuple(dict.fromkeys(v for v in values if isinstance(v, str | int | bool | date)))
     values_of = possible_values(expression, scope.keys_of)
+    if values_of is None:
+        values_of = day_keys(expression, conditions, scope, MOST_INTEGER_KEYS)
     if values_of is not None:
         return values_of
     numbers = integer_values(expression, MOST_INTEGER_KEYS)

@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import Token
 from discreet.errors import QueryRefused
 from discreet.question.mistakes.instead import note_typed
 from discreet.question.mistakes.syntax_errors import Word, syntax_refusal, unclosed_refusal
-from discreet.question.respell import respell
+from discreet.question.spelling.clauses import respell
 
 LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100

@@ -13,6 +13,7 @@ from sqlglot import exp
 from discreet.aggregates.grid import EXACT_STEPS, grid_of, steps
 from discreet.aggregates.weights import too_large
 from discreet.errors import QueryRefused
+from discreet.functions.day_ranges import bounded_days
 from discreet.functions.registry import build_call, range_of
 from discreet.model.expression import Expression, Field, Range
 from discreet.model.policy import ValueType
@@ -85,6 +86,7 @@ class _PerPersonReader:
                 type=expression.type,
                 range=range_of(expression),
                 unit=expression.unit if isinstance(expression, Field) else None,
+                days=bounded_days(expression),
             )
             if isinstance(expression, Field) and expression.name in self.scope.keys:
                 self.above.keys[key.name] = self.scope.keys[expression.name]
@@ -191,7 +193,7 @@ class _PerPersonReader:
             return Field(name=name, type=ValueType.INTEGER)
         span = range_of(argument)
         if aggregate in (PersonAggregate.MIN, PersonAggregate.MAX):
-            return Field(name=name, type=argument.type, range=span)
+            return Field(name=name, type=argument.type, range=span, days=bounded_days(argument))
         if span is None:
             raise QueryRefused(
                 f"{aggregate.value.upper()} of one person needs a number with bounds.",

@@ -19,7 +19,7 @@ from discreet.bounds.work_limits import (
 )
 from discreet.errors import QueryRefused
 from discreet.functions.registry import check_size
-from discreet.model.expression import Expression, Field, Range
+from discreet.model.expression import DayRange, Expression, Field, Range
 from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PrivateTable, PublicTable, Table
 from discreet.model.query import Filter, Lookup, Pair, Relation, Scan
 from discreet.question.joins import (
@@ -351,6 +351,7 @@ def _field(alias: str, column: Column, table: Table) -> Field:
         unit=column.unit,
         format=column.format,
         per_person=isinstance(table, PrivateTable) and column.name in table.per_person,
+        days=None if column.days is None else DayRange(low=column.days.low, high=column.days.high),
     )
 
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 from functools import partial
 
 from discreet.errors import QueryRefused
+from discreet.functions.day_ranges import bounded_days
 from discreet.functions.registry import build_call, range_of
-from discreet.model.expression import Expression, Field, Range
+from discreet.model.expression import DayRange, Expression, Field, Range
 from discreet.model.policy import KeyValue, ValueType
 from discreet.model.query import Branch, Relation, UnionAll
 from discreet.question.scope import Keys, Scope
@@ -75,5 +76,10 @@ def _united_field(name: str, expressions: list[Expression]) -> Field:
     if len(known) == len(ranges):
         span = Range(low=min(r.low for r in known), high=max(r.high for r in known))
     units = {expression.unit if isinstance(expression, Field) else None for expression in expressions}
-    field = Field(name=name, type=expressions[0].type, range=span)
+    days = [bounded_days(expression) for expression in expressions]
+    both = [each for each in days if each is not None]
+    within = None
+    if len(both) == len(days):
+        within = DayRange(low=min(each.low for each in both), high=max(each.high for each in both))
+    field = Field(name=name, type=expressions[0].type, range=span, days=within)
     return replace(field, unit=units.pop()) if len(units) == 1 else field

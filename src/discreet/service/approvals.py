@@ -79,7 +79,7 @@ class Approvals:
         if not purpose.strip() or len(purpose) > _LONGEST_PURPOSE:
             raise InvalidInput(
                 "This question needs the owner's approval, who wants to know what it is for.",
-                remedy=f'Give one of 1 to {_LONGEST_PURPOSE:,} characters; in a terminal: --purpose "…"',
+                remedy=f'Say it in up to {_LONGEST_PURPOSE:,} characters; in a terminal: --purpose "…"',
             )
         before = self.find(account, dataset, question, terms)
         if before is not None and before.status is Status.WAITING:

@@ -45,7 +45,11 @@ def _table_facts(table: Table) -> dict[str, Any]:
 
 
 def _column_facts(column: Column) -> dict[str, Any]:
-    bounds = None if column.bounds is None else [float(column.bounds.low), float(column.bounds.high)]
+    bounds: list[float] | list[str] | None = None
+    if column.bounds is not None:
+        bounds = [float(column.bounds.low), float(column.bounds.high)]
+    if column.days is not None:
+        bounds = [column.days.low.isoformat(), column.days.high.isoformat()]
     keys = None if column.keys is None else [_key(key) for key in column.keys[:_MOST_KEYS]]
     return {
         "name": column.name,

@@ -217,7 +217,7 @@ def test_many_agents_at_once_do_not_exceed_the_cap(agent):
 def test_a_dear_question_waits_for_the_owner(agent, port, policy, owner, mode):
     bo = agent("bo", mode=mode, approval_above=Fraction(1, 2))
     sql = new()
-    assert "Give a purpose" in bo.ask(sql, epsilon=0.8).text
+    assert "--purpose" in bo.ask(sql, epsilon=0.8).text
     before = len(charges(policy))
     waits = bo.ask(sql, epsilon=0.8, purpose="plan the beds")
     assert waits.refused

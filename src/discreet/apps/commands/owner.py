@@ -70,12 +70,13 @@ def change(policy: Path, reason: str, yes: bool) -> None:
 
 @click.group()
 def ledger() -> None:
-    """Check the ledger, or write it out for somebody else to check.
+    """Check the ledger, write it out for somebody else to check, or go on with a restored one.
 
     \b
     Examples:
       discreet ledger verify
       discreet ledger export --out ledger.jsonl
+      discreet ledger rebase --epsilon 0.5 --reason "restored the backup of Monday"
     """
 
 
@@ -129,6 +130,31 @@ def export(policy: Path, location: str | None, anchor: Path | None, out: Path | 
     from discreet.apps.views.owner import export_ledger
 
     export_ledger(_place(policy, location, anchor), out)
+
+
+@ledger.command()
+@policy_option
+@click.option("--epsilon", type=float, help="The most that may have been spent since; 0 for nothing.")
+@click.option("--everything", is_flag=True, help="Nobody knows: write off all that is left.")
+@click.option("--reason", required=True, help="Why; it stays in the ledger for ever.")
+@yes_option
+def rebase(policy: Path, epsilon: float | None, everything: bool, reason: str, yes: bool) -> None:
+    """Go on with a ledger that is not the one it was, such as a restored backup.
+
+    What was charged after the backup is lost from the ledger, but somebody saw what it paid for. So that much
+    is written off. Other datasets in the same ledger lose all that they have left.
+
+    \b
+    Examples:
+      discreet ledger rebase --epsilon 0.5 --reason "restored the backup of Monday"
+      discreet ledger rebase --everything --reason "the disk failed" --policy clinic.toml
+      discreet ledger rebase --epsilon 0 --reason "the anchor was deleted, nothing is lost"
+    """
+    from discreet.apps.views.owner import rebase_ledger
+
+    if everything == (epsilon is not None):
+        raise click.UsageError("Give one of --epsilon and --everything.")
+    rebase_ledger(policy, epsilon, reason, _confirmation(yes))
 
 
 @click.group()

@@ -130,6 +130,8 @@ def _declared(column: Column) -> str:
     parts = []
     if column.bounds is not None:
         parts.append(f"{short(column.bounds.low)} to {short(column.bounds.high)}")
+    if column.days is not None:
+        parts.append(f"{column.days.low} to {column.days.high}")
     if column.keys is not None:
         parts.append(f"{len(column.keys)} key{'s' * (len(column.keys) != 1)}")
     if column.unit is not None:
@@ -149,6 +151,8 @@ def _asked(table: Table, column: Column, private_keys: bool) -> str:
     asked = ["count", "filter"]
     if _has_public_keys(column):
         asked.append("group")
+    elif column.days is not None:
+        asked.append("group by day, month, year")
     elif private_keys and column.type is not ValueType.NUMBER:
         asked.append("group (private keys)")
     if column.bounds is not None:
@@ -160,6 +164,8 @@ def _has_public_keys(column: Column) -> bool:
     """Declared, yes or no, or whole numbers within bounds: as `question.grouping` takes them."""
     if column.keys is not None or column.type is ValueType.BOOLEAN:
         return True
+    if column.days is not None and column.type is ValueType.DATE:
+        return (column.days.high - column.days.low).days < MOST_INTEGER_KEYS
     if column.type is not ValueType.INTEGER or column.bounds is None:
         return False
     return column.bounds.high - column.bounds.low < MOST_INTEGER_KEYS

@@ -1,4 +1,4 @@
-"""What only the owner does: check and export the ledger, announce new data, change the budget.
+"""What only the owner does: check, export and rebase the ledger, announce new data, change the budget.
 
 None of it opens the data: whoever audits a ledger may have nothing else.
 """
@@ -6,6 +6,7 @@ None of it opens the data: whoever audits a ledger may have nothing else.
 import json
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -14,9 +15,13 @@ from rich.table import Table
 
 from discreet.answers.wording import charge_text
 from discreet.apps.views.budget import declared_account, readable
+from discreet.bounds.calibrate import charge_for
 from discreet.curator.ledgers import LedgerPlace, open_existing, place_of
 from discreet.errors import InvalidInput
 from discreet.ledger.interface import Account, Balance, EntryKind, Ledger
+from discreet.model.exact import positive_epsilon
+from discreet.model.policy import Dataset
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
 from discreet.policy.reader import read_policy
 
 Confirm = Callable[[str], None]
@@ -112,6 +117,40 @@ def change_budget(policy: Path, reason: str, confirm: Confirm) -> None:
             dataset.name, budget=account.budget, analyst_cap=account.analyst_cap, reason=reason
         )
     Console(highlight=False).print(f"Changed: {charge_text(after.left)} is left.", markup=False)
+
+
+def rebase_ledger(policy: Path, epsilon: float | None, reason: str, confirm: Confirm) -> None:
+    """Write off what may have been spent since a backup; all that is left if ε is None."""
+    declared = read_policy(policy)
+    dataset = declared.dataset
+    lost = None if epsilon is None else _written_off(dataset, epsilon)
+    with open_existing(place_of(policy, declared.ledger)) as ledger:
+        known = dict.fromkeys(str(json.loads(line)["dataset"]) for line in ledger.export())
+        others = ", ".join(f"“{name}”" for name in known if name not in ("", dataset.name))
+        also = f"  - The same ledger has {others}: all that is left there is written off.\n" if others else ""
+        amount = "all that is left" if lost is None else charge_text(lost)
+        text = (
+            f"Write off {amount} of “{dataset.name}”, for good:\n"
+            "  - What was charged since the backup is not in this ledger, and was seen by somebody.\n"
+            "  - Answers that were given before are not given again.\n"
+            f"{also}Go on with this ledger?"
+        )
+        confirm(text)
+        ledger.rebase(write_off={} if lost is None else {dataset.name: lost}, reason=reason)
+        left = ledger.balance(dataset.name).left
+    Console(highlight=False).print(f"Written off: {charge_text(left)} is left.", markup=False)
+
+
+def _written_off(dataset: Dataset, epsilon: float) -> Spend:
+    if epsilon == 0:
+        none = Fraction(0)
+        return PureLoss(epsilon=none) if dataset.delta == 0 else ConcentratedLoss(rho=none, delta=none)
+    if dataset.delta == 0:
+        return charge_for(dataset, positive_epsilon(epsilon))
+    raise InvalidInput(
+        "A budget with a δ is spent in ρ and δ, and ε alone does not say how much of these.",
+        remedy="Give --everything, or write off a ConcentratedLoss in Python with Ledger.rebase.",
+    )
 
 
 def _balance(ledger: Ledger, dataset: str) -> Balance:

@@ -31,7 +31,7 @@ _REMEDIES = {
         "Check that it exists and that this user may write it and its directory.",
     ),
     "SQLITE_NOTADB": ("is not a database.", "Name the ledger's own file, or restore its latest backup."),
-    "SQLITE_CORRUPT": ("is damaged.", "Restore its latest backup and call rebase."),
+    "SQLITE_CORRUPT": ("is damaged.", "Restore its latest backup, then run “discreet ledger rebase”."),
 }
 
 

@@ -5,10 +5,13 @@ row, and `cost = 20000` of every row at 20000 and above. `cost > 15000` is as in
 """
 
 from collections.abc import Iterator
+from datetime import date
 from fractions import Fraction
 
+from discreet.functions.day_ranges import bounded_days
+from discreet.functions.day_values import constant_of
 from discreet.functions.registry import range_of
-from discreet.model.expression import Call, Expression, Range, fields_of, title
+from discreet.model.expression import Call, Expression, Field, Range, fields_of, title
 from discreet.model.query import (
     FewRows,
     Filter,
@@ -30,11 +33,19 @@ def condition_notes(query: Query) -> list[str]:
     for expression in (*_conditions(query.source), *_of_measures(query)):
         for compared in _undecided(expression):
             for field in fields_of(compared):
-                if field.range is not None:
-                    span = f"{float(field.range.low):g} … {float(field.range.high):g}"
+                if field.range is not None or field.days is not None:
+                    span = _span(field)
                     taken = f"{title(field.name)} is taken within {span} in conditions too"
                     notes[field.name] = f"{taken}: what lies beyond counts as the bound."
     return list(notes.values())
+
+
+def _span(field: Field) -> str:
+    if field.days is not None:
+        return f"{field.days.low} … {field.days.high}"
+    return (
+        "its bounds" if field.range is None else f"{float(field.range.low):g} … {float(field.range.high):g}"
+    )
 
 
 def _of_measures(query: Query) -> Iterator[Expression]:
@@ -69,7 +80,7 @@ def _undecided(expression: Expression) -> Iterator[Expression]:
     if not isinstance(expression, Call):
         return
     for compared, symbol, constant in _comparisons(expression):
-        span = range_of(compared) if compared.type.numeric else None
+        span = _values_of(compared)
         if span is not None and not _is_same(symbol, constant, span):
             yield compared
     for argument in expression.arguments:
@@ -88,9 +99,23 @@ def _comparisons(call: Call) -> Iterator[tuple[Expression, str, Fraction]]:
     else:
         return
     for compared, symbol, other in pairs:
-        span = None if any(fields_of(other)) else range_of(other)
-        if span is not None and span.low == span.high and any(fields_of(compared)):
+        if any(fields_of(other)) or not any(fields_of(compared)):
+            continue
+        day, span = constant_of(other), range_of(other)
+        if isinstance(day, date):
+            yield compared, symbol, Fraction(day.toordinal())
+        elif span is not None and span.low == span.high:
             yield compared, symbol, span.low
+
+
+def _values_of(compared: Expression) -> Range | None:
+    """Where it lies, if bounds say so; dates as numbers of days."""
+    if compared.type.numeric:
+        return range_of(compared)
+    days = bounded_days(compared)
+    if days is None:
+        return None
+    return Range(low=Fraction(days.low.toordinal()), high=Fraction(days.high.toordinal()))
 
 
 def _is_same(symbol: str, constant: Fraction, span: Range) -> bool:

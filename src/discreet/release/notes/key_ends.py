@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TypeAlias
 
+from discreet.answers.columns import KeyEnds
+from discreet.functions.day_ranges import has_bounds
+from discreet.functions.day_values import values_by_day
 from discreet.functions.registry import range_of
-from discreet.model.expression import Call, Expression, Field, Literal, fields_of
+from discreet.model.expression import Call, DayRange, Expression, Field, Literal, fields_of
 from discreet.model.interval_arithmetic import double_above, double_below
 from discreet.model.policy import ValueType
 from discreet.model.query import (
@@ -28,8 +31,6 @@ from discreet.model.query import (
     key_field,
 )
 
-KeyEnds: TypeAlias = tuple[int | None, int | None]
-"""The key that holds all below it, and the one that holds all above it."""
 _Beyond: TypeAlias = tuple[bool, bool]
 """Whether the least, and the greatest, value of an expression stands for all beyond it."""
 
@@ -40,6 +41,8 @@ _OF_ONE_VALUE = (PersonAggregate.MIN, PersonAggregate.MAX)
 
 def ends_of(key: GroupKey, source: Relation) -> KeyEnds | None:
     """None where no group holds more than its own value, or where it cannot be told."""
+    if has_bounds(key.expression):
+        return _ends_of_days(key.expression)
     beyond = _Origins(source).beyond(key.expression)
     fields = [field for field in fields_of(key.expression) if field.range is not None]
     if key.expression.type is not ValueType.INTEGER or beyond is None or len(fields) != 1:
@@ -50,6 +53,33 @@ def ends_of(key: GroupKey, source: Relation) -> KeyEnds | None:
         return None
     low, high = values
     return low if beyond[0] else None, high if beyond[1] else None
+
+
+def _ends_of_days(expression: Expression) -> KeyEnds | None:
+    """Of a date with bounds, or of what grows with it: its year, month or week, and texts that begin so."""
+    fields = fields_of(expression)
+    if len(fields) != 1 or fields[0].days is None or not _grows_with_days(expression):
+        return None
+    days = fields[0].days
+    ends = [values_by_day(expression, DayRange(low=day, high=day), 1) for day in (days.low, days.high)]
+    if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
+        return None
+    return ends[0][0], ends[1][0]
+
+
+def _grows_with_days(expression: Expression) -> bool:
+    match expression:
+        case Field():
+            return expression.type is ValueType.DATE
+        case Call(function="date_trunc" | "date_diff", arguments=(*constants, Field())):
+            return not any(fields_of(each) for each in constants)
+        case Call(function="year" | "cast_date", arguments=(Field(),)):
+            return True
+        case Call(function="cast_text", arguments=(inner,)):
+            return inner.type is ValueType.DATE and _grows_with_days(inner)
+        case Call(function="left", arguments=(inner, _)):
+            return isinstance(inner, Call) and inner.function == "cast_text" and _grows_with_days(inner)
+    return False
 
 
 def value_at(expression: Expression, value: int | float) -> int | float | None:

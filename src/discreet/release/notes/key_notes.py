@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from discreet.dialects.quoting import quote_identifier
+from discreet.functions.day_ranges import has_bounds
 from discreet.functions.registry import range_of
 from discreet.model.expression import Call, Expression, Field, Literal, conditions_in, fields_of, title
 from discreet.model.policy import ValueType
@@ -37,7 +38,7 @@ def key_notes(query: Query) -> list[str]:
 
 
 def _clamped(key: GroupKey, source: Relation) -> Iterator[str]:
-    bounded = {field.name: field for field in fields_of(key.expression) if field.range is not None}
+    bounded = {field.name: field for field in fields_of(key.expression) if field.range or field.days}
     if not bounded:
         return
     low, high = ends_of(key, source) or (None, None)
@@ -46,13 +47,18 @@ def _clamped(key: GroupKey, source: Relation) -> Iterator[str]:
             told = [f"{title(name)} is taken within {_range(field)}" for name, field in bounded.items()]
             yield f"{key.name}: {', '.join(told)}."
         return
+    words = ("later", "earlier") if has_bounds(key.expression) else ("more", "less")
     means = [
-        f"{end} means {end} or {more}" for end, more in ((high, "more"), (low, "less")) if end is not None
+        f"{end} means {end} or {more}"
+        for end, more in zip((high, low), words, strict=True)
+        if end is not None
     ]
     yield f"{key.name}: {', and '.join(means)}, as values are clamped."
 
 
 def _range(field: Field) -> str:
+    if field.days is not None:
+        return f"{field.days.low} … {field.days.high}"
     span = range_of(field)
     return "its bounds" if span is None else f"{float(span.low):g} … {float(span.high):g}"
 

@@ -43,7 +43,7 @@ _KEY: JsonSchema = {"type": ["string", "integer", "number", "boolean"]}
 _COLUMN = record_of(
     name=TEXT,
     type=TEXT,
-    bounds=optional(listed(NUMBER)),
+    bounds=optional(listed({"type": ["number", "string"]})),
     keys=optional(listed({"type": ["string", "integer", "boolean"]})),
     unit=optional(NUMBER),
 )

@@ -45,7 +45,9 @@ def example_questions(facts: PolicyFacts) -> list[dict[str, str]]:
         return []
     name, columns = quoted(private["name"]), private["columns"]
     keyed = [column["name"] for column in columns if column["keys"] and len(column["keys"]) <= 50]
-    bounded = [column["name"] for column in columns if column["bounds"]]
+    bounded = [
+        column["name"] for column in columns if column["bounds"] and not isinstance(column["bounds"][0], str)
+    ]
     found = [("How many rows", f"SELECT count(*) AS n\nFROM {name}")]
     if private["person"] != "row":
         person = quoted(private["person"])
@@ -107,5 +109,5 @@ def range_text(column: PolicyFacts) -> str:
         return ", ".join(keys[:8]) + more
     if column["bounds"] is not None:
         low, high = column["bounds"]
-        return f"{low:,.10g} … {high:,.10g}"
+        return f"{low} … {high}" if isinstance(low, str) else f"{low:,.10g} … {high:,.10g}"
     return ""

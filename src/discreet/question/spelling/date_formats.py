@@ -9,7 +9,7 @@ from discreet.errors import QueryRefused
 from discreet.functions.registry import build_literal
 from discreet.model.expression import Expression, Literal
 from discreet.model.policy import ValueType
-from discreet.question.date_spellings import call, date_part, named_day, named_month, short_day, short_month
+from discreet.question.spelling.dates import call, date_part, named_day, named_month, short_day, short_month
 
 _LONGEST_FORMAT = 64
 

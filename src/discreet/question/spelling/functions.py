@@ -14,8 +14,8 @@ from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, build_literal, range_of
 from discreet.model.expression import Expression, Literal
 from discreet.model.policy import ValueType
-from discreet.question import date_spellings, date_texts, patterns
-from discreet.question.date_spellings import Reader, as_moment, call, truncated
+from discreet.question.spelling import date_formats, dates, patterns
+from discreet.question.spelling.dates import Reader, as_moment, call, truncated
 
 Spelling = Callable[[exp.Expression, Reader], Expression]
 
@@ -192,12 +192,12 @@ def _of_date(meaning: Callable[[Expression], Expression]) -> Spelling:
 
 
 def _extract(node: exp.Expression, read: Reader) -> Expression:
-    return date_spellings.date_part(node.name, as_moment(read(node.expression)))
+    return dates.date_part(node.name, as_moment(read(node.expression)))
 
 
 def _difference(node: exp.Expression, read: Reader) -> Expression:
     start, end = (as_moment(read(each)) for each in (node.args.get("expression"), node.this))
-    return date_spellings.difference(unit_of(node), start, end)
+    return dates.difference(unit_of(node), start, end)
 
 
 def unit_of(node: exp.Expression) -> str:
@@ -226,7 +226,7 @@ def _date_add(node: exp.Expression, read: Reader) -> Expression:
         raise QueryRefused(
             "date_add takes an interval.", remedy="Write day + INTERVAL 7 DAY, or add_days(day, 7)."
         )
-    return date_spellings.moved(as_moment(read(node.this)), node.expression, read, less=False)
+    return dates.moved(as_moment(read(node.this)), node.expression, read, less=False)
 
 
 def _strftime(node: exp.Expression, read: Reader) -> Expression:
@@ -234,11 +234,11 @@ def _strftime(node: exp.Expression, read: Reader) -> Expression:
     moment, text = node.this, node.args.get("format")
     if isinstance(moment, exp.Literal) and not isinstance(text, exp.Literal):
         moment, text = text, moment
-    return date_texts.strftime(as_moment(read(moment)), read(text))
+    return date_formats.strftime(as_moment(read(moment)), read(text))
 
 
 def _to_char(node: exp.Expression, read: Reader) -> Expression:
-    return date_texts.to_char(as_moment(read(node.this)), read(node.args.get("format")))
+    return date_formats.to_char(as_moment(read(node.this)), read(node.args.get("format")))
 
 
 SPELLINGS: Mapping[type[exp.Expression], tuple[Spelling, tuple[str, ...]]] = {
@@ -267,8 +267,8 @@ SPELLINGS: Mapping[type[exp.Expression], tuple[Spelling, tuple[str, ...]]] = {
     exp.RegexpLike: (_negatable(_regular()), ("this", "expression", "flag", "negate")),
     exp.RegexpILike: (_negatable(_regular(fold=True)), ("this", "expression", "flag", "negate")),
     exp.RegexpFullMatch: (_regular(whole=True), ("this", "expression", "options")),
-    exp.Add: (date_spellings.sum_or_difference, ("this", "expression")),  # type: ignore[dict-item]
-    exp.Sub: (date_spellings.sum_or_difference, ("this", "expression")),  # type: ignore[dict-item]
+    exp.Add: (dates.sum_or_difference, ("this", "expression")),  # type: ignore[dict-item]
+    exp.Sub: (dates.sum_or_difference, ("this", "expression")),  # type: ignore[dict-item]
     exp.Extract: (_extract, ("this", "expression")),
     exp.DateDiff: (_difference, ("this", "expression", "unit", "date_part_boundary")),
     exp.TimestampTrunc: (_truncated_date, ("this", "unit")),
@@ -280,9 +280,9 @@ SPELLINGS: Mapping[type[exp.Expression], tuple[Spelling, tuple[str, ...]]] = {
         ("this", "expression"),
     ),
     exp.Date: (_of_date(lambda moment: call("cast_date", moment)), ("this",)),
-    exp.Dayname: (_of_date(date_spellings.named_day), ("this",)),
-    exp.Monthname: (_of_date(date_spellings.named_month), ("this",)),
-    exp.LastDay: (_of_date(date_spellings.last_day), ("this",)),
+    exp.Dayname: (_of_date(dates.named_day), ("this",)),
+    exp.Monthname: (_of_date(dates.named_month), ("this",)),
+    exp.LastDay: (_of_date(dates.last_day), ("this",)),
     exp.TimeToStr: (_strftime, ("this", "format")),
     exp.ToChar: (_to_char, ("this", "format")),
 }
@@ -292,13 +292,13 @@ SPELLINGS: Mapping[type[exp.Expression], tuple[Spelling, tuple[str, ...]]] = {
 def _named_part(arguments: list[exp.Expression], read: Reader) -> Expression:
     unit = arguments[0]
     name = unit.name if isinstance(unit, exp.Literal | exp.Column | exp.Var) else ""
-    return date_spellings.date_part(name, as_moment(read(arguments[1])))
+    return dates.date_part(name, as_moment(read(arguments[1])))
 
 
 def _date_sub(arguments: list[exp.Expression], read: Reader) -> Expression:
     if not isinstance(arguments[1], exp.Interval):
         raise QueryRefused("date_sub takes an interval.", remedy="Write day - INTERVAL 7 DAY.")
-    return date_spellings.moved(as_moment(read(arguments[0])), arguments[1], read, less=True)
+    return dates.moved(as_moment(read(arguments[0])), arguments[1], read, less=True)
 
 
 def _plainly(name: str) -> Callable[[list[exp.Expression], Reader], Expression]:
@@ -310,12 +310,12 @@ NAMED: Mapping[str, tuple[Callable[[list[exp.Expression], Reader], Expression], 
     "datepart": (_named_part, 2),
     "date_sub": (_date_sub, 2),
     "isoyear": (
-        lambda arguments, read: date_spellings.date_part("isoyear", as_moment(read(arguments[0]))),
+        lambda arguments, read: dates.date_part("isoyear", as_moment(read(arguments[0]))),
         1,
     ),
-    "decade": (lambda arguments, read: date_spellings.date_part("decade", as_moment(read(arguments[0]))), 1),
+    "decade": (lambda arguments, read: dates.date_part("decade", as_moment(read(arguments[0]))), 1),
     "date_format": (
-        lambda arguments, read: date_texts.date_format(as_moment(read(arguments[0])), read(arguments[1])),
+        lambda arguments, read: date_formats.date_format(as_moment(read(arguments[0])), read(arguments[1])),
         2,
     ),
     **{name: (_plainly(name), 2) for name in ("add_days", "add_seconds")},

@@ -11,13 +11,13 @@ from typing import TypeAlias
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, build_literal
 from discreet.model.expression import Expression, Literal
-from discreet.question.date_spellings import call
+from discreet.question.spelling.dates import call
 
 _MOST_ALTERNATIVES = 32
 _LONGEST = 256
 ANY, ONE = 0, 1
 """Any text, and any one letter."""
-Row: TypeAlias = tuple[str | int, ...]
+Alternative: TypeAlias = tuple[str | int, ...]
 """One alternative: letters, ANY and ONE."""
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
 _ESCAPED = {"d": "0123456789"}
@@ -30,7 +30,7 @@ def ilike(text: Expression, pattern: Expression) -> Expression:
 
 def similar_to(text: Expression, pattern: Expression) -> Expression:
     """Standard SQL: the whole text; % and _ as in LIKE, | and brackets for alternatives."""
-    rows = _Reading(_constant(pattern), any_text="%", one="_").rows()
+    rows = _PatternReader(_constant(pattern), any_text="%", one="_").rows()
     return _matches(text, rows)
 
 
@@ -39,7 +39,7 @@ def regular_expression(text: Expression, pattern: Expression, *, whole: bool, fo
     sought = _constant(pattern)
     if fold:
         text, sought = call("lower", text), _lower(sought)
-    rows = _Reading(sought, any_text=None, one=".").rows()
+    rows = _PatternReader(sought, any_text=None, one=".").rows()
     return _matches(text, [row if whole else _anywhere(row) for row in rows])
 
 
@@ -61,20 +61,20 @@ _BEGIN, _END = "\x02^", "\x03$"
 """Stand for ^ and $ while a pattern is read: no letter has two."""
 
 
-def _anywhere(row: Row) -> Row:
+def _anywhere(row: Alternative) -> Alternative:
     begins, ends = row[:1] == (_BEGIN,), row[-1:] == (_END,)
     inner = row[int(begins) : len(row) - int(ends)]
     return (*(() if begins else (ANY,)), *inner, *(() if ends else (ANY,)))
 
 
-class _Reading:
+class _PatternReader:
     """Reads a pattern from left to right into its alternatives."""
 
     def __init__(self, text: str, *, any_text: str | None, one: str) -> None:
         self._text, self._any, self._one = text, any_text, one
         self._place = 0
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Alternative]:
         found = self._alternatives()
         if self._place < len(self._text):
             raise _too_much()
@@ -84,7 +84,7 @@ class _Reading:
                     raise _too_much()
         return found
 
-    def _alternatives(self) -> list[Row]:
+    def _alternatives(self) -> list[Alternative]:
         found = self._row()
         while self._peek() == "|":
             self._place += 1
@@ -93,8 +93,8 @@ class _Reading:
             raise _too_much()
         return found
 
-    def _row(self) -> list[Row]:
-        rows: list[Row] = [()]
+    def _row(self) -> list[Alternative]:
+        rows: list[Alternative] = [()]
         while self._peek() not in ("", "|", ")"):
             choices = self._atom()
             rows = [(*one, *other) for one, other in product(rows, choices)]
@@ -105,7 +105,7 @@ class _Reading:
     def _peek(self) -> str:
         return self._text[self._place : self._place + 1]
 
-    def _atom(self) -> Sequence[Row]:
+    def _atom(self) -> Sequence[Alternative]:
         """A letter, a class of letters or a group, with what is said of how often."""
         letter = self._peek()
         self._place += 1
@@ -134,7 +134,7 @@ class _Reading:
             raise _too_much()
         return self._repeated([(letter,)])
 
-    def _escaped(self) -> list[Row]:
+    def _escaped(self) -> list[Alternative]:
         letter = self._peek()
         self._place += 1
         if letter in _ESCAPED:
@@ -161,7 +161,7 @@ class _Reading:
                 place += 1
         return "".join(dict.fromkeys(found))
 
-    def _repeated(self, choices: list[Row]) -> list[Row]:
+    def _repeated(self, choices: list[Alternative]) -> list[Alternative]:
         """? is none or one. * and + are any text only of any letter."""
         sign = self._peek()
         if sign not in ("?", "*", "+", "{") or not sign:
@@ -176,7 +176,7 @@ class _Reading:
         raise _too_much()
 
 
-def _matches(text: Expression, rows: list[Row]) -> Expression:
+def _matches(text: Expression, rows: list[Alternative]) -> Expression:
     conditions: list[Expression] = []
     for row in dict.fromkeys(rows):
         found = _condition(text, tuple(each for each in row if each not in (_BEGIN, _END)))
@@ -185,7 +185,7 @@ def _matches(text: Expression, rows: list[Row]) -> Expression:
     return conditions[0] if len(conditions) == 1 else build_call("or", tuple(conditions))
 
 
-def _condition(text: Expression, row: Row) -> Expression:
+def _condition(text: Expression, row: Alternative) -> Expression:
     """By LIKE, unless letters of the pattern are % or _, which LIKE cannot look for."""
     inner = row
     starts, ends = inner[:1] == (ANY,), inner[-1:] == (ANY,)
