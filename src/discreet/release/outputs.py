@@ -18,6 +18,7 @@ from discreet.aggregates.registry import AGGREGATES
 from discreet.answers.released import Released
 from discreet.arrays import ColumnValues, Floats
 from discreet.bounds.calibrate import Plan
+from discreet.bounds.min_people import hidden_cells, without_cells
 from discreet.dialects.quoting import quote_identifier
 from discreet.engines.base.execution import not_accepted
 from discreet.errors import EngineFailed, TookTooLong
@@ -28,7 +29,6 @@ from discreet.model.query import Output, Query, key_field
 from discreet.question.grouping import MOST_GROUPS
 from discreet.release.estimate import Noisy, estimate, guess, lost_by_measure
 from discreet.release.intervals import OutputIntervals
-from discreet.release.min_people import hidden_cells, without_cells
 from discreet.release.notes.answer_notes import left_out_notes
 from discreet.release.notes.key_ends import ends_by_output
 

@@ -11,6 +11,7 @@ from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.answers.wording import number_text
 from discreet.bounds.bound import limits_are_facts, values_of_people
 from discreet.bounds.calibrate import Plan
+from discreet.bounds.min_people import people_counts, shown_from
 from discreet.bounds.relation_tree import columns_of, expressions_of, looked_up, sides_cut, tables_of
 from discreet.model.expression import Field, fields_of, title
 from discreet.model.query import (
@@ -21,7 +22,6 @@ from discreet.model.query import (
     group_count,
 )
 from discreet.noise.selection import Selection
-from discreet.release.min_people import people_counts, shown_from
 from discreet.release.notes.condition_notes import condition_notes
 from discreet.release.notes.key_notes import key_notes
 
