@@ -146,7 +146,7 @@ def test_a_restored_ledger_may_lose_everything_or_nothing(tmp_path, delta):
     assert rebase(policy, "--epsilon", 0, "--yes").exit_code == 0
     ask(policy, sql="SELECT count(*) FROM visits WHERE ward = 'south'")
     assert "is left" in rebase(policy, "--everything", "--yes").output
-    assert "(100.0%)" in run("budget", "--policy", policy).output
+    assert "100.0%" in run("budget", "--policy", policy).output
 
 
 def test_what_others_in_the_same_ledger_lose_is_told(policy):

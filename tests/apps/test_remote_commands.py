@@ -184,11 +184,11 @@ def test_without_a_policy_and_a_service_both_ways_are_told():
 
 
 @pytest.mark.usefixtures("signed_in")
-def test_check_shows_what_a_service_can_be_asked():
+def test_tables_shows_what_a_service_can_be_asked():
     shown = run("tables").stdout
-    assert "a person is one patient; up to 2 rows of a person count fully" in shown
-    assert "north, south" in shown
-    assert "0 to 100" in shown
+    assert "visits: a person is patient; max_rows = 2" in shown
+    assert "'north', 'south'" in shown
+    assert "0 … 100" in shown
 
 
 def test_login_reads_the_token_from_a_pipe_in_silence(running, token):

@@ -36,7 +36,7 @@ def test_g3_nothing_is_nearly_free(tmp_path, budget):
         ):
             with pytest.raises(QueryRefused, match="at least") as refusal:
                 asked()
-        (least,) = re.findall(r"Pay ε = ([0-9.e-]+)", refusal.value.remedy)
+        (least,) = re.findall(r"epsilon=([0-9.e-]+)", refusal.value.remedy)
         curator.plan(COUNT, epsilon=float(least))
         with pytest.raises(QueryRefused):
             curator.plan(COUNT, epsilon=float(least) / 2)

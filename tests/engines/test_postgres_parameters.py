@@ -143,7 +143,7 @@ def test_the_server_is_sent_no_text_of_a_question_or_a_policy(engines, text, mon
         "executed",
         lambda connection, sql, parameters: sent.append(sql) or executed(connection, sql, parameters),
     )
-    where = f"ward = {text_sql(text)} AND ward IN ({text_sql(text)}, 'b')"
+    where = f"ward = {text_sql(text)} AND ward IN ({text_sql(text)}, 'NULL')"
     where += f" AND NOT ward LIKE {text_sql('!' + text)}"
     when = "(born IS NULL OR born <= '1987-06-05')"
     plan = planned(

@@ -81,7 +81,7 @@ def test_it_is_read(name):
         ("width_bucket(cost, 4, 0, 3) = 1", "width_bucket"),
         ("split_part(note, '', 1) = 'a'", "split_part"),
         ("trim(BOTH 'x' FROM note) = 'a'", "replace"),
-        ("add_weeks(born, 1) > '2020-01-01'", "reference"),
+        ("add_weeks(born, 1) > '2020-01-01'", "add_days"),
     ],
 )
 def test_what_is_not_has_a_remedy(condition, remedy):

@@ -1,10 +1,8 @@
 """The identity of a question: see `model.identity`."""
 
-import json
-
 from discreet.bounds.calibrate import Plan, QuestionMechanism
 from discreet.bounds.facts import bounded_facts, parts_in_order
-from discreet.model.identity import QUESTION, Facts, RelationFacts, identity_of, loss_facts
+from discreet.model.identity import Facts, identity_of, loss_facts
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.quantile import QuantileTree
@@ -30,40 +28,6 @@ def question_identity(plan: Plan) -> str:
         },
         version=2 if bounded.left_out_share else 1,
     )
-
-
-def question_key(plan: Plan) -> str:
-    """The key of a question in a ledger: all prices of one question have keys that begin alike."""
-    return f"{question_at_any_price(plan)}{question_identity(plan).partition(':')[2]}"
-
-
-def question_at_any_price(plan: Plan) -> str:
-    """How the keys of a question begin, whatever it costs, and whatever limits are chosen for it.
-
-    What begins alike is not always the same question: whoever uses it compares the whole key.
-    """
-    query = plan.bounded.query
-    facts = RelationFacts(query.source)
-    measures = [
-        json.dumps(
-            [
-                each.aggregate.value,
-                facts.expression(each.argument),
-                facts.expression(each.condition),
-                None if each.share is None else str(each.share),
-            ]
-        )
-        for each in query.measures
-    ]
-    picks = query.picks
-    asked: dict[str, Facts] = {
-        "source": facts.source,
-        "keys": [facts.key(key) for key in query.keys],
-        "sets": [list(chosen) for chosen in query.sets],
-        "measures": [*sorted(measures)],
-        "picks": None if picks is None else [picks.count, picks.aggregate.value, picks.largest],
-    }
-    return f"{QUESTION}{identity_of('question', asked, version=3).partition(':')[2][:32]}:"
 
 
 def mechanism_facts(mechanism: QuestionMechanism) -> Facts:

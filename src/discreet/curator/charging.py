@@ -100,7 +100,7 @@ class ChargedData:
 
     def stored(self, release: Release) -> Answered | None:
         """What was drawn for a release before, on this version of the data. Never charges."""
-        return self.ledger.stored_answer(self.dataset.name, release.identity(), release.older_keys)
+        return self.ledger.stored_answer(self.dataset.name, release.identity())
 
     def _check_purpose(self) -> None:
         if self.dataset.purpose_required and not self.purpose.strip():

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from sqlglot import exp
@@ -29,7 +28,7 @@ from discreet.curator.charging import ChargedData
 from discreet.curator.people import fingerprint_of, people_as_before, people_of
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
-from discreet.curator.repeats import answer_of, dearer_answer
+from discreet.curator.repeats import answer_of
 from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, request_for, spelled_out
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch
@@ -160,11 +159,10 @@ class Curator:
         """
         plan = self.plan(sql, **terms)
         release = QuestionRelease(plan=plan, dataset=self.dataset)
-        known = dearer_answer(self._data, partial(self.plan, sql), release, changed=self.changed_since)
-        if known is None and self._cached is not None:  # what was paid for by itself before stays free
-            known = self._recalled(release) or self._cached.answer(sql, plan)
-        if known is not None:
-            return known
+        if self._cached is not None:  # what was paid for by itself before stays free
+            cached = self._recalled(release) or self._cached.answer(sql, plan)
+            if cached is not None:
+                return cached
         data = replace(self._data, purpose=purpose) if purpose else self._data
         receipt, stored, repeated = data.charge_and_draw(sql, release)
         return self._answer(release, receipt, stored, repeated=repeated)

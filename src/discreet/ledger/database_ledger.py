@@ -111,13 +111,11 @@ class DatabaseLedger:
         with self._turn() as books:
             return mark_unused(books, receipt)
 
-    def stored_answer(
-        self, dataset: str, key: str, older: Callable[[], Sequence[str]] = tuple
-    ) -> Answered | None:
+    def stored_answer(self, dataset: str, key: str) -> Answered | None:
         checked_text(key, "key", LONGEST_NAME)
         with self._look() as books:
-            version = books.balance(dataset, analysts=()).version
-            return _stored(books, dataset, version, key) or _stored_before(books, dataset, version, older)
+            last = books.last_of(dataset, books.balance(dataset, analysts=()).version, key)
+            return books.answered(last) if last is not None and last.kind is EntryKind.ANSWERED else None
 
     def stored_answers(self, dataset: str, beginning: str) -> list[Answered]:
         checked_text(beginning, "beginning", LONGEST_NAME)
@@ -142,9 +140,11 @@ class DatabaseLedger:
             last = books.last_of(dataset, balance.version, key)
             if last is not None and last.kind is EntryKind.ANSWERED:
                 return books.answered(last)
-            before = None if last is not None else _stored_before(books, dataset, balance.version, older)
-            if before is not None:
-                return before
+            if last is None and books.has_older_keys(dataset):
+                for each in older():
+                    found = books.last_of(dataset, balance.version, each)
+                    if found is not None and found.kind is EntryKind.ANSWERED:
+                        return books.answered(found)
             if last is None or last.kind is not EntryKind.UNUSED:
                 cost = charge_units(loss, balance.account.budget_units.currency)
                 admitted(balance, analyst, cost, caps)
@@ -357,21 +357,6 @@ class DatabaseLedger:
         except LedgerClosed:
             anchor = None
         return () if anchor is None else anchor.datasets
-
-
-def _stored(books: Books, dataset: str, version: int, key: str) -> Answered | None:
-    last = books.last_of(dataset, version, key)
-    return books.answered(last) if last is not None and last.kind is EntryKind.ANSWERED else None
-
-
-def _stored_before(
-    books: Books, dataset: str, version: int, older: Callable[[], Sequence[str]]
-) -> Answered | None:
-    """What was stored under an older key. Those are made only if the ledger has some."""
-    if older is tuple or not books.has_older_keys(dataset):
-        return None
-    found = (_stored(books, dataset, version, key) for key in older())
-    return next((each for each in found if each is not None), None)
 
 
 def _data_seen(books: Books, dataset: str) -> Entry | None:

@@ -31,8 +31,6 @@ from discreet.model.query import (
 )
 
 VERSION = 1
-QUESTION = "question-3:"
-"""How keys of questions begin. Those of versions 1 and 2 do not begin alike at all prices."""
 
 Facts: TypeAlias = "str | int | bool | list[Facts] | dict[str, Facts] | None"
 """What JSON can say. Fractions are texts: 1/3."""
@@ -51,7 +49,7 @@ def has_version(key: str) -> bool:
 
 def has_older(first: str) -> bool:
     """Whether a ledger whose first answer has this key may have answers that have other keys today."""
-    return not first.startswith(QUESTION)
+    return not has_version(first) or first.startswith("question-1:")
 
 
 def loss_facts(loss: Spend) -> Facts:

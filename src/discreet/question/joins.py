@@ -1,5 +1,8 @@
 """What tables are joined on: the conditions of ON, USING and WHERE that make both sides equal."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from sqlglot import exp
 
 from discreet.bounds.work_limits import side_of_join
@@ -8,6 +11,14 @@ from discreet.functions.registry import build_call
 from discreet.model.expression import Call, Expression, owners
 from discreet.model.query import Pair, PersonJoin, Relation
 from discreet.question.scope import Scope, conjuncts, predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """A query of WITH, together with those before it, which it may name."""
+
+    query: exp.Expression
+    before: "Mapping[str, Cte]" = field(repr=False)  # each would double the length of a repr
 
 
 def side_of(join: exp.Join) -> str:

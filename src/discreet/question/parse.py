@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import Token
 from discreet.errors import QueryRefused
 from discreet.question.mistakes.instead import note_typed
 from discreet.question.mistakes.syntax_errors import Word, syntax_refusal, unclosed_refusal
-from discreet.question.spelling.clauses import respell
+from discreet.question.spelling.clauses import drop_needless_distinct, respell
 
 LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100
@@ -51,6 +51,7 @@ def parse_sql(text: str) -> exp.Select:
             "A question is exactly one SELECT.", remedy="Write SELECT … FROM … GROUP BY …, and nothing else."
         )
     _check_depth(statements[0])
+    drop_needless_distinct(statements[0])
     for select in statements[0].find_all(exp.Select):
         _check_clauses(select)
     return respell(statements[0])

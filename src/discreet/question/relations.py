@@ -6,7 +6,7 @@ each person.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from sqlglot import exp
@@ -23,6 +23,7 @@ from discreet.model.expression import DayRange, Expression, Field, Range
 from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PrivateTable, PublicTable, Table
 from discreet.model.query import Filter, Lookup, Pair, Relation, Scan
 from discreet.question.joins import (
+    Cte,
     equal_pairs,
     join_conditions,
     no_condition,
@@ -34,6 +35,7 @@ from discreet.question.joins import (
 from discreet.question.mistakes.compared_keys import DeclaredKeys
 from discreet.question.mistakes.instead import plain_sql
 from discreet.question.per_person import per_person
+from discreet.question.person_conditions import joined, person_conditions
 from discreet.question.scope import (
     PublicKeys,
     ReadFanOut,
@@ -46,14 +48,6 @@ from discreet.question.scope import (
 from discreet.question.unions import united
 
 _MOST_SOURCES = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Cte:
-    """A query of WITH, together with those before it, which it may name."""
-
-    query: exp.Expression
-    before: "Mapping[str, Cte]" = field(repr=False)  # each would double the length of a repr
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +76,24 @@ class Relations:
 
     def read(self, select: exp.Select, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
         """The rows of a SELECT before it groups them, and what can be named in it."""
+        left, scope, conditions = self.rows(select, ctes)
+        where = select.args.get("where")
+        found = person_conditions(select, conditions)
+        if found:
+            left = joined(left, scope, found, self, self._with(select, ctes))
+        met = [node for node, must_be_true in found if must_be_true]
+        rest = [each for each in conditions if not any(each is node for node in met)]
+        whole = (
+            where.this if where is not None and len(rest) == len(conjuncts(where.this)) else together(rest)
+        )
+        if whole is not None:
+            left = Filter(source=left, predicate=predicate(whole, scope, "WHERE"))
+        return left, scope
+
+    def rows(
+        self, select: exp.Select, ctes: Mapping[str, Cte]
+    ) -> tuple[Relation, Scope, list[exp.Expression]]:
+        """All rows of FROM, and the conditions of WHERE that are still to be met."""
         ctes = self._with(select, ctes)
         first = select.args.get("from_")
         if first is None:
@@ -96,12 +108,7 @@ class Relations:
                 f"“{left.table.name}” is a public table: there is nothing to protect.",
                 remedy="Look at it directly, and ask about a table with people.",
             )
-        if used:
-            conditions = [each for each in conditions if each not in used]
-        rest = together(conditions) if used or where is None else where.this
-        if rest is not None:
-            left = Filter(source=left, predicate=predicate(rest, scope, "WHERE"))
-        return left, scope
+        return left, scope, [each for each in conditions if each not in used]
 
     def _with(self, select: exp.Expression, ctes: Mapping[str, Cte]) -> Mapping[str, Cte]:
         clause = select.args.get("with_")
@@ -126,7 +133,7 @@ class Relations:
             if {name for name, value in node.args.items() if value} - {"this", "alias"}:
                 raise _plain_from()
             _check_alias(node)
-            return self._derived(node.this, node.alias or "subquery", ctes)
+            return self.derived(node.this, node.alias or "subquery", ctes)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise _plain_from()
         if {name for name, value in node.args.items() if value} - {"this", "alias"}:
@@ -134,9 +141,9 @@ class Relations:
         _check_alias(node)
         known = ctes.get(node.name.casefold())
         if known is not None:
-            return self._derived(known.query, node.alias_or_name, known.before)
+            return self.derived(known.query, node.alias_or_name, known.before)
         table = nearest(node.name, self._dataset.tables, "table")
-        alias = self._alias()
+        alias = self.new_alias()
         fields = {column.name: _field(alias, column, table) for column in table.columns.values()}
         scope = Scope().named(node.alias_or_name, fields)
         if isinstance(table, PublicTable):
@@ -152,7 +159,7 @@ class Relations:
                 scope.declared[f"{alias}.{column.name}"] = DeclaredKeys(column.keys)
         return Scan(table=table, alias=alias), scope
 
-    def _alias(self) -> str:
+    def new_alias(self) -> str:
         self._aliases += 1
         if self._aliases > _MOST_SOURCES:
             raise QueryRefused(
@@ -226,11 +233,7 @@ class Relations:
         outer: bool,
     ) -> Relation:
         """Both sides, on these conditions."""
-        self._joins += 1
-        if self._joins > MOST_JOINS:
-            raise QueryRefused(
-                f"The question has more than {MOST_JOINS} joins.", remedy="Ask it in several questions."
-            )
+        self.count_join()
         pairs, rest = equal_pairs(conditions, scope, other)
         if isinstance(left, Public) and not isinstance(right, Public):
             if outer:
@@ -257,6 +260,13 @@ class Relations:
         for condition in rest:
             relation = Filter(source=relation, predicate=condition)
         return relation
+
+    def count_join(self) -> None:
+        self._joins += 1
+        if self._joins > MOST_JOINS:
+            raise QueryRefused(
+                f"The question has more than {MOST_JOINS} joins.", remedy="Ask it in several questions."
+            )
 
     def _lookup(
         self, left: Relation, right: Public, pairs: list[Pair], scope: Scope, *, outer: bool
@@ -289,7 +299,7 @@ class Relations:
 
     # Subqueries
 
-    def _derived(self, node: exp.Expression, name: str, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
+    def derived(self, node: exp.Expression, name: str, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
         """A subquery: rows with other columns, values of each person, or several of these in one."""
         if isinstance(node, exp.Union):
             return self._union(node, name, ctes)
@@ -308,7 +318,7 @@ class Relations:
                 remedy="Write JOIN there.",
             )
         if node.args.get("group") or any(_is_aggregate(item) for item in node.expressions):
-            relation, columns, scope = per_person(node, relation, scope, self._alias())
+            relation, columns, scope = per_person(node, relation, scope, self.new_alias())
         elif node.args.get("having"):
             raise QueryRefused("HAVING needs GROUP BY.", remedy="Use WHERE.")
         else:
@@ -323,14 +333,14 @@ class Relations:
             raise QueryRefused(
                 "Only UNION ALL can be asked.", remedy="Write UNION ALL: people are told apart anyway."
             )
-        parts = [self._derived(_unwrapped(side), name, ctes) for side in (node.this, node.expression)]
+        parts = [self.derived(_unwrapped(side), name, ctes) for side in (node.this, node.expression)]
         for relation, _ in parts:
             if not relation.has_ids:
                 raise QueryRefused(
                     "UNION ALL needs a person column in every table, to know who is the same.",
                     remedy="Ask about each table on its own.",
                 )
-        return united(parts, name, self._alias())
+        return united(parts, name, self.new_alias())
 
 
 def _check_alias(node: exp.Expression) -> None:

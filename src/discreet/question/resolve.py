@@ -176,6 +176,8 @@ class _Resolver:
             return None
         asked = definition.read(node, _ResolvedArguments(self.scope))
         measured = self._add(asked, condition)
+        if asked.squared:
+            return build_call("*", (measured, measured))
         return measured if asked.function is None else build_call(asked.function, (measured,))
 
     def _add(self, asked: AskedMeasure, condition: Expression | None) -> Field:
@@ -185,6 +187,7 @@ class _Resolver:
             argument=asked.argument,
             condition=condition,
             share=asked.share,
+            second=asked.second,
         )
         for measure in self.measures:
             if _what(measure) == _what(made):
@@ -249,7 +252,7 @@ class _Resolver:
 
 def _what(measure: Measure) -> tuple[object, ...]:
     """All of a measure but its name."""
-    return measure.aggregate, measure.argument, measure.condition, measure.share
+    return measure.aggregate, measure.argument, measure.condition, measure.share, measure.second
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,10 @@ class Scope:
             raise known
         return known
 
+    def know(self, node: exp.Expression, meaning: Expression) -> None:
+        """What a node of this question means, wherever it stands in it."""
+        self._read[id(node)] = node, meaning
+
     def _part(self, inner: exp.Expression, whole: exp.Expression) -> Expression | None:
         if inner is not whole:
             return self.row_expression(inner)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from discreet.answers.released import Released
 from discreet.bounds.bound import Bounded, bound, without_left_out
 from discreet.bounds.calibrate import Plan, calibrate
-from discreet.bounds.identity import question_at_any_price, question_identity, question_key
+from discreet.bounds.identity import question_identity
 from discreet.dialects.dialect import Dialect
 from discreet.model.deadline import Deadline
 from discreet.model.identity import has_version
@@ -35,16 +35,10 @@ class QuestionRelease:
         return True
 
     def identity(self) -> str:
-        return question_key(self.plan)
-
-    def at_any_price(self) -> str:
-        """How the keys of the same question begin, at whatever price."""
-        return question_at_any_price(self.plan)
+        return question_identity(self.plan)
 
     def older_keys(self) -> Sequence[str]:
-        """Before keys began alike at all prices, before what is left out was estimated, and so on."""
-        before = [question_identity(self.plan), question_identity(self._without_left_out())]
-        return [*dict.fromkeys(before), *older_keys(self._older_plan())]
+        return [question_identity(self._without_left_out()), *older_keys(self._older_plan())]
 
     def statements(self, relations: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
         return emit_sql(self.plan, relations, dialect)
@@ -54,7 +48,7 @@ class QuestionRelease:
 
     def answer_from(self, key: str, stored: bytes, deadline: Deadline) -> Released:
         """The answer, from what is stored under this key: today's, or an older one."""
-        if key in (self.identity(), question_identity(self.plan)):
+        if key == self.identity():
             plan = self.plan
         elif has_version(key):
             plan = self._without_left_out()

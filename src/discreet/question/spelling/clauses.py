@@ -35,6 +35,17 @@ def respell(tree: exp.Select) -> exp.Select:
     return tree
 
 
+def drop_needless_distinct(tree: exp.Select) -> None:
+    """Whether somebody is in a list does not depend on how often: IN (SELECT DISTINCT …)."""
+    for node in tree.find_all(exp.In, exp.Exists):
+        inner = node.args.get("query") if isinstance(node, exp.In) else node.this
+        select = inner.this if isinstance(inner, exp.Subquery) else inner
+        if not isinstance(select, exp.Select) or not select.args.get("distinct"):
+            continue
+        if not select.args["distinct"].args.get("on"):
+            select.set("distinct", None)
+
+
 def _counted(node: exp.CountIf) -> exp.Expression:
     if isinstance(node.parent, exp.Filter):
         return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this, true=exp.Literal.number(1))]))

@@ -99,7 +99,7 @@ def _weighed_people(weight: Weight, most: int) -> str:
 
 def _one_value(query: Query) -> list[str]:
     """What the policy says a person has one of, if the question reads it."""
-    measured = [e for measure in query.measures for e in (measure.argument, measure.condition)]
+    measured = [each for measure in query.measures for each in measure.expressions]
     read = [*(key.expression for key in query.keys), *measured, *expressions_of(query.source)]
     fields = [field for each in read if each is not None for field in fields_of(each) if field.per_person]
     return [f"A person has one {title(each.name)}: the smallest, if their rows differ." for each in fields]
