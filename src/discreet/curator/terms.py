@@ -80,6 +80,8 @@ _SUGGESTED = Fraction(1, 10)
 
 def request_for(terms: dict[str, Any], dataset: Dataset, left: Callable[[], Spend]) -> Request:
     """What an analyst gave, as a request to this dataset. `left` is what they may still spend."""
+    if dataset.default_price is not None and all(terms.get(name) is None for name in _PRICES):
+        terms = {**terms, "epsilon": dataset.default_price}
     check_price(terms, dataset, left)
     return request_of(**terms)
 

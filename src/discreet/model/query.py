@@ -347,6 +347,10 @@ class Query:
     having: Expression | None
     order: tuple[Order, ...]
     limit: int | None
+    min_people: int = field(default=0, repr=False)
+    """Groups with fewer people, as far as noise tells, show no number. It sees noisy values only, and so is
+    no part of what a question is known by.
+    """
 
     @property
     def private_keys(self) -> bool:

@@ -13,6 +13,7 @@ from discreet.functions.registry import build_call, range_of
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Dataset, ValueType
 from discreet.model.query import (
+    Aggregate,
     GroupingSets,
     GroupKey,
     Measure,
@@ -55,7 +56,7 @@ def resolve(
     relations = Relations(dataset, public_keys, fan_out)
     source, scope = relations.read(select, {})
     keys, sets = group_by(select, scope)
-    query = _Resolver(select, source, scope, keys, sets).query()
+    query = _Resolver(select, source, scope, keys, sets, dataset.min_people).query()
     for kept in relations.with_rows_of_nobody:
         check_rows_of_nobody(query, kept, frozenset(relations.public))
     return query
@@ -68,6 +69,7 @@ class _Resolver:
     scope: Scope
     keys: tuple[GroupKey, ...]
     sets: GroupingSets
+    min_people: int = 0
     measures: list[Measure] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
 
@@ -76,16 +78,20 @@ class _Resolver:
         having = self.select.args.get("having")
         limit = self._limit()
         picks = None if having is not None else self._picks(limit)
+        condition = None if having is None else self._condition(having.this)
+        order = () if picks is not None else tuple(self._order())
+        self._count_people()
         query = Query(
             source=self.source,
             keys=self.keys,
             sets=self.sets,
             picks=picks,
             outputs=tuple(self.outputs),
-            having=None if having is None else self._condition(having.this),
-            order=() if picks is not None else tuple(self._order()),
+            having=condition,
+            order=order,
             limit=limit,
             measures=tuple(self.measures),
+            min_people=self.min_people,
         )
         check_question(query)
         check_answer_size(query)
@@ -188,6 +194,12 @@ class _Resolver:
                 return Field(name=measure.name, type=ValueType.NUMBER)
         self.measures.append(made)
         return Field(name=made.name, type=ValueType.NUMBER)
+
+    def _count_people(self) -> None:
+        """Also count the people behind each number, if too few of them are not shown."""
+        if self.min_people:
+            for measure in tuple(self.measures):
+                self._add(AskedMeasure(aggregate=Aggregate.PEOPLE, argument=None), measure.condition)
 
     # ORDER BY and LIMIT
 

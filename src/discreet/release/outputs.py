@@ -18,6 +18,7 @@ from discreet.aggregates.registry import AGGREGATES
 from discreet.answers.released import Released
 from discreet.arrays import ColumnValues, Floats
 from discreet.bounds.calibrate import Plan
+from discreet.bounds.min_people import hidden_cells, without_cells
 from discreet.dialects.quoting import quote_identifier
 from discreet.engines.base.execution import not_accepted
 from discreet.errors import EngineFailed, TookTooLong
@@ -69,6 +70,7 @@ class _NoisyTable:
             name: guess(plan, self._measures[name], noisy, values, self._lost.get(name, NOTHING))
             for name, values in self._within_limits.items()
         }
+        self._hidden = hidden_cells(plan, self._within_limits)
         self._intervals = OutputIntervals(
             plan, noisy, self._within_limits, groups, self._used_keys(), self._evaluated
         )
@@ -90,8 +92,9 @@ class _NoisyTable:
                 estimates = self._estimates[expression.name][kept]
             else:
                 estimates = computed[name]
+            hidden = self._hidden_rows(expression, kept)
             if not self._measured(expression) or estimates.dtype.kind not in "fiu":
-                values[name] = _plain(estimates)
+                values[name] = _plain(without_cells(estimates, hidden))
                 continue
             found = np.ma.filled(np.ma.asarray(estimates, dtype=np.float64), np.nan)
             values[name] = self._presented(expression, found)
@@ -102,6 +105,9 @@ class _NoisyTable:
             if without_limits is not None:
                 noise_low[name], noise_high[name] = low[name], high[name]
                 low[name], high[name] = without_limits
+            for part in (values, raw, low, high, noise_low, noise_high):
+                if name in part:
+                    part[name] = without_cells(part[name], hidden)
         return Released(
             columns=tuple(output.name for output in self._query.outputs),
             values=values,
@@ -114,6 +120,14 @@ class _NoisyTable:
             noise_high=noise_high,
             ends=ends_by_output(self._query),
         )
+
+    def _hidden_rows(self, expression: Expression, kept: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Where an output is computed from a number of too few people."""
+        hidden = np.zeros(len(kept), dtype=np.bool_)
+        for field in fields_of(expression):
+            if field.name in self._hidden:
+                hidden |= self._hidden[field.name][kept]
+        return hidden
 
     def _measured(self, expression: Expression) -> bool:
         return any(field.name in self._measures for field in fields_of(expression))

@@ -82,11 +82,13 @@ class ServedDataset:
         account.check_role(Role.OWNER, Role.AUDITOR)
         return self._curator.known_profiles()
 
-    def curator_of(self, account: UserAccount, *, most_epsilon: Fraction | None = None) -> Curator:
+    def curator_of(
+        self, account: UserAccount, *, most_epsilon: Fraction | None = None, purpose: str = ""
+    ) -> Curator:
         """The curator that charges this account, within its caps. What costs more needs approval."""
         account.check_dataset(self.name)
         caps = self._caps(account)
-        return self._curator.for_analyst(account.name, caps=caps, most_epsilon=most_epsilon)
+        return self._curator.for_analyst(account.name, caps=caps, most_epsilon=most_epsilon, purpose=purpose)
 
     def explain(self, account: UserAccount, sql: str, terms: Mapping[str, Any]) -> Explanation:
         """Price and error. Costs nothing, and is not logged: it is asked at every key that is pressed."""
@@ -238,7 +240,7 @@ class ServedDataset:
         before = None if approved is None else self._standing(account)
         number = self._history.begin(account, self.name, text, terms)
         try:
-            told = question.ask(self.curator_of(account, most_epsilon=most), terms)
+            told = question.ask(self.curator_of(account, most_epsilon=most, purpose=purpose), terms)
         except NeedsApproval as dear:
             if approved is not None and self._standing(account) == before:
                 self._approvals.give_back(approved.id)

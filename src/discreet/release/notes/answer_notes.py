@@ -1,6 +1,7 @@
 """What bounding may have done to the truth, in words that go with every answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 
 from discreet.aggregates.aggregate import bounds_of
 from discreet.aggregates.left_out import Lost
@@ -10,6 +11,7 @@ from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.answers.wording import number_text
 from discreet.bounds.bound import limits_are_facts, values_of_people
 from discreet.bounds.calibrate import Plan
+from discreet.bounds.min_people import people_counts, shown_from
 from discreet.bounds.relation_tree import columns_of, expressions_of, looked_up, sides_cut, tables_of
 from discreet.model.expression import Field, fields_of, title
 from discreet.model.query import (
@@ -26,7 +28,11 @@ from discreet.release.notes.key_notes import key_notes
 
 def notes_of(plan: Plan) -> tuple[str, ...]:
     """One sentence for each thing that may differ from a plain query."""
-    return tuple(dict.fromkeys([*_people(plan), *_values(plan), *_rows(plan), *_keys(plan), *_picks(plan)]))
+    return tuple(
+        dict.fromkeys(
+            [*_people(plan), *_values(plan), *_rows(plan), *_keys(plan), *_picks(plan), *_hidden(plan)]
+        )
+    )
 
 
 def _people(plan: Plan) -> list[str]:
@@ -49,6 +55,17 @@ def _people(plan: Plan) -> list[str]:
     if any(isinstance(part, DistinctCount) and not part.one_each for part in parts):
         notes.append(f"Of each person, at most {source.max_groups} different values are counted.")
     return [*notes, *_one_value(plan.bounded.query)]
+
+
+def _hidden(plan: Plan) -> list[str]:
+    least, counts = plan.bounded.query.min_people, people_counts(plan)
+    if not least or not counts:
+        return []
+    bound = ceil(max(shown_from(plan, each) for each in counts))
+    return [
+        f"Numbers of fewer than {least:,} people are not shown. For that, people are counted too, with noise:"
+        f" a number is shown if {bound:,} of them are counted, or more."
+    ]
 
 
 def _weights(parts: Sequence[Part], unit: Unit) -> list[Weight]:
