@@ -82,10 +82,10 @@ class PairAggregate(AggregateDefinition):
         x, y = measure.argument, measure.second
         return _where_known(x, y), _where_known(y, x)
 
-    def _moments(self, noisy: NoisyMeasure) -> "_Moments":
+    def _moments(self, noisy: NoisyMeasure) -> "_PairMoments":
         sums = dict(zip(self.needs, noisy.sums, strict=True))
         offsets = [float(known(WeightedSum, noisy.vectors[self.needs.index(each)]).offset) for each in (X, Y)]
-        return _Moments(sums, offsets[0], offsets[1])
+        return _PairMoments(sums, offsets[0], offsets[1])
 
     def box(self, low: NoisyMeasure, high: NoisyMeasure) -> tuple[Floats, Floats]:  # noqa: ARG002
         """Nothing better than what is certain."""
@@ -114,7 +114,7 @@ class PairAggregate(AggregateDefinition):
         return [f"{name}: of rows that have both values, which are taken within {told}."]
 
 
-class _Moments:
+class _PairMoments:
     """Means, variances and the covariance of noisy sums, group by group."""
 
     def __init__(self, sums: dict[int, Floats], middle_x: float, middle_y: float) -> None:

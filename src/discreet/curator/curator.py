@@ -39,10 +39,10 @@ from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
 from discreet.model.request import Request
 from discreet.policy.public_facts import tables_of
+from discreet.question.expressions.scope import nearest
 from discreet.question.frame import Frame
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
-from discreet.question.scope import nearest
 from discreet.release.drawn import check_size
 from discreet.release.explain import explain
 from discreet.release.outputs import check_outputs

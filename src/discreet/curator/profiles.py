@@ -16,7 +16,7 @@ from discreet.model.privacy import Spend, amount_of
 from discreet.profile.limits import forecast_notes, with_best_limits
 from discreet.profile.profile_plan import ProfilePlan
 from discreet.profile.table_profile import TableProfile
-from discreet.question.scope import nearest
+from discreet.question.expressions.scope import nearest
 
 
 @dataclass(slots=True, kw_only=True)

@@ -25,12 +25,9 @@ from discreet.model.query import (
     key_field,
 )
 from discreet.question.answer_size import check_answer_size
-from discreet.question.convert import convert
-from discreet.question.grouping import MOST_GROUPS, group_by, is_name
-from discreet.question.mistakes.instead import instead_of_aggregate, plain_sql, typed_name
-from discreet.question.public_first import check_rows_of_nobody
-from discreet.question.relations import Relations
-from discreet.question.scope import (
+from discreet.question.expressions.convert import convert
+from discreet.question.expressions.grouping import MOST_GROUPS, group_by, is_name
+from discreet.question.expressions.scope import (
     PublicKeys,
     ReadFanOut,
     Scope,
@@ -39,6 +36,9 @@ from discreet.question.scope import (
     predicate,
     row_expression,
 )
+from discreet.question.mistakes.instead import instead_of_aggregate, plain_sql, typed_name
+from discreet.question.relations.from_clause import Relations
+from discreet.question.relations.public_first import check_rows_of_nobody
 
 _MOST_OUTPUTS = 200
 

@@ -26,7 +26,7 @@ from discreet.functions.registry import emit_duckdb
 from discreet.model.deadline import Deadline
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.query import Output, Query, key_field
-from discreet.question.grouping import MOST_GROUPS
+from discreet.question.expressions.grouping import MOST_GROUPS
 from discreet.release.estimate import Noisy, estimate, guess, lost_by_measure
 from discreet.release.intervals import OutputIntervals
 from discreet.release.notes.answer_notes import left_out_notes

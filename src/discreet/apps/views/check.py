@@ -25,7 +25,7 @@ from discreet.policy.reader import read_policy
 from discreet.profile.findings import odd_values, people_found
 from discreet.profile.limits import forecast
 from discreet.profile.table_profile import TableProfile
-from discreet.question.grouping import MOST_INTEGER_KEYS
+from discreet.question.expressions.grouping import MOST_INTEGER_KEYS
 
 _DELTA_TO_WARN_ABOVE = Fraction(1, 10**5)
 

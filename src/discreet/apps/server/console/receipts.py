@@ -12,11 +12,11 @@ from discreet.answers.csv_text import csv_of
 from discreet.answers.explanation import Explanation
 from discreet.answers.frames import ARROW_MEDIA_TYPE, arrow_of
 from discreet.answers.wording import confidence_text, measure_text
-from discreet.apps.server.console.combining import LEAST_CONFIDENCE, NoisyNumber, combined, ratio
+from discreet.apps.server.console.answer_views.combining import LEAST_CONFIDENCE, NoisyNumber, combined, ratio
+from discreet.apps.server.console.answer_views.shown_answer import noisy_number, shown
+from discreet.apps.server.console.answer_views.what_happened import what_happened
 from discreet.apps.server.console.rendering import amount_text, percent_text, rendered
-from discreet.apps.server.console.shown_answer import noisy_number, shown
 from discreet.apps.server.console.visits import Visit
-from discreet.apps.server.console.what_happened import what_happened
 from discreet.errors import DiscreetError, InvalidInput
 from discreet.service.history import AskedQuestion
 from discreet.service.question_kinds import SqlQuestion, read_kind

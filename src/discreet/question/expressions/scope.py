@@ -11,7 +11,7 @@ from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call
 from discreet.model.expression import Call, Expression, Field, Range, fields_of
 from discreet.model.policy import KeyValue, PublicTable, ValueType
-from discreet.question.convert import convert
+from discreet.question.expressions.convert import convert
 from discreet.question.mistakes.compared_keys import DeclaredKeys, check_compared, unknown_name
 from discreet.question.mistakes.near_names import near_name
 

@@ -18,14 +18,14 @@ from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call
 from discreet.model.expression import Expression, Field
 from discreet.model.query import Filter, PerPerson, PersonJoin, Relation
-from discreet.question.joins import Cte
-from discreet.question.per_person import per_person
-from discreet.question.scope import Scope, predicate
+from discreet.question.expressions.scope import Scope, predicate
+from discreet.question.relations.join_conditions import Cte
+from discreet.question.relations.per_person import per_person
 
 Sides: TypeAlias = tuple[Relation, Scope]
 
 
-class Reader(Protocol):
+class RelationReader(Protocol):
     """Reads the relations of one question."""
 
     def derived(self, node: exp.Expression, name: str, ctes: Mapping[str, Cte]) -> Sides:
@@ -58,7 +58,7 @@ def joined(
     relation: Relation,
     scope: Scope,
     found: list[tuple[exp.In | exp.Exists, bool]],
-    reader: Reader,
+    reader: RelationReader,
     ctes: Mapping[str, Cte],
 ) -> Relation:
     """The relation with a row of each subquery, where the person is in it; `scope` learns what each means."""
@@ -92,7 +92,7 @@ def _person_of(node: exp.In, scope: Scope) -> Expression:
     return found
 
 
-def _in(node: exp.In, reader: Reader, ctes: Mapping[str, Cte]) -> tuple[Relation, Field]:
+def _in(node: exp.In, reader: RelationReader, ctes: Mapping[str, Cte]) -> tuple[Relation, Field]:
     query = node.args["query"]
     inner = query.this if isinstance(query, exp.Subquery) else query
     relation, scope = reader.derived(inner, "people", ctes)
@@ -106,7 +106,7 @@ def _in(node: exp.In, reader: Reader, ctes: Mapping[str, Cte]) -> tuple[Relation
 
 
 def _exists(
-    node: exp.Exists, outer: Scope, reader: Reader, ctes: Mapping[str, Cte]
+    node: exp.Exists, outer: Scope, reader: RelationReader, ctes: Mapping[str, Cte]
 ) -> tuple[Relation, Field]:
     select = node.this.this if isinstance(node.this, exp.Subquery) else node.this
     if not isinstance(select, exp.Select) or select.args.get("limit") or select.args.get("order"):
@@ -169,7 +169,7 @@ def _inside(node: exp.Expression, scope: Scope) -> Expression:
         ) from None
 
 
-def _one_row_each(relation: Relation, person: Expression, reader: Reader) -> tuple[Relation, Field]:
+def _one_row_each(relation: Relation, person: Expression, reader: RelationReader) -> tuple[Relation, Field]:
     """One row for each person of a relation, and the field that holds the id."""
     if relation.one_row_a_person and isinstance(person, Field) and isinstance(_below(relation), PerPerson):
         return relation, person

@@ -20,9 +20,20 @@ from discreet.bounds.work_limits import (
 from discreet.errors import QueryRefused
 from discreet.functions.registry import check_size
 from discreet.model.expression import DayRange, Expression, Field, Range
-from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PrivateTable, PublicTable, Table
+from discreet.model.policy import Column, Dataset, PersonColumn, PrivateTable, PublicTable, Table
 from discreet.model.query import Filter, Lookup, Pair, Relation, Scan
-from discreet.question.joins import (
+from discreet.question.expressions.scope import (
+    PublicKeys,
+    ReadFanOut,
+    Scope,
+    conjuncts,
+    nearest,
+    predicate,
+    row_expression,
+)
+from discreet.question.mistakes.compared_keys import DeclaredKeys
+from discreet.question.mistakes.instead import plain_sql
+from discreet.question.relations.join_conditions import (
     Cte,
     equal_pairs,
     join_conditions,
@@ -32,20 +43,9 @@ from discreet.question.joins import (
     side_of,
     together,
 )
-from discreet.question.mistakes.compared_keys import DeclaredKeys
-from discreet.question.mistakes.instead import plain_sql
-from discreet.question.per_person import per_person
-from discreet.question.person_conditions import joined, person_conditions
-from discreet.question.scope import (
-    PublicKeys,
-    ReadFanOut,
-    Scope,
-    conjuncts,
-    nearest,
-    predicate,
-    row_expression,
-)
-from discreet.question.unions import united
+from discreet.question.relations.per_person import per_person
+from discreet.question.relations.person_conditions import joined, person_conditions
+from discreet.question.relations.unions import united
 
 _MOST_SOURCES = 32
 
@@ -155,7 +155,7 @@ class Relations:
             scope.persons.add(f"{alias}.{table.person.name}")
         for column in table.columns.values():
             if column.keys is not None:
-                scope.keys[f"{alias}.{column.name}"] = partial(_declared, column)
+                scope.keys[f"{alias}.{column.name}"] = partial(tuple, column.keys)
                 scope.declared[f"{alias}.{column.name}"] = DeclaredKeys(column.keys)
         return Scan(table=table, alias=alias), scope
 
@@ -363,10 +363,6 @@ def _field(alias: str, column: Column, table: Table) -> Field:
         per_person=isinstance(table, PrivateTable) and column.name in table.per_person,
         days=None if column.days is None else DayRange(low=column.days.low, high=column.days.high),
     )
-
-
-def _declared(column: Column) -> tuple[KeyValue, ...] | None:
-    return column.keys
 
 
 def _is_aggregate(node: exp.Expression) -> bool:
