@@ -1,9 +1,12 @@
-"""The service over HTTP on loopback: what it adds to a question, explanations a second, many clients at once.
+"""The service over HTTP on loopback: what it adds to a question, explanations a second, many clients at once,
+and the page to ask in a browser.
 
 Answer times are off. Clients and the service share this machine. Questions are all different, so that each is
 planned, charged, read and stored.
 """
 
+import re
+import shutil
 import statistics
 import sys
 import tempfile
@@ -25,6 +28,7 @@ from tests.apps.server.running_service import Client, add_account, running
 from tests.attacks.ask import Clinic
 
 MOST_ADDED, LEAST_EXPLAINED, MOST_TIMES_MEDIAN, MOST_GROWTH = 10.0, 200.0, 5.0, 10.0
+MOST_PAGE, MOST_KILOBYTES, PAGES = 1_000.0, 300.0, 7
 PAIRS, EXPLANATIONS, EXPLAINERS = 100, 1_000, 4
 CLIENTS, QUESTIONS_EACH = 50, 20
 LONG_RUN, WARM_UP, LONG_CLIENTS = 5_000, 1_000, 4
@@ -114,6 +118,35 @@ def growth(port: int, token: str, process: int) -> tuple[float, float]:
     return before, megabytes_of(process)
 
 
+def page_load(port: int, token: str) -> tuple[float, float]:
+    """Milliseconds until the page to ask is there and explained, with nothing kept; and its kilobytes."""
+    from playwright.sync_api import expect, sync_playwright
+
+    from tests.apps.server.console.conftest import ARGUMENTS, BROWSERS
+
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        raise RuntimeError("there is no Chromium: run tests/servers/install.sh")
+    taken, sizes = [], []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=[*ARGUMENTS])
+        for _ in range(PAGES):
+            context = browser.new_context()
+            page = context.new_page()
+            page.goto(f"http://127.0.0.1:{port}/sign-in?then=/receipts/clinic/1")  # a page that is not there
+            page.get_by_label("Token").fill(token)
+            page.get_by_role("button", name="Sign in").click()
+            page.wait_for_load_state()
+            page.on("response", lambda told: sizes.append(len(told.body())))
+            start = perf_counter()
+            page.goto(f"http://127.0.0.1:{port}/ask/clinic")
+            expect(page.locator("#go")).to_have_text(re.compile("Ask for"))
+            taken.append(1_000 * (perf_counter() - start))
+            context.close()
+        browser.close()
+    return statistics.median(taken), sum(sizes) / PAGES / 1_000
+
+
 def charged(policy: Path) -> int:
     with open_existing(place_named_by(policy)) as ledger:
         ledger.verify()
@@ -128,6 +161,7 @@ def figures() -> list[Figure]:
         with Client(port, tokens[0]) as client:
             here, over_http = added_by_http(clinic, client)
         explained = explained_a_second(port, tokens[0])
+        loaded, kilobytes = page_load(port, tokens[0])
         before = charged(clinic.policy)
         taken = many_clients(port, tokens)
         paid = charged(clinic.policy) - before
@@ -140,6 +174,8 @@ def figures() -> list[Figure]:
         at_least("service: explanations a second, all different", explained, LEAST_EXPLAINED, ""),
         Figure(f"service: charges of {asked} questions", str(asked), str(paid), paid == asked),
         at_most("service: slowest of 50 clients, times the median", slowest, MOST_TIMES_MEDIAN, "×"),
+        at_most("console: ms until the page to ask is explained", loaded, MOST_PAGE, " ms"),
+        at_most("console: kB of that page, with all its files", kilobytes, MOST_KILOBYTES, " kB"),
         for_information("service: questions a second of 50 clients", f"{asked / max(taken):.0f}"),
         at_most(
             f"service: growth of memory from {WARM_UP:,} to {LONG_RUN:,} questions",

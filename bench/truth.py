@@ -42,6 +42,7 @@ from discreet.profile.profile_plan import ProfilePlan
 from discreet.profile.table_profile import TableProfile
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
+from discreet.release.draw import answer_from
 from discreet.release.exact_vectors import Results
 from discreet.release.question_release import QuestionRelease
 
@@ -73,7 +74,7 @@ class Held:
 
 
 class Asked:
-    """A case that is open: questions are planned as the curator plans them, and their data read once."""
+    """A case that is open: questions are planned as the curator plans them, their data read, both once."""
 
     def __init__(self, case: Case, curator: Curator) -> None:
         self.case = case
@@ -81,6 +82,9 @@ class Asked:
         self._data = curator._data
         self._dataset = curator.dataset
         self._read: dict[str, Results] = {}
+        self._plans: dict[tuple[object, ...], Plan] = {}
+        self._releases: dict[int, tuple[QuestionRelease, str]] = {}
+        """By plan, with its identity."""
         self._profiles = {
             name: ProfilePlan(
                 table=curator.dataset.tables[name],
@@ -93,7 +97,7 @@ class Asked:
     def profiles(self) -> dict[str, TableProfile]:
         """One more draw of each table's profile."""
         return {
-            name: plan.profile_from(plan.draw_noise(self._exact(plan), self._deadline()), plan.loss)
+            name: plan.profile_from(plan.draw_noise(self._exact(plan, name), self._deadline()), plan.loss)
             for name, plan in self._profiles.items()
         }
 
@@ -103,15 +107,23 @@ class Asked:
         return plan if best is self._dataset else self._planned(sql, epsilon, best)
 
     def _planned(self, sql: str, epsilon: float, dataset: Dataset) -> Plan:
-        public = self._curator._public.reading()
-        query = resolve(parse_sql(sql), dataset, public.keys, public.fan_out)
-        return calibrate(bound(query, dataset), request_of(epsilon=epsilon), dataset)
+        """Plans differ by limits alone."""
+        tables = [table for table in dataset.tables.values() if isinstance(table, PrivateTable)]
+        key = sql, epsilon, *((each.max_rows, each.max_groups) for each in tables)
+        if key not in self._plans:
+            public = self._curator._public.reading()
+            query = resolve(parse_sql(sql), dataset, public.keys, public.fan_out)
+            self._plans[key] = calibrate(bound(query, dataset), request_of(epsilon=epsilon), dataset)
+        return self._plans[key]
 
     def answer(self, plan: Plan) -> Released:
         """Noise on the exact numbers, and what is computed from it."""
-        release = QuestionRelease(plan=plan, dataset=self._dataset)
-        drawn = release.draw_noise(self._exact(release), self._deadline())
-        return release.answer_from(release.identity(), drawn, self._deadline())
+        if id(plan) not in self._releases:
+            release = QuestionRelease(plan=plan, dataset=self._dataset)
+            self._releases[id(plan)] = release, release.identity()
+        release, identity = self._releases[id(plan)]
+        drawn = release.draw_noise(self._exact(release, identity), self._deadline())
+        return answer_from(plan, drawn, self._deadline())
 
     def person(self, table: str) -> str:
         return self._table(table).person.name
@@ -135,8 +147,7 @@ class Asked:
             raise TypeError("A table with a person is expected here.")
         return table
 
-    def _exact(self, release: QuestionRelease | ProfilePlan) -> Results:
-        key = release.identity()
+    def _exact(self, release: QuestionRelease | ProfilePlan, key: str) -> Results:
         if key not in self._read:
             self._read[key] = self._data.read_exact(self._data.emit(release), self._deadline())
         return self._read[key]

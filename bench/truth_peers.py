@@ -1,34 +1,36 @@
 """How far answers are from plain SQL, beside OpenDP's and Tumult's at the same limits and the same total ε.
 
-    .venv/bin/python bench/truth_peers.py [repeats]
+    .venv/bin/python bench/truth_peers.py [repeats] --opendp PYTHON --tumult PYTHON
 
-What is measured is the mean absolute error against the plain answer, over all groups of a question, relative
-to discreet's. A ratio above 1 says that discreet is nearer to the truth.
+Both peers run for real, each by a Python of its own: `peers/README.md` says how to make these. Without the
+options, DISCREET_BENCH_OPENDP and DISCREET_BENCH_TUMULT say where they are. What is measured is the mean
+absolute error against the plain answer, over all groups of a question.
 
 - **Same limits**: what the policy of each table declares (`truth_tables.py`).
 - **Limits from the profile**: everybody pays 0.1 of ε = 1 for the same profile, and takes the limit that it
   says is best.
 
-Both peers truncate: of each person at most `max_rows` rows are kept, or `max_groups` groups where people are
-counted, chosen at random, and then noise of scale limit · bound / ε is added. That is OpenDP's
-`truncate_per_group` with Laplace noise, and Tumult's `MaxRowsPerID` and `MaxGroupsPerID` under pure
-differential privacy (its two-sided geometric noise for counts has the same size). By their documentation both
-add the same law to the same truncated table, so both are one model here. Neither library is run.
+Both peers truncate: of each person they keep at most `max_rows` rows, or `max_groups` groups where people are
+counted, and add noise for that. OpenDP does it by `truncate_per_group`, Tumult by `MaxRowsPerID`,
+`MaxGroupsPerID` and `MaxRowsPerGroupPerID`, both under pure differential privacy.
 
 24 of the 100 questions are asked: counts and sums, of all rows and by group.
 
-Also printed: how wide the intervals are, beside those of the best fixed limit in hindsight. That limit is the
+Also printed: how wide our intervals are, beside those of the best fixed limit in hindsight. That limit is the
 one with the least sum of noise and of what it leaves out in truth, which nobody can know.
 """
 
-import sys
+import argparse
 import tempfile
 import warnings
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 import numpy as np
-from timing import CONSOLE, Figure, at_least, at_most, show
+from peer_runs import PEERS, Jobs, PeerQuestion, pythons, run
+from timing import CONSOLE, Figure, at_least, at_most, for_information, show
 from truth import EPSILON, PROFILE, Asked, open_case
 from truth_tables import CASES, Case, Question
 
@@ -48,133 +50,150 @@ TITLES = {
     ),
 }
 LIMITS = sorted({*range(1, 13), *(2**i for i in range(11)), *(3 * 2**i for i in range(9)), 36, 40, 150, 600})
+HOW = {"same": "same limits", "best": "limits from the profile"}
 
 
-class Truncated:
-    """What a peer computes: the plain answer over the rows that truncation keeps."""
+@dataclass
+class Measured:
+    """One question: our errors, and what peers are asked."""
 
-    def __init__(self, plain: duckdb.DuckDBPyConnection, asked: Asked, question: Question) -> None:
-        self.question = question
-        self._plain = plain
-        head, _, rest = question.sql.partition(" FROM ")
-        self.table = rest.split()[0]
-        self.person = asked.person(self.table)
-        self.people = "DISTINCT" in head
-        self.keys = rest.partition(" GROUP BY ")[2]
-        if self.keys == "m":
-            self.keys = "month(date)" if "month(date)" in head else "month(day)"
-        bounds = asked.bounds(self.table, head)
-        self.largest = max(map(abs, bounds)) if bounds else 1.0
-        self.bounds = bounds
-
-    def values(self, limit: int, seed: int) -> dict[tuple[object, ...], float]:
-        """By group, of rows that are kept at random."""
-        keys = f"{self.keys} AS k" if self.keys else "0 AS k"
-        if self.people:
-            rows = f"SELECT DISTINCT {self.person} AS p, {keys} FROM {self.table}"
-            value = "count(*)"
-        else:
-            column = _argument(self.question.sql)
-            taken = "1" if column == "*" else f"least(greatest({column}, {self.bounds[0]}), {self.bounds[1]})"
-            rows = f"SELECT {self.person} AS p, {keys}, {taken} AS x, rowid AS r FROM {self.table}"
-            value = "sum(x)"
-        order = f"hash(p, {'k' if self.people else 'r'}, {seed})"
-        cut = f"SELECT *, row_number() OVER (PARTITION BY p ORDER BY {order}) AS place FROM ({rows})"
-        found = self._plain.execute(
-            f"SELECT k, {value} FROM ({cut}) WHERE place <= {limit} GROUP BY k"
-        ).fetchall()
-        return {(key,) if self.keys else (): float(number) for key, number in found}
-
-    def scale(self, limit: int, epsilon: float) -> float:
-        """Of Laplace noise. People who are not grouped are counted once."""
-        return (1 if self.people and not self.keys else limit) * self.largest / epsilon
-
-
-def _argument(sql: str) -> str:
-    """What is summed, or counted."""
-    return sql.partition(" FROM ")[0].rpartition("(")[2].partition(")")[0]
+    title: tuple[str, str]
+    truth: dict[str, float]
+    width: float
+    hindsight: float
+    jobs: dict[str, Jobs]
+    errors: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By how limits are chosen, and by who answers."""
 
 
 def measure(
-    asked: Asked, plain: duckdb.DuckDBPyConnection, question: Question, repeats: int
-) -> dict[str, float]:
-    """Mean absolute errors and widths of one question."""
-    generator = np.random.default_rng()
-    truth = {row[:-1]: float(row[-1]) for row in plain.execute(question.sql).fetchall()}
-    peer, kept = Truncated(plain, asked, question), {}
-    errors: dict[str, list[float]] = {"same": [], "peer same": [], "best": [], "peer best": [], "width": []}
-    for repeat in range(repeats):
-        for name, profiles in (("same", None), ("best", asked.profiles())):
-            price = EPSILON - (PROFILE if profiles else 0)
-            plan = asked.plan(question.sql, price, profiles)
+    case: Case,
+    asked: Asked,
+    plain: duckdb.DuckDBPyConnection,
+    question: Question,
+    repeats: int,
+    folder: Path,
+) -> Measured:
+    peer = PeerQuestion.of(question, asked)
+    truth = {
+        str(row[0]) if peer.key else "": float(row[-1]) for row in plain.execute(question.sql).fetchall()
+    }
+    file = folder / f"{case.name} {question.title}.parquet"
+    (rows,) = plain.execute(f"COPY ({peer.rows}) TO '{file}'").fetchone()
+    ours: dict[str, list[float]] = {how: [] for how in HOW}
+    limits: dict[str, Counter[int]] = {how: Counter() for how in HOW}
+    widths, keys = [], [""]
+    for _ in range(repeats):
+        for how, profiles in (("same", None), ("best", asked.profiles())):
+            plan = asked.plan(question.sql, _price(how), profiles)
             answer = asked.answer(plan)
-            names = [each for each in answer.columns if each != "v"]
-            keys = (
-                list(zip(*(answer.values[each].tolist() for each in names), strict=True)) if names else [()]
-            )
+            if peer.key:
+                (name,) = [each for each in answer.columns if each != "v"]
+                keys = [str(key) for key in answer.values[name].tolist()]
             exact = np.array([truth.get(key, 0.0) for key in keys])
-            errors[name].append(float(np.abs(answer.values["v"] - exact).mean()))
+            ours[how].append(float(np.abs(answer.values["v"] - exact).mean()))
             source = plan.bounded.query.source
-            limit = source.max_groups if peer.people else source.max_rows
-            place = limit, repeat % 3
-            if place not in kept:
-                kept[place] = peer.values(*place)
-            shown = np.array([kept[place].get(key, 0.0) for key in keys])
-            noise = generator.laplace(scale=peer.scale(limit, price), size=len(keys))
-            errors[f"peer {name}"].append(float(np.abs(shown + noise - exact).mean()))
-            if name == "best":
-                errors["width"].append(float(np.median(answer.high["v"] - answer.low["v"])))
-    found = {name: float(np.mean(each)) for name, each in errors.items() if name != "width"}
-    found["width"] = float(np.median(errors["width"]))
-    found["hindsight"] = _hindsight(asked, peer, truth)
-    return found
+            limits[how][source.max_groups if peer.kind == "people" else source.max_rows] += 1
+            if how == "best":
+                widths.append(float(np.median(answer.high["v"] - answer.low["v"])))
+    jobs = {how: Jobs(peer, str(file), rows, keys, _price(how), limits[how]) for how in HOW}
+    return Measured(
+        title=(case.name, question.title),
+        truth=truth,
+        width=float(np.median(widths)),
+        hindsight=_hindsight(asked, plain, peer, truth),
+        jobs=jobs,
+        errors={how: {"discreet": float(np.mean(ours[how]))} for how in HOW},
+    )
 
 
-def _hindsight(asked: Asked, peer: Truncated, truth: dict[tuple[object, ...], float]) -> float:
+def _price(how: str) -> float:
+    return EPSILON - (PROFILE if how == "best" else 0)
+
+
+def _hindsight(
+    asked: Asked, plain: duckdb.DuckDBPyConnection, peer: PeerQuestion, truth: dict[str, float]
+) -> float:
     """The least width that a fixed limit could have: noise on both sides, and what is left out of a group."""
-    most = asked.most(peer.table, people=peer.people)
+    most = asked.most(peer.table, people=peer.kind == "people")
     widths = []
     for limit in [each for each in LIMITS if each <= most]:
-        values = peer.values(limit, 0)
+        values = peer.truncated(plain, limit)
         lost = np.median([truth[key] - values.get(key, 0.0) for key in truth])
-        widths.append(2 * np.log(20) * peer.scale(limit, EPSILON) + max(float(lost), 0.0))
+        widths.append(2 * np.log(20) * limit * peer.largest / EPSILON + max(float(lost), 0.0))
     return float(min(widths))
 
 
-def figures(repeats: int = REPEATS) -> list[Figure]:
+def figures(repeats: int = REPEATS, peers: dict[str, str] | None = None) -> list[Figure]:
     warnings.simplefilter("ignore")
-    same, best, widths, rows = [], [], [], []
-    for case in CASES:
-        with tempfile.TemporaryDirectory() as folder:
-            asked, plain = open_case(case, 0, Path(folder))
-            for question in _chosen(case):
-                found = measure(asked, plain, question, repeats)
-                ratios = (
-                    found["peer same"] / found["same"],
-                    found["peer best"] / found["best"],
-                    found["width"] / found["hindsight"],
-                )
-                for each, ratio in zip((same, best, widths), ratios, strict=True):
-                    each.append(ratio)
-                rows.append((case.name, question.title, *(f"{ratio:.2f}×" for ratio in ratios)))
-    show(
-        "Error of OpenDP and Tumult, and our width beside the best in hindsight",
-        ("table", "question", "their error, same limits", "limits from the profile", "our width / hindsight"),
-        rows,
-    )
+    peers = pythons() if peers is None else peers
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found = [each for case in CASES for each in _of_case(case, repeats, folder)]
+        for peer, python in peers.items():
+            _ask(peer, python, found, folder)
+    _show(found, list(peers))
+    widths = [each.width / each.hindsight for each in found]
     return [
-        at_least("truth: error of peers, same limits (median)", float(np.median(same)), 1, "×"),
-        at_least("truth: error of peers, limits from the profile (median)", float(np.median(best)), 1, "×"),
+        *(figure for peer in PEERS for figure in _compared(found, peer, peer in peers)),
         at_most(
             "truth: width beside the best fixed limit in hindsight (median)", float(np.median(widths)), 2, "×"
         ),
     ]
 
 
-def _chosen(case: Case) -> list[Question]:
-    return [question for question in case.questions if question.title in TITLES[case.name]]
+def _of_case(case: Case, repeats: int, folder: Path) -> list[Measured]:
+    with tempfile.TemporaryDirectory() as own:
+        asked, plain = open_case(case, 0, Path(own))
+        chosen = [question for question in case.questions if question.title in TITLES[case.name]]
+        return [measure(case, asked, plain, question, repeats, folder) for question in chosen]
+
+
+def _ask(peer: str, python: str, found: list[Measured], folder: Path) -> None:
+    answers = iter(run(peer, python, [each.jobs[how] for how in HOW for each in found], folder))
+    for how in HOW:
+        for each in found:
+            each.errors[how][peer] = each.jobs[how].error(next(answers), each.truth)
+
+
+def _show(found: list[Measured], peers: list[str]) -> None:
+    for how, title in HOW.items():
+        rows = []
+        for each in found:
+            ours = each.errors[how]["discreet"]
+            theirs = [each.errors[how][peer] for peer in peers]
+            used = ", ".join(str(limit) for limit in sorted(each.jobs[how].limits))
+            texts = [f"{error:,.1f} ({error / ours:.2f}×)" for error in theirs]
+            rows.append(
+                (*each.title, used, f"{ours:,.1f}", *texts, "" if all(e >= ours for e in theirs) else "lost")
+            )
+        columns = ("table", "question", "limit", "discreet", *peers, "")
+        show(f"Mean absolute error against the plain answer, {title}", columns, rows)
+    rows = [(*each.title, f"{each.width / each.hindsight:.2f}×") for each in found]
+    show("Our width beside the best fixed limit in hindsight", ("table", "question", "ratio"), rows)
+
+
+def _compared(found: list[Measured], peer: str, ran: bool) -> list[Figure]:
+    if not ran:
+        return [for_information(f"truth: error of {peer}", "not run: see bench/peers/README.md")]
+    made = []
+    for how, title in HOW.items():
+        ratios = [each.errors[how][peer] / each.errors[how]["discreet"] for each in found]
+        nearer = sum(ratio >= 1 for ratio in ratios)
+        made.append(at_least(f"truth: error of {peer}, {title} (median)", float(np.median(ratios)), 1, "×"))
+        made.append(
+            for_information(
+                f"truth: questions with less error than {peer}, {title}", f"{nearer} of {len(found)}"
+            )
+        )
+    return made
 
 
 if __name__ == "__main__":
-    for figure in figures(int(sys.argv[1]) if len(sys.argv) > 1 else REPEATS):
+    parser = argparse.ArgumentParser(description="Errors beside OpenDP's and Tumult's.")
+    parser.add_argument("repeats", nargs="?", type=int, default=REPEATS)
+    for each in PEERS.values():
+        parser.add_argument(f"--{each}", metavar="PYTHON", help=f"the interpreter that has {each}")
+    options = parser.parse_args()
+    for figure in figures(options.repeats, pythons(options)):
         CONSOLE.print(figure)

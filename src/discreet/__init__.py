@@ -95,17 +95,24 @@ def open(  # noqa: A001
     policy: "str | Path",
     *,
     analyst: str | None = None,
+    purpose: str = "",
     spark: "SparkSession | None" = None,
     progress: bool = False,
 ) -> "Curator":
-    """The curator of a policy file, for an analyst. Without a name, this is the user of the system.
+    """The curator of a policy file, for an analyst.
 
-    `spark` is the session of sources at spark://session. With `progress`, a notebook or terminal shows how
-    much of a long question is done. That is for the owner only: running times may reveal data.
+    policy: the path of the policy.
+    analyst: who asks; the user of the system if not given.
+    purpose: what the questions are for. The ledger keeps it with each, and a policy may require it.
+    spark: the session of sources at spark://session.
+    progress: whether a notebook or terminal shows how much of a long question is done. That is for the owner
+    only: running times may reveal data.
+
+    >>> curator = discreet.open("clinic.toml", analyst="ann")  # doctest: +SKIP
     """
     from discreet.curator.open_policy import open_curator
 
-    return open_curator(policy, analyst=analyst, spark=spark, progress=progress)
+    return open_curator(policy, analyst=analyst, purpose=purpose, spark=spark, progress=progress)
 
 
 def connect(

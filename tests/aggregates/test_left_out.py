@@ -165,3 +165,21 @@ def test_what_clamping_takes_off_values_of_people_is_in_the_interval(noise):
     ]
     assert sum(each.above.low <= taken.sum() <= each.above.high for each in found) >= 90
     assert all(each.high == each.guess == each.below.guess == 0 for each in found)
+
+
+DIALYSIS = 200
+"""So many patients with 150 visits each, of which 12 count: far more than noise is."""
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_people_who_are_there_may_all_be_in_one_group(noise):
+    """It loses far more than its share then. What may be noise is spread over groups."""
+    part = LeftOut(weight=Weight.for_rows(12, Norm.L1), distinct=None, condition=None)
+    people = np.zeros(part.all_bins)
+    people[8], people[part.bins + 3] = DIALYSIS, 3_000  # who lose 129 to 256; others have up to 6 visits
+    lost = estimate_lost(part, people, NOISES[noise], 0.95, np.random.default_rng(3))
+    assert lost.of_counted(np.array([DIALYSIS * 12.0]))[0] >= DIALYSIS * 138
+    nobody = np.where(np.arange(part.all_bins) < part.bins, 0.0, people)
+    hidden = estimate_lost(part, nobody, NOISES[noise], 0.95, np.random.default_rng(3))
+    assert hidden.seen == ()
+    assert hidden.of_counted(np.array([100.0]))[0] <= 4 * hidden.high * 100 / hidden.counted

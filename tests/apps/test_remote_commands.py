@@ -289,7 +289,6 @@ def test_the_policy_of_this_folder_comes_before_a_stored_service(tmp_path, runni
         (("--policy", "clinic.toml", "--dataset", "clinic"), "--dataset is for a service"),
         (("--policy", "clinic.toml", "--token", "discreet_x"), "--token is for a service"),
         (("--policy", "clinic.toml", "--insecure"), "--insecure is for a service"),
-        (("--policy", "clinic.toml", "--purpose", "x"), "--purpose is for a service"),
         (("--dataset", "clinic"), "--dataset is for a service"),
     ],
 )

@@ -7,7 +7,7 @@ from discreet.bounds.work_limits import MOST_PUBLIC_ROWS
 from discreet.curator.public_tables import PublicReading
 from discreet.learn import LinearRegression
 from discreet.model.privacy import PureLoss
-from discreet.question.scope import FanOut
+from discreet.question.expressions.scope import FanOut
 
 from .test_public_tables import statements_of, wards, with_wards
 

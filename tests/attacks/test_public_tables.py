@@ -9,7 +9,7 @@ from discreet import EngineFailed, QueryRefused, TookTooLong
 from discreet.curator.public_tables import PublicReading
 from discreet.model.deadline import Deadline
 from discreet.model.privacy import PureLoss
-from discreet.question.scope import FanOut
+from discreet.question.expressions.scope import FanOut
 from tests.attacks.ask import BAD_LUCK, Clinic, cell, keys, notes
 
 ON_WARD = "visits AS v JOIN wards AS w ON v.ward = w.ward"

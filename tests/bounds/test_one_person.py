@@ -43,6 +43,11 @@ QUESTIONS = [
     "SELECT ward, cost > 0 AS pays, count(*), sum(cost) FROM visits GROUP BY ROLLUP (ward, pays)",
     "SELECT ward, floor(age / 50) AS half, count(DISTINCT patient), median(age), count(DISTINCT note)"
     " FROM visits GROUP BY CUBE (ward, half)",
+    # Of two numbers
+    "SELECT corr(cost, age), regr_slope(age, cost), covar_pop(age, cost) FROM visits",
+    "SELECT ward, corr(cost, age) FILTER (WHERE note = 'a'), regr_intercept(cost, age * 0.3 - 5) FROM visits"
+    " GROUP BY ward",
+    "SELECT covar_samp(level, cost * age), regr_r2(level, age) FROM visits JOIN labs USING (patient)",
     # Other ways to write them
     "SELECT dayname(born) AS d, count_if(cost > 0), avg(cost > 1) FROM visits GROUP BY ALL",
     "SELECT width_bucket(cost, -2, 4, 3) AS bin, sum(round(age, -1)), sum(trunc(cost)) FROM visits"
@@ -54,6 +59,15 @@ QUESTIONS = [
     "SELECT w.beds, sum(level) FROM labs l, visits v, wards w WHERE v.patient = l.patient AND w.ward = v.ward"
     " GROUP BY w.beds",
     "SELECT v.ward, sum(level) FROM labs l RIGHT JOIN visits v USING (patient) GROUP BY v.ward",
+    # People in a subquery
+    "SELECT ward, count(*), sum(cost) FROM visits WHERE patient IN (SELECT patient FROM labs WHERE level > 3)"
+    " GROUP BY ward",
+    "SELECT ward, count(DISTINCT patient) FROM visits WHERE patient NOT IN (SELECT patient FROM labs)"
+    " GROUP BY ward",
+    "SELECT count(*) FROM visits v WHERE age > 5"
+    " OR NOT EXISTS (SELECT 1 FROM labs l WHERE l.patient = v.patient)",
+    "SELECT patient IN (SELECT patient FROM labs GROUP BY patient HAVING count(*) > 1) AS often, sum(cost)"
+    " FROM visits GROUP BY often",
     # Joins
     "SELECT region, count(*), sum(cost) FROM visits JOIN wards ON visits.ward = wards.ward GROUP BY region",
     "SELECT region, count(DISTINCT patient) FROM visits v LEFT JOIN wards w ON v.ward = w.ward"

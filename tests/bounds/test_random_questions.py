@@ -27,7 +27,8 @@ SHAPES = {
     *("visits", "labs", "WITH", "CTE used again", "subquery of rows", "UNION ALL", "lookup"),
     *("per person", "per person and key", "HAVING of people", "join of people", "join of people on more"),
     *("LEFT JOIN", "WHERE", "FILTER", "grouping sets", "selection", "private keys", "quantile"),
-    *("count", "count people", "count other", "sum", "avg", "variance"),
+    *("count", "count people", "count other", "sum", "avg", "variance", "count_if", "pairs of numbers"),
+    *("people of a subquery", "EXISTS", "pattern", "dates", "days as keys", "bins", "other ways to write"),
 }
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 HUNT = int(os.environ.get("DISCREET_HUNT", "0"))

@@ -169,7 +169,7 @@ def test_counting_questions_in_any_words_are_for_the_cache(folder, capsys, sql):
     free = curator.explain(sql, within=WITHIN)
     assert "free" in free.way
     show_explanation(free, "table")
-    assert "0.0% of the budget. Nothing has been spent." in capsys.readouterr().out
+    assert "0.0% of the budget (ρ = 0). Nothing has been spent." in capsys.readouterr().out
     assert curator.ask(sql, within=WITHIN).cached
 
 

@@ -8,9 +8,8 @@ import sys
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.learning_rows import price_of_rows
 from discreet.curator.synthetic_tables import SyntheticTables
-from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms
+from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, price_of_rows
 from discreet.model.request import request_of
 from tests.attacks.ask import Clinic
 

@@ -72,6 +72,10 @@ SAME = [
     "SELECT ward, count_if(age > 50) AS n, sum(note = 'a') AS s FROM visits GROUP BY ALL ORDER BY ward",
     "SELECT monthname(born) AS m, count(*) AS n FROM visits WHERE monthname(born) IN ('January', 'March')"
     " GROUP BY ALL ORDER BY m",
+    "SELECT ward, covar_pop(cost, age) AS c, 20 * corr(cost, age) AS r, regr_intercept(age, cost) AS i"
+    " FROM visits GROUP BY ward ORDER BY ward",
+    "SELECT 20 * corr(level, CASE WHEN age > 20 THEN cost END) AS r, regr_slope(level, age) AS s,"
+    " 20 * regr_r2(age, cost) AS q FROM visits v LEFT JOIN labs l USING (patient) WHERE cost > -1",
     "SELECT upper(ward) || '!' AS place, count(*) + 1 AS more FROM visits GROUP BY ward ORDER BY place",
 ]
 PRIVATE = [

@@ -1,6 +1,7 @@
 """From a file to a checked policy, as an owner goes."""
 
 import os
+import re
 import time
 
 import duckdb
@@ -92,6 +93,26 @@ def test_the_draft_says_what_max_rows_does_and_follows_from_no_row(clinic):
     assert [line for line in (clinic / "discreet.toml").read_text().splitlines() if "max_" in line] == [
         line for line in first.splitlines() if "max_" in line
     ]
+
+
+def test_check_says_what_the_profile_found_or_that_there_is_none(clinic):
+    """With people by ε = 0.5 there is hardly any noise beside 4,000 people: chance decides nothing."""
+    duckdb.execute(
+        "COPY (SELECT p AS patient_id, p % 40 AS cost FROM range(4000) AS r(p), range(4) AS s(v)"
+        " WHERE v = 0 OR p % 10 = 0) TO 'many.parquet'"
+    )
+    run("init", "many.parquet", "--person", "patient_id")
+    edit("# bounds = [LOW, HIGH]", "bounds = [0, 29]")
+    edit("max_rows = 10", "max_rows = 2")
+    assert "no profile of “many”" in " ".join(run("check").output.split())
+    assert not list(clinic.glob("*.ledger"))  # looking makes none
+    assert run("profile", "--epsilon", "0.5").exit_code == 0
+    output = " ".join(run("check").output.split())
+    assert "no profile" not in output
+    assert re.search(r"About 1[3-8]\.\d% of all rows are beyond max_rows = 2", output)  # 800 of 5,200
+    assert re.search(r"2[2-8]% ± \d% of people have a cost that is above its bounds", output)
+    edit("max_rows = 2", 'max_rows = 2\nlimits = "facts"')
+    assert "profile" not in run("check").output
 
 
 def test_a_person_a_row(clinic):

@@ -181,6 +181,22 @@ def test_a_profile_that_tells_nothing_changes_no_limit():
     assert best_limit(noise_only, 30, noise=30, groups=1) == 30
 
 
+def test_noise_far_beyond_everybody_makes_no_rows():
+    """One bin of forty that noise lifts is usual. Far out, it would be more rows than all people have."""
+    few, noise = bins(n1=3_000, n2=900), DiscreteLaplace(scale=30)
+    lifted = np.where(np.arange(len(few.people)) == EDGES.index(4096), 220.0, few.people)  # once in 3,000
+    assert forecast(NoisyBins(people=lifted, noise=noise), 2).share == 0
+    sure = np.where(lifted == 220, 400.0, lifted)
+    assert forecast(NoisyBins(people=sure, noise=noise), 2).share > 0.9
+    near = np.where(np.arange(len(few.people)) == EDGES.index(6), 220.0, few.people)
+    assert forecast(NoisyBins(people=near, noise=noise), 2).share > 0.1
+
+
+def test_people_who_all_have_many_rows_are_seen():
+    many = NoisyBins(people=bins(n64=250).people, noise=DiscreteLaplace(scale=30))
+    assert best_limit(many, 100, noise=1, groups=1) == 64
+
+
 def test_the_best_limit_weighs_noise_against_what_is_left_out():
     two_kinds = bins(n1=100, n4=50)
     assert best_limit(two_kinds, 64, noise=64, groups=1) == 4  # noise of 4, against 50 rows a step

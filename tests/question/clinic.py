@@ -22,9 +22,9 @@ from discreet.model.policy import (
     ValueType,
 )
 from discreet.model.request import ByEpsilon, Request
+from discreet.question.expressions.scope import FanOut
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
-from discreet.question.scope import FanOut
 from discreet.release.exact_vectors import exact_vectors
 from discreet.sql.emit import emit_sql
 

@@ -41,7 +41,8 @@ class Question:
     measures: tuple[str, ...]
     private: bool
     exact: bool
-    """Whether plain SQL says the same without doubt: no quantiles, no selection, no doubtful NULLs."""
+    """Whether plain SQL says the same without doubt: no quantiles, no selection, no doubtful NULLs, and
+    nothing that DuckDB lacks."""
     shapes: frozenset[str] = field(default_factory=frozenset)
 
 
@@ -89,6 +90,15 @@ class Drawing:
                 return f"CASE WHEN {self.condition(scope)} THEN {column} END"
             case 4:
                 return f"abs({column}) + 0.25"
+            case 5:
+                self.take("other ways to write")
+                return self.one(
+                    [f"IF({column} > 2, {column}, 0)", f"trunc({column})", f"round({column}, -1)"]
+                )
+            case 6 if self.column(scope, ("date",)):
+                self.take("dates")
+                day = self.column(scope, ("date",))
+                return self.one([f"week({day})", f"dayofyear({day})", f"last_day({day}) - {day}"])
         return column
 
     def condition(self, scope):
@@ -104,13 +114,42 @@ class Drawing:
                 return f"coalesce({numeric}, 2) >= 2"
             case 4 if numeric and text:
                 return f"({numeric} <= 2) = ({text} = {KEYS[:7] if scope[text] == 'keyed' else OTHERS[:3]})"
+            case 5 if text:
+                self.take("pattern")
+                return self.one(
+                    [f"{text} ILIKE 'N%'", f"{text} NOT LIKE '%b'", f"regexp_matches({text}, '^(a|n)')"]
+                )
+            case 6 if self.column(scope, ("date",)):
+                self.take("dates")
+                day = self.column(scope, ("date",))
+                return f"{day} + INTERVAL 1 MONTH > DATE '2026-02-10' OR dayname({day}) = 'Monday'"
         return f"{numeric} > {self.draw(st.integers(-1, 4))}" if numeric else "1 = 1"
 
     def where(self, scope, percent=35):
         if not self.chance(percent):
             return ""
         self.take("WHERE")
+        person = self.column(scope, ("person",))
+        if person and self.chance(25):
+            return f" WHERE {self.about_people(person)}"
         return f" WHERE {self.condition(scope)}"
+
+    def about_people(self, person):
+        """A condition on the person; the tables of its subquery are plain."""
+        self.take("people of a subquery")
+        table, alias = self.one(["visits", "labs"]), self.name("t")
+        inner = {f"{alias}.{name}": kind for name, kind in TABLES[table].items()}
+        condition = self.condition(inner)
+        negated = self.one(["", "", "NOT "])
+        match self.draw(st.integers(0, 2)):
+            case 0:
+                self.take("EXISTS")
+                where = f"{alias}.patient = {person} AND ({condition})"
+                return f"{negated}EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {where})"
+            case 1:
+                group = f"GROUP BY {alias}.patient HAVING count(*) > {self.draw(st.integers(0, 2))}"
+                return f"{person} {negated}IN (SELECT {alias}.patient FROM {table} AS {alias} {group})"
+        return f"{person} {negated}IN (SELECT {alias}.patient FROM {table} AS {alias} WHERE {condition})"
 
     # FROM
 
@@ -266,6 +305,15 @@ class Drawing:
                 return self.column(scope, ("beds",))
             case 4:
                 return f"CASE WHEN {self.condition(scope)} THEN 'yes' ELSE 'no' END"
+            case 6 if self.column(scope, ("date",)):
+                self.take("days as keys")
+                day = self.column(scope, ("date",))
+                return self.one(
+                    [f"dayname({day})", f"month({day})", f"week({day})", f"strftime({day}, '%A')"]
+                )
+            case 7 if self.column(scope, ("number",)) and self.chance(50):
+                self.take("bins")
+                return f"width_bucket({self.column(scope, ('number',))}, -1, 3, 4)"
             case 5 if any(kind == "value" for kind in scope.values()):
                 return f"CAST({self.column(scope, ('value',))} >= 2 AS BIGINT)"
         return self.column(scope, kinds) or f"({self.condition(scope)})"
@@ -291,8 +339,15 @@ class Drawing:
                 self.take("quantile")
                 found = self.one(["median({})", "quantile_cont({}, 0.9)", "min({})", "max({})"])
                 found = found.format(self.number(scope))
+            case 11:
+                self.take("pairs of numbers")
+                form = self.one(["covar_pop({}, {})", "corr({}, {})", "regr_slope({}, {})"])
+                found = form.format(self.number(scope), self.number(scope))
             case 8:
                 found = f"count({self.column(scope, NUMERIC) or '*'})"
+            case 10:
+                self.take("count_if")
+                found = f"count_if({self.condition(scope)})"
             case _:
                 self.take("count")
                 found = "count(*)"
@@ -328,7 +383,7 @@ class Drawing:
         aliases = [f"m{i}" for i in range(len(measures))]
         selected += [f"{measure} AS {alias}" for measure, alias in zip(measures, aliases, strict=True)]
         text = f"{prefix}SELECT {', '.join(selected)} FROM {sql}{where}{group}"
-        doubtful = {"quantile"} | ({"LEFT JOIN"} if sets else set())
+        doubtful = {"quantile", "bins", "pairs of numbers"} | ({"LEFT JOIN"} if sets else set())
         return self.made(text, names, aliases, exact=not doubtful & self.shapes)
 
     def group(self, names):

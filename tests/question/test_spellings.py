@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from discreet.errors import QueryRefused
 from discreet.functions.registry import emit_duckdb, range_of
 from discreet.model.policy import ValueType
+from discreet.question.expressions.scope import Scope, row_expression
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
-from discreet.question.scope import Scope, row_expression
 from tests.question.clinic import clinic, planned, public_keys
 from tests.question.nasty import FIELDS, connection
 

@@ -163,11 +163,11 @@ def test_what_somebody_paid_for_is_free_for_all_above_caps_and_thresholds_too(se
     assert service.approvals.all() == []
     assert actions(service, "bo") == [Action.ASKED, Action.ANSWERED]
     assert list(service.log.events(who="bo"))[-1].details["repeated"]
-    with pytest.raises(NeedsApproval):  # at another price it is another question
-        dataset.ask(bo, COUNT, {"epsilon": 0.7}, purpose="a paper")
+    with pytest.raises(NeedsApproval):  # another question is not free
+        dataset.ask(bo, f"{COUNT} WHERE age > 50", {"epsilon": 0.7}, purpose="a paper")
     service.accounts.change(replace(bo, approval_above=None), by="the owner")
     with pytest.raises(BudgetExceeded, match="analyst bo"):
-        dataset.ask(bo, COUNT, {"epsilon": 0.8})
+        dataset.ask(bo, COUNT, {"epsilon": 1.2})
 
 
 def test_nobody_but_another_owner_decides(service, dataset, add):
@@ -349,3 +349,10 @@ def test_accounts_are_managed_without_the_data(clinic, service, add):
     people.accounts.change(replace(people.accounts.find("ana"), most_epsilon=Fraction(2)), by="olga")
     assert service.accounts.find("ana").most_epsilon == 2
     people.close()
+
+
+def test_a_purpose_goes_with_the_charge(dataset, add):
+    dataset.ask(add("pia"), COUNT, {"epsilon": 0.125}, purpose="the yearly report")
+    (charge,) = [entry for entry in dataset._curator.entries() if entry.analyst == "pia"]
+    assert charge.note == "the yearly report"
+    assert dataset.facts(add("pit"))["purpose_required"] is False

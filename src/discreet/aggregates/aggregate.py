@@ -63,6 +63,9 @@ class AskedMeasure:
     share: Fraction | None = None
     function: str | None = None
     """A function to apply to the noisy measure: sqrt for a standard deviation."""
+    second: Expression | None = None
+    squared: bool = False
+    """Whether the square of the noisy measure is asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

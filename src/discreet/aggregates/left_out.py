@@ -84,6 +84,8 @@ class Lost:
     heavy: tuple[tuple[float, float], ...] = ()
     """Of people of whom something is left out, those who lose most first: how much of them counts, and what
     they lose for each that counts."""
+    seen: tuple[tuple[float, float], ...] = ()
+    """Of these, the ones who are there at this confidence."""
     above: Guess = field(default_factory=Guess)
     """What clamping takes off above the bounds, in widths of them."""
     below: Guess = field(default_factory=Guess)
@@ -91,25 +93,33 @@ class Lost:
     def of_counted(self, counted: Floats) -> Floats:
         """The most that groups lose of which so much counts: those who lose most may be in any of them.
 
-        But no group loses more than four times its share. So it was in 15 of 18 ways to group the tables of
-        `bench/truth_tables.py`; the most was 5.2 times.
+        But no group loses more than four times its share by people who may not exist at all. So it was in 15
+        of 18 ways to group the tables of `bench/truth_tables.py`; the most was 5.2 times.
         """
         if not self.heavy:
             return np.full_like(counted, self.high)
-        masses, ratios = np.array(self.heavy).T
-        ends = np.concatenate([[0.0], np.cumsum(masses)])
-        lost = np.concatenate([[0.0], np.cumsum(masses * ratios)])
-        counted = np.maximum(counted, 0.0)
-        most: Floats = np.minimum(np.interp(counted, ends, lost), self.high)
+        most: Floats = np.minimum(_all_in_one(self.heavy, counted), self.high)
         return np.minimum(most, self.in_proportion(counted))
 
     def in_proportion(self, counted: Floats) -> Floats:
-        """Four times the share of groups of which so much counts; everything if it is not known of what."""
+        """Four times the share of groups of which so much counts, or what people lose who are there and may
+        all be in one of them: such as a ward with a few patients who come every other day. Everything if it
+        is not known of what.
+        """
         if not self.counted:
             return np.full_like(counted, np.inf)
         with np.errstate(over="ignore"):
             most: Floats = _UNEVEN * self.high * np.maximum(counted, 0.0) / self.counted
-        return most
+        return np.maximum(most, _all_in_one(self.seen, counted))
+
+
+def _all_in_one(people: tuple[tuple[float, float], ...], counted: Floats) -> Floats:
+    """What groups lose of which so much counts, if it is of these people, those who lose most first."""
+    masses, ratios = np.array(people).reshape(-1, 2).T
+    ends = np.concatenate([[0.0], np.cumsum(masses)])
+    lost = np.concatenate([[0.0], np.cumsum(masses * ratios)])
+    found: Floats = np.interp(np.maximum(counted, 0.0), ends, lost)
+    return found
 
 
 NOTHING = Lost(low=0.0, guess=0.0, high=0.0, of_one_group=0.0, hidden=0.0)
@@ -146,7 +156,12 @@ def estimate_lost(
     low, guess, high = np.quantile(lost, (miss, 0.5, 1 - miss)).tolist()
     if float(np.quantile(drawn.sum(axis=1), miss)) < _threshold(noise) / 3:
         low = guess = 0.0
-    heavy = np.quantile(drawn, 1 - miss, axis=0)
+    fewest, heavy = np.quantile(drawn, (miss, 1 - miss), axis=0)
+    by_loss = [
+        ((float(number * part.weight.limit), float(loss / part.weight.limit)), least >= 1)
+        for number, loss, least in zip(heavy[::-1], largest[::-1], fewest[::-1], strict=True)
+        if number > 0
+    ]
     return Lost(
         low=low,
         guess=guess,
@@ -155,11 +170,8 @@ def estimate_lost(
         hidden=_threshold(noise),
         near=len(sizes) == 0 or bool(sizes[-2:].sum() > 2 * _threshold(noise)),
         counted=_counted(part, people) if len(sizes) else 0.0,
-        heavy=tuple(
-            (float(number * part.weight.limit), float(loss / part.weight.limit))
-            for number, loss in zip(heavy[::-1], largest[::-1], strict=True)
-            if number > 0
-        ),
+        heavy=tuple(each for each, _ in by_loss),
+        seen=tuple(each for each, seen in by_loss if seen),
         above=above,
         below=below,
     )

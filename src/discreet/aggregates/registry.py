@@ -10,6 +10,12 @@ from discreet.aggregates.count import CountAggregate
 from discreet.aggregates.distinct import DistinctAggregate
 from discreet.aggregates.people import PeopleAggregate
 from discreet.aggregates.quantile import QuantileAggregate
+from discreet.aggregates.second_moments import (
+    CorrelationAggregate,
+    CovarianceAggregate,
+    InterceptAggregate,
+    SlopeAggregate,
+)
 from discreet.aggregates.sum import SumAggregate
 from discreet.aggregates.variance import VarianceAggregate
 from discreet.model.query import Aggregate
@@ -24,6 +30,10 @@ AGGREGATES: Mapping[Aggregate, AggregateDefinition] = {
         AverageAggregate(),
         VarianceAggregate(),
         QuantileAggregate(),
+        CovarianceAggregate(),
+        CorrelationAggregate(),
+        SlopeAggregate(),
+        InterceptAggregate(),
     )
 }
 

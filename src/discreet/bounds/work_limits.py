@@ -156,7 +156,7 @@ def check_question(query: Query) -> None:
     picked_by = None if query.picks is None else query.picks.condition
     of_rows = [
         *(key.expression for key in query.keys),
-        *(e for measure in query.measures for e in (measure.argument, measure.condition) if e is not None),
+        *(each for measure in query.measures for each in measure.expressions),
         *([] if picked_by is None else [picked_by]),
     ]
     grouped = steps_of_keys([key.expression for key in query.keys], private=query.private_keys)
@@ -175,10 +175,10 @@ def check_question(query: Query) -> None:
 def _picked_by(query: Query) -> list[Expression]:
     """What the question groups rows by, and leaves out rows by. A database may compute it before it joins."""
     measures = [m for m in query.measures if not AGGREGATES[m.aggregate].adds_up]
-    found = [e for measure in measures for e in (measure.argument, measure.condition)]
-    if query.picks is not None:
+    found = [each for measure in measures for each in measure.expressions]
+    if query.picks is not None and query.picks.condition is not None:
         found.append(query.picks.condition)
-    return [*(key.expression for key in query.keys), *(e for e in found if e is not None)]
+    return [*(key.expression for key in query.keys), *found]
 
 
 def check_steps(

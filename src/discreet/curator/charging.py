@@ -55,6 +55,8 @@ class ChargedData:
     """What the analyst, or their project, may spend at most, besides the caps of the policy."""
     most_epsilon: Fraction | None = None
     """What costs more needs the owner's approval; None if nothing does."""
+    purpose: str = ""
+    """What the questions are for. The ledger keeps it with each charge."""
     answer_times: AnswerTimes = field(default_factory=AnswerTimes)
     watch: Watch | None = None
     """Told how much of a question is done, and 1 at its end. For the owner only: timing may leak data. With
@@ -76,13 +78,20 @@ class ChargedData:
         )
         if stored is not None:
             return *stored, True
+        self._check_purpose()
         self._check_approved(loss)
         statements = self.emit(release)
         self.prepare(statements)
         process = os.getpid()  # before the charge: a child that is forked after it must not draw
         with self.ledger.asking(self.dataset.name, key):
             charged = self.ledger.charge(
-                self.dataset.name, analyst=self.analyst, question=question, key=key, loss=loss, caps=self.caps
+                self.dataset.name,
+                analyst=self.analyst,
+                question=question,
+                key=key,
+                loss=loss,
+                caps=self.caps,
+                purpose=self.purpose,
             )
             if isinstance(charged, Answered):  # somebody asked the same, and was faster
                 return *charged, True
@@ -92,6 +101,13 @@ class ChargedData:
     def stored(self, release: Release) -> Answered | None:
         """What was drawn for a release before, on this version of the data. Never charges."""
         return self.ledger.stored_answer(self.dataset.name, release.identity())
+
+    def _check_purpose(self) -> None:
+        if self.dataset.purpose_required and not self.purpose.strip():
+            raise QueryRefused(
+                "The owner of this data wants to know what each question is for. Nothing was spent.",
+                remedy="Say it with purpose= in a few words. They are kept with the question.",
+            )
 
     def _check_approved(self, loss: Spend) -> None:
         """Refuse what costs more than may be spent unasked. It is checked here, on what will be charged."""

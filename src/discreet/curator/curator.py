@@ -27,6 +27,7 @@ from discreet.curator.people import fingerprint_of, people_as_before, people_of
 from discreet.curator.planning import Planning
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
+from discreet.curator.repeats import answer_of
 from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, request_for, spelled_out
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch
@@ -34,9 +35,10 @@ from discreet.errors import DiscreetError, MissingExtra
 from discreet.ledger.interface import Account, Balance, Cap, Entry, Ledger
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.privacy import Spend
+from discreet.model.receipt import Receipt
 from discreet.policy.public_facts import tables_of
+from discreet.question.expressions.scope import nearest
 from discreet.question.frame import Frame
-from discreet.question.scope import nearest
 from discreet.release.explain import explain
 from discreet.release.noisy.explain_noisy import explain_noisy
 from discreet.release.noisy.noisy_release import NoisyRelease
@@ -66,6 +68,7 @@ class Curator:
         ledger: Ledger,
         *,
         analyst: str,
+        purpose: str = "",
         answer_times: Sequence[float] = (),
     ) -> None:
         self.dataset = dataset
@@ -78,6 +81,7 @@ class Curator:
             engine=engine,
             ledger=ledger,
             analyst=analyst,
+            purpose=purpose,
             answer_times=AnswerTimes(seconds=tuple(answer_times)),
         )
         self._public = PublicTables(dataset, engine)
@@ -128,13 +132,14 @@ class Curator:
         return list(self._profiles.found.values())
 
     @spelled_out(QuestionTerms)
-    def ask(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer:
+    def ask(self, sql: str, *, purpose: str = "", **terms: Unpack[QuestionTerms]) -> Answer:
         """The private answer. The same question at the same price is charged once.
 
         sql: one SELECT about the tables of the policy.
         epsilon, rho: the price. Give one of the two, or `within`.
         within: how far each number may be off. The least price for that is paid.
         confidence: of the stated errors.
+        purpose: what it is for, if not what the curator was opened for. The ledger keeps it.
 
         >>> curator.ask("SELECT ward, count(*) AS n FROM visits GROUP BY ward", epsilon=0.1)  # doctest: +SKIP
         """
@@ -144,15 +149,9 @@ class Curator:
             cached = self._recalled(release) or self._cached.answer(sql, plan)
             if cached is not None:
                 return cached
-        receipt, stored, repeated = self._data.charge_and_draw(sql, release)
-        return Answer(
-            released=release.answer_from(receipt.key, stored, self._data.deadline()),
-            charged=receipt.charged,
-            left=self._data.left(),
-            receipt=receipt,
-            repeated=repeated,
-            budget=budget_of(self.dataset),
-        )
+        data = replace(self._data, purpose=purpose) if purpose else self._data
+        receipt, stored, repeated = data.charge_and_draw(sql, release)
+        return self._answer(release, receipt, stored, repeated=repeated)
 
     @spelled_out(QuestionTerms)
     def recall(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer | None:
@@ -166,16 +165,12 @@ class Curator:
 
     def _recalled(self, release: QuestionRelease | NoisyRelease) -> Answer | None:
         found = self._data.stored(release)
-        if found is None:
-            return None
-        return Answer(
-            released=release.answer_from(found.receipt.key, found.answer, self._data.deadline()),
-            charged=found.receipt.charged,
-            left=self._data.left(),
-            receipt=found.receipt,
-            repeated=True,
-            budget=budget_of(self.dataset),
-        )
+        return None if found is None else self._answer(release, *found, repeated=True)
+
+    def _answer(
+        self, release: QuestionRelease | NoisyRelease, receipt: Receipt, stored: bytes, *, repeated: bool
+    ) -> Answer:
+        return answer_of(self._data, release, receipt, stored, repeated=repeated, changed=self.changed_since)
 
     @spelled_out(QuestionTerms)
     def explain(self, sql: str, **terms: Unpack[QuestionTerms]) -> Explanation:
@@ -244,11 +239,17 @@ class Curator:
         self._ledger.verify()
 
     def for_analyst(
-        self, name: str, *, caps: Sequence[Cap] = (), most_epsilon: Fraction | None = None
+        self,
+        name: str,
+        *,
+        caps: Sequence[Cap] = (),
+        most_epsilon: Fraction | None = None,
+        purpose: str = "",
     ) -> "Curator":
         """The curator of another analyst, on the same open data and ledger. It has no `watch` yet.
 
         The caps hold besides those of the policy. What costs more than `most_epsilon` raises NeedsApproval.
+        The ledger keeps the purpose with each charge.
         Closing it closes nothing. Close this one last: it closes
         the data and the ledger of both.
         """
@@ -256,7 +257,7 @@ class Curator:
         other.analyst = name
         other._shared = True
         other._data = replace(
-            self._data, analyst=name, caps=tuple(caps), most_epsilon=most_epsilon, watch=None
+            self._data, analyst=name, caps=tuple(caps), most_epsilon=most_epsilon, purpose=purpose, watch=None
         )
         other._profiles = replace(self._profiles, data=other._data)
         other._cached = replace(self._cached, data=other._data) if self._cached else None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from discreet.curator.charging import ChargedData
-from discreet.curator.learning_rows import price_of_rows, rows_of
+from discreet.curator.planning import rows_of
 from discreet.curator.public_tables import PublicTables
-from discreet.curator.terms import RowTerms
+from discreet.curator.terms import RowTerms, price_of_rows
 from discreet.learn.plan.explain import FitExplanation, explain_fit
 from discreet.learn.plan.fit_plan import FitPlan, plan_fit
 from discreet.learn.plan.fitted_model import FittedModel

@@ -35,6 +35,7 @@ def open_curator(
     policy: str | Path,
     *,
     analyst: str | None = None,
+    purpose: str = "",
     spark: "SparkSession | None" = None,
     progress: bool = False,
     warn: Callable[[str], None] = _warn,
@@ -42,9 +43,9 @@ def open_curator(
 ) -> Curator:
     """The curator of a policy, for an analyst (by default the user of this system).
 
-    `spark` is the session that sources at spark://session are in. `progress` shows how much is done. `warn`
-    is called if the files have changed and no new version was announced. `answer_times` are for policies that
-    say nothing of them.
+    `purpose` says what its questions are for. `spark` is the session that sources at spark://session are in.
+    `progress` shows how much is done. `warn` is called if the files have changed and no new version was
+    announced. `answer_times` are for policies that say nothing of them.
     """
     path = Path(policy)
     declared = read_policy(path)
@@ -59,6 +60,7 @@ def open_curator(
             engine,
             ledger,
             analyst=analyst or system_user(),
+            purpose=purpose,
             answer_times=answer_times if declared.answer_times is None else declared.answer_times,
         )
         curator.watch = Bar() if progress else None

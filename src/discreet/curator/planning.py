@@ -9,13 +9,14 @@ from discreet.bounds.calibrate import Plan, calibrate, check_cap
 from discreet.bounds.leaves import NoisyPlan, calibrate_leaves
 from discreet.curator.charging import ChargedData
 from discreet.curator.profiles import Profiles
-from discreet.curator.public_tables import PublicTables
+from discreet.curator.public_tables import PublicReading, PublicTables
 from discreet.model.noisy_table import AfterNoise
 from discreet.model.policy import Dataset
 from discreet.model.query import Query
 from discreet.model.request import Request
 from discreet.question.noisy.read_question import read_question
-from discreet.question.parse import parse_question
+from discreet.question.parse import parse_question, parse_sql
+from discreet.question.plain_rows import RowQuery, resolve_rows
 from discreet.release.drawn import check_size
 from discreet.release.noisy.answer import check_noisy_answer
 from discreet.release.noisy.noisy_release import NoisyRelease
@@ -82,3 +83,8 @@ class Planning:
         check_size(*plan.leaves)
         check_noisy_answer(plan, self.data.deadline())
         return plan
+
+
+def rows_of(sql: str, dataset: Dataset, public: PublicReading) -> RowQuery:
+    """The SELECT of plain rows that a synthetic table or a model is learnt from."""
+    return resolve_rows(parse_sql(sql), dataset, public.keys, public.fan_out)

@@ -6,8 +6,7 @@ from typing import Unpack
 from discreet.answers.explanation import Explanation
 from discreet.bounds.calibrate import Plan, budget_of, charge_for
 from discreet.curator.charging import ChargedData
-from discreet.curator.learning_rows import price_of_rows
-from discreet.curator.terms import RowTerms
+from discreet.curator.terms import RowTerms, price_of_rows
 from discreet.errors import InvalidInput
 from discreet.ledger.interface import Answered
 from discreet.ledger.units import budget_units, charge_units
@@ -16,7 +15,7 @@ from discreet.model.privacy import Spend, amount_of
 from discreet.profile.limits import forecast_notes, with_best_limits
 from discreet.profile.profile_plan import ProfilePlan
 from discreet.profile.table_profile import TableProfile
-from discreet.question.scope import nearest
+from discreet.question.expressions.scope import nearest
 
 
 @dataclass(slots=True, kw_only=True)

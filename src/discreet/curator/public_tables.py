@@ -16,7 +16,7 @@ from discreet.errors import EngineFailed, TookTooLong
 from discreet.model.deadline import Deadline
 from discreet.model.expression import Expression, Parameter
 from discreet.model.policy import Dataset, KeyValue, PublicTable, ValueType
-from discreet.question.scope import FanOut
+from discreet.question.expressions.scope import FanOut
 from discreet.sql.emit import emit_public_keys
 from discreet.sql.relation import fan_out_sql
 

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Unpack
 
 from discreet.curator.charging import ChargedData
-from discreet.curator.learning_rows import price_of_rows, rows_of
+from discreet.curator.planning import rows_of
 from discreet.curator.public_tables import PublicReading, PublicTables
-from discreet.curator.terms import RowTerms, SynthesisTerms
+from discreet.curator.terms import RowTerms, SynthesisTerms, price_of_rows
 from discreet.errors import InvalidInput
 from discreet.model.exact import Number
 from discreet.model.query import Query

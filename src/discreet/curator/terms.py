@@ -1,6 +1,6 @@
 """What an analyst gives with a question: its price or accuracy. Written once, for all methods that take it.
 
-`request_for` reads the terms of a question, `curator.learning_rows` those of a SELECT of rows.
+`request_for` reads the terms of a question, `price_of_rows` those of a SELECT of rows.
 """
 
 import math
@@ -12,12 +12,12 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from discreet.answers.wording import epsilon_within, rounded_down
-from discreet.bounds.calibrate import budget_of, least_amount, too_dear
+from discreet.bounds.calibrate import budget_of, charge_of, check_cap, least_amount, too_dear
 from discreet.errors import InvalidInput
-from discreet.model.exact import Number
+from discreet.model.exact import Number, positive_epsilon, positive_rho
 from discreet.model.policy import Dataset
-from discreet.model.privacy import Spend, amount_of, share_of
-from discreet.model.request import Request, request_of
+from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of, share_of
+from discreet.model.request import ByEpsilon, ByRho, Request, request_of
 
 if TYPE_CHECKING:
     from discreet.synth.plan.attributes import Bins
@@ -80,6 +80,8 @@ _SUGGESTED = Fraction(1, 10)
 
 def request_for(terms: dict[str, Any], dataset: Dataset, left: Callable[[], Spend]) -> Request:
     """What an analyst gave, as a request to this dataset. `left` is what they may still spend."""
+    if dataset.default_price is not None and all(terms.get(name) is None for name in _PRICES):
+        terms = {**terms, "epsilon": dataset.default_price}
     check_price(terms, dataset, left)
     return request_of(**terms)
 
@@ -112,3 +114,13 @@ def _suggestion(dataset: Dataset, left: Spend) -> str:
         f"Give a price: epsilon={rounded_down(suggested, 2):g} takes a tenth of what is left for you."
         " Or say with within= how far the answer may be off."
     )
+
+
+def price_of_rows(dataset: Dataset, *, epsilon: Number | None = None, rho: Number | None = None) -> Spend:
+    """The price of learning from rows. All of it is spent on noise, so its δ is 0."""
+    if (epsilon is None) == (rho is None):
+        raise InvalidInput("This needs one price.", remedy="Give either epsilon= or rho=.")
+    price = ByRho(rho=positive_rho(rho)) if epsilon is None else ByEpsilon(epsilon=positive_epsilon(epsilon))
+    loss = charge_of(price, dataset)
+    check_cap(loss, dataset)
+    return loss if isinstance(loss, PureLoss) else ConcentratedLoss(rho=loss.rho, delta=Fraction(0))

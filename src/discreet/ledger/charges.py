@@ -24,6 +24,7 @@ def charge_or_find(
     key: str,
     loss: Loss,
     caps: Sequence[Cap] = (),
+    note: str = "",
 ) -> Receipt | Answered:
     """A receipt for one draw, or what was drawn before."""
     balance = books.balance(dataset, analysts=those_who_count(analyst, caps))
@@ -48,6 +49,7 @@ def charge_or_find(
         analyst=analyst,
         question=question,
         key=key,
+        note=note,
     ).receipt()
 
 

@@ -23,6 +23,7 @@ from discreet.ledger.charges import admitted, charge_or_find, mark_unused, store
 from discreet.ledger.database import Database
 from discreet.ledger.interface import (
     LONGEST_NAME,
+    LONGEST_PURPOSE,
     LONGEST_TEXT,
     Account,
     Answered,
@@ -88,15 +89,23 @@ class DatabaseLedger:
             yield
 
     def charge(
-        self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss, caps: Sequence[Cap] = ()
+        self,
+        dataset: str,
+        *,
+        analyst: str,
+        question: str,
+        key: str,
+        loss: Loss,
+        caps: Sequence[Cap] = (),
+        purpose: str = "",
     ) -> Receipt | Answered:
         for value, name in ((dataset, "dataset"), (analyst, "analyst"), (key, "key")):
             checked_text(value, name, LONGEST_NAME)
         checked_text(question, "question", LONGEST_TEXT)
+        checked_text(purpose, "purpose", LONGEST_PURPOSE, may_be_empty=True)
+        asked = {"analyst": analyst, "question": question, "key": key, "note": purpose}
         with self._turn() as books:
-            return charge_or_find(
-                books, dataset, analyst=analyst, question=question, key=key, loss=loss, caps=caps
-            )
+            return charge_or_find(books, dataset, loss=loss, caps=caps, **asked)
 
     def mark_unused(self, receipt: Receipt) -> bool:
         with self._turn() as books:

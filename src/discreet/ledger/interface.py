@@ -43,6 +43,7 @@ from discreet.model.receipt import Receipt
 LONGEST_NAME = 1_000
 """In bytes of UTF-8, so that two names fit into an index of any database."""
 LONGEST_TEXT = 1_000_000
+LONGEST_PURPOSE = 8_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +196,8 @@ class Entry:
     spent: Units
     """Of the budget, after this entry: as in a bank statement."""
     note: str
-    """What else belongs to it: the declared budget, the owner's reason, the answer's digest."""
+    """What else belongs to it: the declared budget, the owner's reason, the answer's digest, what a question
+    is for."""
     at: datetime
     digest: str
     """SHA-256 of all of the above and of the digest before."""
@@ -232,9 +234,17 @@ class Ledger(Protocol):
         """Hold a question: others on this machine who ask the same wait until it is released."""
 
     def charge(
-        self, dataset: str, *, analyst: str, question: str, key: str, loss: Loss, caps: Sequence[Cap] = ()
+        self,
+        dataset: str,
+        *,
+        analyst: str,
+        question: str,
+        key: str,
+        loss: Loss,
+        caps: Sequence[Cap] = (),
+        purpose: str = "",
     ) -> Receipt | Answered:
-        """Add an entry, durably, or raise BudgetExceeded and change nothing.
+        """Add an entry, durably, or raise BudgetExceeded and change nothing. Its note is the purpose.
 
         All caps hold besides the budget and the cap of every analyst. The receipt pays for one draw. A key
         that was answered on this version of the data is not charged again: its answer is returned. A key that

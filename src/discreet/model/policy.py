@@ -11,7 +11,14 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.errors import InvalidInput
-from discreet.model.exact import exact_fraction, positive_count, positive_delta, positive_epsilon, within
+from discreet.model.exact import (
+    exact_fraction,
+    positive_count,
+    positive_delta,
+    positive_epsilon,
+    whole,
+    within,
+)
 from discreet.model.neighbours import Neighbours
 
 KeyValue: TypeAlias = str | int | bool | date
@@ -25,6 +32,7 @@ _SMALLEST_LEAST_PRICE = Fraction(1, 10**9)
 USUAL_LEAST_PRICE = Fraction(1, 10_000)
 USUAL_LEFT_OUT_SHARE = Fraction(1, 10)
 _LARGEST_LEFT_OUT_SHARE = Fraction(1, 2)
+MOST_MIN_PEOPLE = 1_000_000
 MOST_MATCHES = 1_000
 """The most rows of public tables that one row can match, through all joins of a question."""
 
@@ -264,6 +272,12 @@ class Dataset:
     """
     left_out_share: Fraction = field(default=USUAL_LEFT_OUT_SHARE, repr=False)
     """The share of a price that goes to the estimate of what limits leave out; 0 for no such estimate."""
+    min_people: int = field(default=0, repr=False)
+    """Cells with fewer people than this, as far as the noise tells, show no number; 0 for no such rule."""
+    purpose_required: bool = field(default=False, repr=False)
+    """Whether each question has to say what it is for."""
+    default_price: Fraction | None = field(default=None, repr=False)
+    """The ε of a question that names no price; None if it has to."""
 
     def __post_init__(self) -> None:
         epsilon = positive_epsilon(self.epsilon, "the budget's epsilon")
@@ -277,8 +291,17 @@ class Dataset:
             ("question_epsilon", min(question, epsilon)),
             ("least_price", least_price(self.least_price)),
             ("left_out_share", left_out_share(self.left_out_share)),
+            ("min_people", whole(self.min_people, "min_people", 0, MOST_MIN_PEOPLE)),
         ):
             object.__setattr__(self, name, value)
+        if self.default_price is not None:
+            usual = positive_epsilon(self.default_price, "default_price")
+            if usual > self.question_epsilon:
+                raise InvalidInput(
+                    f"default_price is above {float(self.question_epsilon):g}, what a question may cost.",
+                    remedy=f"Write default_price = {float(self.question_epsilon):g} or less.",
+                )
+            object.__setattr__(self, "default_price", usual)
         if not any(isinstance(table, PrivateTable) for table in self.tables.values()):
             raise InvalidInput(
                 f"Dataset “{self.name}” has no table about people.",

@@ -276,6 +276,10 @@ class Aggregate(Enum):
     AVERAGE = "avg"
     VARIANCE = "variance"
     QUANTILE = "quantile"
+    COVARIANCE = "covar_pop"
+    CORRELATION = "corr"
+    SLOPE = "regr_slope"
+    INTERCEPT = "regr_intercept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,6 +293,13 @@ class Measure:
     """FILTER (WHERE …): rows on which it is not true do not count."""
     share: Fraction | None = None
     """Of a quantile: the share of rows at or below it."""
+    second: Expression | None = field(default=None, repr=False)
+    """The other number, of what is computed from two."""
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """All that is computed from a row for it."""
+        return tuple(each for each in (self.argument, self.second, self.condition) if each is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +347,10 @@ class Query:
     having: Expression | None
     order: tuple[Order, ...]
     limit: int | None
+    min_people: int = field(default=0, repr=False)
+    """Groups with fewer people, as far as noise tells, show no number. It sees noisy values only, and so is
+    no part of what a question is known by.
+    """
 
     @property
     def private_keys(self) -> bool:

@@ -25,6 +25,7 @@ from discreet.model.policy import (
     left_out_share,
 )
 from discreet.policy.columns import COLUMN_SETTINGS, check_names, read_columns
+from discreet.policy.house_rules import house_rules
 from discreet.policy.toml_file import FileKind, Section, read_toml
 from discreet.postgres.address import is_postgres, read_ledger_address
 
@@ -38,6 +39,9 @@ SETTINGS = {
         "per_question",
         "least_price",
         "left_out_share",
+        "default_price",
+        "min_people",
+        "purpose",
         "time_limit",
         "answer_times",
         "ledger",
@@ -118,6 +122,7 @@ def _dataset(section: Section, tables: Mapping[str, Table]) -> Dataset:
             least_price=_least_price(section),
             left_out_share=_left_out_share(section),
             tables=tables,
+            **house_rules(section),
         ),
     )
 

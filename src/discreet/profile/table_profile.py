@@ -12,6 +12,9 @@ from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 
 _STANDS_OUT = 1e-3
+"""How often noise makes a bin stand out."""
+_NEAR = 3
+"""People who have so many bins more than others are of the same kind; those far beyond are of another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,27 +38,38 @@ class NoisyBins:
     @property
     def tells(self) -> bool:
         """Whether any bin stands out from the noise."""
-        return bool((self.people > self._threshold()).any())
+        return bool((self.people > self._threshold(_STANDS_OUT)).any())
 
     def cleaned(self) -> Floats:
         """Without what noise alone could be: nothing beyond the last bin that stands out, nobody below zero.
 
         Negative numbers are made up for by their neighbours, so that the total stays what it is.
         """
-        threshold = self._threshold()
-        seen = np.flatnonzero(self.people > threshold)
-        kept = np.where(np.arange(len(self.people)) <= (seen[-1] if len(seen) else 0), self.people, 0.0)
+        kept = np.where(np.arange(len(self.people)) <= self._last(), self.people, 0.0)
         positive = np.maximum(kept, 0.0)
         if positive.sum() <= 0:
             return positive
         cleaned: Floats = positive * max(kept.sum(), 0.0) / positive.sum()
         return cleaned
 
-    def _threshold(self) -> float:
-        """What the noise on a bin hardly ever exceeds."""
+    def _last(self) -> int:
+        """The last bin that stands out. One that is far from all others has to stand out from the noise of
+        all bins together: a hundred people who do not exist would have more rows there than everybody else.
+        """
+        if not self.tells:
+            return 0
+        far = self.people > self._threshold(_STANDS_OUT / len(self.people))
+        last = int(np.argmax(self.people))
+        for place in np.flatnonzero(self.people > self._threshold(_STANDS_OUT)).tolist():
+            if last < place and (place - last <= _NEAR or far[place]):
+                last = place
+        return last
+
+    def _threshold(self, chance: float) -> float:
+        """What the noise on a bin exceeds so rarely."""
         if isinstance(self.noise, DiscreteGaussian):
-            return float(self.noise.sigma) * NormalDist().inv_cdf(1 - _STANDS_OUT)
-        return float(self.noise.scale) * float(np.log(1 / (2 * _STANDS_OUT)))
+            return float(self.noise.sigma) * NormalDist().inv_cdf(1 - chance)
+        return float(self.noise.scale) * float(np.log(1 / (2 * chance)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

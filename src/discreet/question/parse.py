@@ -18,7 +18,8 @@ from sqlglot.tokenizer_core import Token
 from discreet.errors import QueryRefused
 from discreet.question.mistakes.instead import note_typed
 from discreet.question.mistakes.syntax_errors import Word, syntax_refusal, unclosed_refusal
-from discreet.question.spelling.clauses import respell
+from discreet.question.spelling.allowed_clauses import AFTER_NOISE, CLAUSES, check_clauses
+from discreet.question.spelling.clauses import drop_needless_distinct, respell
 
 LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100
@@ -27,20 +28,7 @@ MOST_WORDS = 10_000
 
 _STEPS, _STEPS_OF_A_TOKEN = 2_000, 20
 
-CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"})
-"""Those of a query that reads rows of people."""
-AFTER_NOISE = frozenset({"distinct", "windows", "qualify", "offset"})
-"""Those that only noisy answers can have."""
 _OF_SETS = re.compile(r"\b(cube|rollup|grouping\s+sets)\s*\(", re.IGNORECASE)
-_REMEDIES = {
-    "distinct": "Use GROUP BY, or count(DISTINCT …).",
-    "windows": "A window is of noisy answers: use GROUP BY first.",
-    "qualify": "QUALIFY is of noisy answers: use GROUP BY first.",
-    "offset": "Use ORDER BY and LIMIT.",
-    "laterals": "Use JOIN with a public table, or on the person.",
-    "pivots": "Use GROUP BY.",
-    "sample": "Ask about all rows; noise already protects each of them.",
-}
 
 
 def parse_sql(text: str) -> exp.Select:
@@ -62,6 +50,7 @@ def parse_question(text: str) -> exp.Select | exp.Union:
     if len(statements) != 1 or not isinstance(statements[0], exp.Select | exp.Union):
         raise _one_select()
     _check_depth(statements[0])
+    drop_needless_distinct(statements[0])
     for select in statements[0].find_all(exp.Select):
         check_clauses(select, CLAUSES | AFTER_NOISE)
     return respell(statements[0])
@@ -153,17 +142,6 @@ def _reached(text: str) -> int | None:
     except Exception:
         return _place(parser, tokens)
     return None if len(found) == 1 and isinstance(found[0], exp.Select | exp.Union) else 0
-
-
-def check_clauses(select: exp.Select, known: frozenset[str] = CLAUSES) -> None:
-    """Refuse clauses that are not on the list."""
-    for clause, value in select.args.items():
-        if value and clause not in known:
-            name = clause.rstrip("_").upper()
-            raise QueryRefused(
-                f"{name} is not part of what can be asked.",
-                remedy=_REMEDIES.get(clause, "Ask without it."),
-            )
 
 
 def _check_depth(tree: exp.Expression) -> None:

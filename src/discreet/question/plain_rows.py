@@ -12,10 +12,10 @@ from discreet.functions.registry import check_size
 from discreet.model.expression import Expression
 from discreet.model.policy import Dataset, KeyValue
 from discreet.model.query import Relation
-from discreet.question.grouping import public_values
+from discreet.question.expressions.grouping import public_values
+from discreet.question.expressions.scope import PublicKeys, ReadFanOut, Scope, as_declared, row_expression
 from discreet.question.mistakes.instead import plain_sql
-from discreet.question.relations import Relations
-from discreet.question.scope import PublicKeys, ReadFanOut, Scope, as_declared, row_expression
+from discreet.question.relations.from_clause import Relations
 
 MOST_COLUMNS = 200
 _OF_GROUPS = ("group", "having", "order", "limit")

@@ -13,6 +13,7 @@ from discreet.functions.registry import build_call, range_of
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Dataset, ValueType
 from discreet.model.query import (
+    Aggregate,
     GroupingSets,
     GroupKey,
     Measure,
@@ -24,12 +25,9 @@ from discreet.model.query import (
     key_field,
 )
 from discreet.question.answer_size import check_answer_size
-from discreet.question.convert import convert
-from discreet.question.grouping import MOST_GROUPS, group_by, is_name
-from discreet.question.mistakes.instead import instead_of_aggregate, plain_sql, typed_name
-from discreet.question.public_first import check_rows_of_nobody
-from discreet.question.relations import Relations
-from discreet.question.scope import (
+from discreet.question.expressions.convert import convert
+from discreet.question.expressions.grouping import MOST_GROUPS, group_by, is_name
+from discreet.question.expressions.scope import (
     PublicKeys,
     ReadFanOut,
     Scope,
@@ -38,6 +36,9 @@ from discreet.question.scope import (
     predicate,
     row_expression,
 )
+from discreet.question.mistakes.instead import instead_of_aggregate, plain_sql, typed_name
+from discreet.question.relations.from_clause import Relations
+from discreet.question.relations.public_first import check_rows_of_nobody
 
 MOST_OUTPUTS = 200
 
@@ -55,7 +56,7 @@ def resolve(
     relations = Relations(dataset, public_keys, fan_out)
     source, scope = relations.read(select, {})
     keys, sets = group_by(select, scope)
-    query = Resolver(select, source, scope, keys, sets).query()
+    query = Resolver(select, source, scope, keys, sets, dataset.min_people).query()
     check_kept_rows(relations, query)
     return query
 
@@ -75,6 +76,7 @@ class Resolver:
     scope: Scope
     keys: tuple[GroupKey, ...]
     sets: GroupingSets
+    min_people: int = 0
     measures: list[Measure] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
 
@@ -83,16 +85,20 @@ class Resolver:
         having = self.select.args.get("having")
         limit = limit_of(self.select)
         picks = None if having is not None else self.picks(limit)
+        condition = None if having is None else self._condition(having.this)
+        order = () if picks is not None else tuple(self._order())
+        self.count_people()
         query = Query(
             source=self.source,
             keys=self.keys,
             sets=self.sets,
             picks=picks,
             outputs=tuple(self.outputs),
-            having=None if having is None else self._condition(having.this),
-            order=() if picks is not None else tuple(self._order()),
+            having=condition,
+            order=order,
             limit=limit,
             measures=tuple(self.measures),
+            min_people=self.min_people,
         )
         check_question(query)
         check_answer_size(query)
@@ -174,6 +180,8 @@ class Resolver:
             return None
         asked = definition.read(node, _ResolvedArguments(self.scope))
         measured = self._add(asked, condition)
+        if asked.squared:
+            return build_call("*", (measured, measured))
         return measured if asked.function is None else build_call(asked.function, (measured,))
 
     def _add(self, asked: AskedMeasure, condition: Expression | None) -> Field:
@@ -183,12 +191,19 @@ class Resolver:
             argument=asked.argument,
             condition=condition,
             share=asked.share,
+            second=asked.second,
         )
         for measure in self.measures:
             if what_of(measure) == what_of(made):
                 return Field(name=measure.name, type=ValueType.NUMBER)
         self.measures.append(made)
         return Field(name=made.name, type=ValueType.NUMBER)
+
+    def count_people(self) -> None:
+        """Also count the people behind each number, if too few of them are not shown."""
+        if self.min_people:
+            for measure in tuple(self.measures):
+                self._add(AskedMeasure(aggregate=Aggregate.PEOPLE, argument=None), measure.condition)
 
     # ORDER BY and LIMIT
 
@@ -262,7 +277,7 @@ def _whole_number(clause: exp.Expression | None, name: str) -> int | None:
 
 def what_of(measure: Measure) -> tuple[object, ...]:
     """All of a measure but its name."""
-    return measure.aggregate, measure.argument, measure.condition, measure.share
+    return measure.aggregate, measure.argument, measure.condition, measure.share, measure.second
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from discreet.aggregates.registry import AGGREGATES
 from discreet.answers.released import Released
 from discreet.arrays import ColumnValues, Floats
 from discreet.bounds.calibrate import Plan
+from discreet.bounds.min_people import hidden_cells, without_cells
 from discreet.dialects.quoting import quote_identifier
 from discreet.engines.base.execution import not_accepted
 from discreet.errors import EngineFailed, TookTooLong
@@ -26,7 +27,7 @@ from discreet.functions.registry import emit_duckdb
 from discreet.model.deadline import Deadline
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.query import Output, Query, key_field
-from discreet.question.grouping import MOST_GROUPS
+from discreet.question.expressions.grouping import MOST_GROUPS
 from discreet.release.estimate import Noisy, estimate, guess, lost_by_measure
 from discreet.release.intervals import OutputIntervals
 from discreet.release.notes.answer_notes import left_out_notes
@@ -76,6 +77,7 @@ class NoisyGroups:
             name: guess(plan, self.measures[name], noisy, values, self.lost.get(name, NOTHING))
             for name, values in self.within_limits.items()
         }
+        self.hidden = hidden_cells(plan, self.within_limits)
         self.intervals = OutputIntervals(
             plan, noisy, self.within_limits, groups, self.key_columns(), self._evaluated
         )
@@ -97,8 +99,9 @@ class NoisyGroups:
                 estimates = self.estimates[expression.name][kept]
             else:
                 estimates = computed[name]
+            hidden = self.hidden_rows(expression, kept)
             if not self._measured(expression) or estimates.dtype.kind not in "fiu":
-                values[name] = plain_column(estimates)
+                values[name] = plain_column(without_cells(estimates, hidden))
                 continue
             found = np.ma.filled(np.ma.asarray(estimates, dtype=np.float64), np.nan)
             values[name] = self.presented(expression, found)
@@ -109,6 +112,9 @@ class NoisyGroups:
             if without_limits is not None:
                 noise_low[name], noise_high[name] = low[name], high[name]
                 low[name], high[name] = without_limits
+            for part in (values, raw, low, high, noise_low, noise_high):
+                if name in part:
+                    part[name] = without_cells(part[name], hidden)
         return Released(
             columns=tuple(output.name for output in self._query.outputs),
             values=values,
@@ -121,6 +127,20 @@ class NoisyGroups:
             noise_high=noise_high,
             ends=ends_by_output(self._query),
         )
+
+    def shown_cells(self, name: str, column: Floats, groups: NDArray[np.int64]) -> ColumnValues:
+        """Values of a measure for these groups, without those of too few people."""
+        if name not in self.hidden:
+            return column
+        return np.ma.MaskedArray(column, mask=self.hidden[name][groups])
+
+    def hidden_rows(self, expression: Expression, kept: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Where an output is computed from a number of too few people."""
+        hidden = np.zeros(len(kept), dtype=np.bool_)
+        for field in fields_of(expression):
+            if field.name in self.hidden:
+                hidden |= self.hidden[field.name][kept]
+        return hidden
 
     def _measured(self, expression: Expression) -> bool:
         return any(field.name in self.measures for field in fields_of(expression))

@@ -7,7 +7,7 @@ again, and is answered.
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -96,7 +96,7 @@ class Approvals:
                 terms=terms.text(),
                 purpose=purpose,
                 epsilon=str(epsilon),
-                asked=now_text(),
+                asked=_after(before),
             )
             record(
                 changes,
@@ -173,6 +173,12 @@ class Approvals:
                 **({} if account is None else {"account": account}),
             )
         return [_approval(row) for row in rows]
+
+
+def _after(before: Approval | None) -> str:
+    """Now, but later than the request before it, also if the clock was set back: the newest one counts."""
+    now = datetime.fromisoformat(now_text())
+    return (now if before is None else max(now, before.asked + timedelta(microseconds=1))).isoformat()
 
 
 def _approval(row: Mapping[str, Any]) -> Approval:

@@ -20,6 +20,9 @@ def dataset_facts(dataset: Dataset) -> dict[str, Any]:
         "budget": charge_json(budget_of(dataset)),
         "per_analyst_epsilon": float(dataset.analyst_epsilon),
         "per_question_epsilon": float(dataset.question_epsilon),
+        "default_price": None if dataset.default_price is None else float(dataset.default_price),
+        "min_people": dataset.min_people,
+        "purpose_required": dataset.purpose_required,
         "tables": [_table_facts(table) for table in dataset.tables.values()],
     }
 

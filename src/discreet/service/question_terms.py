@@ -45,6 +45,10 @@ class AskedTerms:
             "confidence": self.confidence,
         }
 
+    def price_or_accuracy(self) -> dict[str, Any]:
+        """What was set, without the confidence."""
+        return {name: value for name, value in self.given().items() if name in _PRICES}
+
     def price(self) -> dict[str, Any]:
         """As `curator.synthesize` and `curator.fit` take them."""
         return {"epsilon": self.epsilon, "rho": self.rho}

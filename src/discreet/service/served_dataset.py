@@ -82,11 +82,13 @@ class ServedDataset:
         account.check_role(Role.OWNER, Role.AUDITOR)
         return self._curator.known_profiles()
 
-    def curator_of(self, account: UserAccount, *, most_epsilon: Fraction | None = None) -> Curator:
+    def curator_of(
+        self, account: UserAccount, *, most_epsilon: Fraction | None = None, purpose: str = ""
+    ) -> Curator:
         """The curator that charges this account, within its caps. What costs more needs approval."""
         account.check_dataset(self.name)
         caps = self._caps(account)
-        return self._curator.for_analyst(account.name, caps=caps, most_epsilon=most_epsilon)
+        return self._curator.for_analyst(account.name, caps=caps, most_epsilon=most_epsilon, purpose=purpose)
 
     def explain(self, account: UserAccount, sql: str, terms: Mapping[str, Any]) -> Explanation:
         """Price and error. Costs nothing, and is not logged: it is asked at every key that is pressed."""
@@ -238,7 +240,7 @@ class ServedDataset:
         before = None if approved is None else self._standing(account)
         number = self._history.begin(account, self.name, text, terms)
         try:
-            told = question.ask(self.curator_of(account, most_epsilon=most), terms)
+            told = question.ask(self.curator_of(account, most_epsilon=most, purpose=purpose), terms)
         except NeedsApproval as dear:
             if approved is not None and self._standing(account) == before:
                 self._approvals.give_back(approved.id)
@@ -303,6 +305,13 @@ class ServedDataset:
         if not account.project:
             return None
         return next(each for each in self._accounts.projects() if each.name == account.project)
+
+    def most_epsilon(self, account: UserAccount) -> Fraction:
+        """The most that this account may ever spend, whatever others spend."""
+        project = self._project(account)
+        caps = (account.most_epsilon, None if project is None else project.most_epsilon)
+        policy = self._curator.dataset
+        return min(policy.epsilon, policy.analyst_epsilon, *(cap for cap in caps if cap is not None))
 
     def _cap(self, name: str, analysts: Sequence[str], epsilon: Fraction) -> Cap:
         dataset = self._curator.dataset

@@ -33,7 +33,6 @@ from discreet.sql.row_columns import (
     EmittedColumn,
     beyond_columns,
     integer_column,
-    is_beyond,
     known_key,
     leaf_column,
     used_by,
@@ -41,6 +40,7 @@ from discreet.sql.row_columns import (
 from discreet.sql.statement import Planned, Statement, check_written_size
 from discreet.sql.weights import (
     CountedPeople,
+    by_squares,
     group_by,
     people_by_loss,
     people_sql,
@@ -134,9 +134,14 @@ class _StatementWriter:
         self._counted.add(index)
         columns = beyond_columns(part, self._dialect)
         rows = ""
-        if columns and not part.only_clamps:
-            rows = self._keyed_rows((), columns, used_by(part), where=is_beyond(part, self._dialect))
-        return CountedPeople(part=part, index=index, beyond=[name for name, *_ in columns], rows_beyond=rows)
+        if columns and not self._reads_once(part.weight):
+            keys = self._query.sets[number] if by_squares(part.weight) else ()
+            rows = self._keyed_rows(keys, columns, used_by(part))
+        return CountedPeople(part=part, index=index, beyond=[name for name, *_ in columns], rows=rows)
+
+    def _reads_once(self, weight: Weight | None) -> bool:
+        """Whether a second reading could tell other people apart, or nobody needs one."""
+        return weight in (None, Weight.one(Unit.ROWS)) or not self._query.source.has_ids
 
     def of_set(self, number: int) -> list[Statement]:
         """The sums of one grouping set in one statement, and one more for each histogram."""
@@ -220,7 +225,7 @@ class _StatementWriter:
         integers = {i: integer_column(part, f"v{i}", self._dialect) for i, part in parts}
         columns = [(f"v{i}", *sql) for i, sql in integers.items() if sql is not ONE]
         used = [e for _, part in parts for e in (part.value, part.condition, part.not_null) if e is not None]
-        if weight is None and lost is not None:
+        if lost is not None and not lost.rows:
             columns += beyond_columns(lost.part, self._dialect)
             used += used_by(lost.part)
         rows = self._keyed_rows(keys, columns, used)
@@ -240,7 +245,11 @@ class _StatementWriter:
 
     def _bins(self, keys: Sequence[int], part: Histogram, index: int, lost: CountedPeople | None) -> str:
         used = [e for e in (part.value, part.condition) if e is not None]
-        rows = self._keyed_rows(keys, [("leaf", *leaf_column(part, self._dialect))], used)
+        columns = [("leaf", *leaf_column(part, self._dialect))]
+        if lost is not None and not lost.rows:
+            columns += beyond_columns(lost.part, self._dialect)
+            used += used_by(lost.part)
+        rows = self._keyed_rows(keys, columns, used)
         names = [*_names(keys), "leaf"]
         where = " WHERE leaf IS NOT NULL"
         if part.weight is None:
@@ -325,7 +334,6 @@ class _StatementWriter:
         columns: Sequence[EmittedColumn],
         used: Sequence[Expression],
         condition: Expression | None = None,
-        where: str = "",
     ) -> str:
         """The rows that belong to a group: the person, the keys, and what is computed of each row.
 
@@ -339,7 +347,6 @@ class _StatementWriter:
         computed += [f"{sql} AS {name}" for name, sql, _ in columns]
         rows = f"SELECT {', '.join(['p', *computed])} FROM ({source}) AS source"
         wanted = [] if condition is None else [f"({emit(condition, self._dialect)}) IS TRUE"]
-        wanted += [f"({where})"] if where else []
         if self._slice is not None:
             wanted.append(self._dialect.in_slice("p", self._slice))
         if wanted:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 
-from discreet.aggregates.vectors import BEYOND_STEPS, Histogram, LeftOut, WeightedSum
+from discreet.aggregates.vectors import BEYOND_STEPS, Clamped, Histogram, LeftOut, WeightedSum
 from discreet.dialects.dialect import Dialect
 from discreet.functions.registry import emit, emit_steps, range_of
 from discreet.model.expression import Expression, Field, Literal, Range
@@ -33,23 +33,21 @@ def beyond_columns(part: LeftOut, dialect: Dialect) -> list[EmittedColumn]:
         value = replace(each.value, range=Range(low=low - room, high=high + room))
         grid = (high - low) / BEYOND_STEPS
         steps = emit_steps(value, dialect, offset=low, grid=grid, half=Fraction(0))
+        conditions = [f"({_is_beyond(each, dialect)})"]
         if each.condition is not None:
-            steps = f"CASE WHEN ({emit(each.condition, dialect)}) IS TRUE THEN {steps} END"
+            conditions.append(f"({emit(each.condition, dialect)}) IS TRUE")
         name = f"beyond{i}"
         above = f"WHEN {name} > {BEYOND_STEPS} THEN {name} - {BEYOND_STEPS}"
         beyond = f"CAST(CASE {above} WHEN {name} < -1 THEN {name} + 1 END AS BIGINT)"
-        columns.append((name, steps, beyond))
+        columns.append((name, f"CASE WHEN {' AND '.join(conditions)} THEN {steps} END", beyond))
     return columns
 
 
-def is_beyond(part: LeftOut, dialect: Dialect) -> str:
-    """Whether any value of a row lies beyond its bounds, as simple as a reader of files likes it."""
-    found = []
-    for each in part.clamped:
-        read = dialect.read(dialect.identifier(each.value.name), each.value.type)
-        low, high = (dialect.double(float(end)) for end in each.bounds)
-        found += [f"{read} < {low}", f"{read} > {high}"]
-    return " OR ".join(found)
+def _is_beyond(clamped: Clamped, dialect: Dialect) -> str:
+    """Most values are not. So that is asked first, as simply as possible."""
+    read = dialect.read(dialect.identifier(clamped.value.name), clamped.value.type)
+    low, high = (dialect.double(float(end)) for end in clamped.bounds)
+    return f"{read} < {low} OR {read} > {high}"
 
 
 def integer_column(part: WeightedSum, name: str, dialect: Dialect) -> tuple[str, str]:

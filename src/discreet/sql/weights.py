@@ -40,8 +40,8 @@ class CountedPeople:
     index: int
     beyond: Sequence[str]
     """Columns: by how many steps a value lies beyond its bounds, negative if below."""
-    rows_beyond: str
-    """The rows that have such a value."""
+    rows: str
+    """Rows with these columns, if they are read beside those that are totalled; else the latter have them."""
 
 
 def weighed(
@@ -63,23 +63,26 @@ def weighed(
     select, rest = ", ".join([*names, *totals]), where + group_by(names)
     if dialect.weighs_in_windows:
         return f"SELECT {select} FROM ({_in_windows(rows, weight, names, dialect)}) AS rows{rest}"
-    people = people_sql("rows", weight, [name for name in names if name != "leaf"], (), dialect)
+    tables = [f"rows AS {dialect.kept(once=once)}({rows})"]
+    read, kept = "rows", ""
+    if lost is not None:
+        kept = dialect.kept(once=True)
+        if lost.rows:  # DuckDB hands what is read here to both who need it, and keeps nothing
+            tables.append(f"read AS {kept}({lost.rows})")
+            read = "read"
+    people = people_sql(read, weight, [name for name in names if name != "leaf"], (), dialect)
     heavy = f"SELECT p, {weight_sql(weight, 'n', dialect)} AS w FROM people WHERE n > {most_of_whole(weight)}"
-    kept = dialect.kept(once=True) if lost is not None else ""
-    tables = [
-        f"rows AS {dialect.kept(once=once)}({rows})",
-        f"people AS {kept}({people})",
-        f"heavy AS ({heavy})",
-    ]
+    tables += [f"people AS {kept}({people})", f"heavy AS ({heavy})"]
     totalled = f"SELECT {dialect.join_hint}{select} FROM {dialect.with_weights()}{rest}"
     if lost is None:
         return f"WITH {', '.join(tables)} {totalled}"
-    counted = people_by_loss(lost.part, lost.index, dialect)
+    sized = "people"
     if lost.beyond:  # few rows have any: to join them is faster than to add them up of everybody
         net = ", ".join(f"sum({column}) AS {column}" for column in lost.beyond)
-        tables.append(f"beyond AS (SELECT p AS b, {net} FROM ({lost.rows_beyond}) AS rows GROUP BY p)")
+        some = " OR ".join(f"{column} IS NOT NULL" for column in lost.beyond)
+        tables.append(f"beyond AS (SELECT p AS b, {net} FROM {read} WHERE {some} GROUP BY p)")
         sized = f"people LEFT JOIN beyond ON {dialect.same_person('people.p', 'beyond.b')}"
-        counted = people_by_loss(lost.part, lost.index, dialect, sized)
+    counted = people_by_loss(lost.part, lost.index, dialect, sized)
     return f"WITH {', '.join(tables)} {_beside(totalled, names, totals, counted, lost)}"
 
 
@@ -123,15 +126,22 @@ def people_sql(
 
 
 def people_by_loss(part: LeftOut, index: int, dialect: Dialect, people: str = "people") -> str:
-    """How many people are in each bin of `LeftOut`, from the people as in `people_sql`."""
+    """How many people are in each bin of `LeftOut`, from the people as in `people_sql`.
+
+    People who are alike are counted first, so that bins are computed of few.
+    """
     columns, cases = _clamping(part)
+    facts = [f"beyond{i}" for i in range(len(part.clamped))]
     if not part.only_clamps:
         of_weight, lost, sizes = _weighing(part, dialect)
         columns, cases = [*of_weight, *columns], [*lost, *cases, *sizes]
-    sized = f"SELECT {', '.join(columns)} FROM {people}"
-    placed = f"SELECT CASE {' '.join(cases)} END AS bin FROM ({sized}) AS sized"
+        facts += ["n", "n1"] if by_squares(part.weight) else ["n"]
+    alike = f"SELECT {', '.join(facts)}, count(*) AS number FROM {people} GROUP BY {', '.join(facts)}"
+    sized = f"SELECT {', '.join(columns)}, number FROM ({alike}) AS alike"
+    placed = f"SELECT CASE {' '.join(cases)} END AS bin, number FROM ({sized}) AS sized"
     where = " WHERE bin IS NOT NULL" if part.only_clamps else ""
-    return f"SELECT bin, count(*) AS s{index} FROM ({placed}) AS placed{where} GROUP BY bin"
+    total = f"CAST(sum(number) AS {dialect.types[ValueType.INTEGER]}) AS s{index}"
+    return f"SELECT bin, {total} FROM ({placed}) AS placed{where} GROUP BY bin"
 
 
 def _weighing(part: LeftOut, dialect: Dialect) -> tuple[list[str], list[str], list[str]]:

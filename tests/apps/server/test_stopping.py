@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -234,6 +235,24 @@ def test_several_processes_share_one_budget(tmp_path):
     assert sorted(statuses) == [200] * 20 + [409] * 12
     assert actions(clinic.policy).count(Action.STARTED) == 1
     assert len(charges(clinic.policy)) == 20
+
+
+def test_two_hosts_share_accounts_and_a_budget_in_postgresql(tmp_path, postgres_server):
+    """Each has its own copy of the policy, the data and the anchor, as machines have."""
+    ledger = f'ledger = "{postgres_server.url}#two_hosts"'
+    first = Clinic(tmp_path / "first", epsilon=5, dataset=f"{NO_WAIT}\n{ledger}")
+    token = add_account(first.policy, "ana")
+    with running(first.policy) as (_, port), Client(port, token) as ana:
+        paid = ana.ask(epsilon=1).json
+        shutil.copytree(first.folder, tmp_path / "second")
+        with running(tmp_path / "second" / "clinic.toml") as (_, other), Client(other, token) as again:
+            number = paid["receipt"]["number"]
+            assert again.get(f"datasets/clinic/receipts/{number}").json["rows"] == paid["rows"]
+            assert again.ask(epsilon=1).json["charged"] == {"epsilon": 0}
+            sqls = [f"{COUNT} WHERE cost < {each}.5" for each in range(8)]
+            told = [client.ask(sql, epsilon=1).status for sql in sqls for client in (ana, again)]
+    assert told == [200] * 8 + [409] * 8  # each of four is paid once, and free on the other host
+    assert len(charges(first.policy)) == 5
 
 
 def test_old_questions_are_erased_when_it_starts(tmp_path, monkeypatch):

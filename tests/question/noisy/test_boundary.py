@@ -77,7 +77,7 @@ REFUSED = {
     "SELECT ward, rank() OVER (ORDER BY cost) AS r FROM visits": "neither grouped by nor aggregated",
     "SELECT ward, sum(cost) OVER () AS r FROM visits GROUP BY ward": "neither grouped by nor aggregated",
     f"SELECT count(*) AS n FROM visits WHERE cost > ({MEAN})": "Compare with a number",
-    f"SELECT count(*) AS n FROM visits WHERE ward IN (SELECT ward FROM ({WARDS}))": "by their own values",
+    f"SELECT count(*) AS n FROM visits WHERE ward IN (SELECT ward FROM ({WARDS}))": "about the person column",
     f"SELECT sum(cost) FILTER (WHERE cost > ({MEAN})) AS s FROM visits": "Compare with a number",
     f"SELECT count(*) AS n FROM visits JOIN ({WARDS}) USING (ward)": "inside of the subquery",
     f"SELECT n FROM ({WARDS}) JOIN wards USING (ward)": "inside of the subquery",

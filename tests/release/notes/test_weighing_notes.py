@@ -60,3 +60,9 @@ def test_who_vanishes_from_private_keys_is_counted_as_left_out(sql, kept, lost):
     (found,) = [b for b, each in enumerate(people) if each]
     assert 2 ** (found - 1) < lost <= 2**found
     assert part.all_bins == len(people)
+
+
+def test_a_pick_says_by_which_rows_it_is_the_best():
+    order = "SELECT ward FROM visits GROUP BY ward ORDER BY {} DESC LIMIT 1"
+    assert "at most 12 of each person in a group" in notes(order.format("count(*)"))
+    assert "by the rows that count" not in notes(order.format("count(DISTINCT patient)"))

@@ -12,7 +12,7 @@ from discreet.apps.commands.agent import mcp
 from discreet.apps.commands.dummy import dummy
 from discreet.apps.commands.local import local
 from discreet.apps.commands.login import login, logout
-from discreet.apps.commands.options import policy_option, table_or_json
+from discreet.apps.commands.options import policy_option, purpose_option, table_or_json
 from discreet.apps.commands.output import written_or_told
 from discreet.apps.commands.owner import budget, data, ledger
 from discreet.apps.commands.questions import ask, explain
@@ -139,9 +139,12 @@ def check(policy: Path) -> None:
 @click.argument("column")
 @click.option("--epsilon", type=float, required=True, help="Pay this ε (pure, or at the dataset's δ).")
 @click.option("--as", "analyst", metavar="NAME", help="Who asks; the system's user if not given.")
+@purpose_option
 @policy_option
 @table_or_json
-def bounds(column: str, epsilon: float, analyst: str | None, policy: Path, output: str) -> None:
+def bounds(
+    column: str, epsilon: float, analyst: str | None, purpose: str | None, policy: Path, output: str
+) -> None:
     """Learn the bounds of a COLUMN privately, and pay for it.
 
     COLUMN is a column of numbers without bounds, as cost or as visits.cost. What is found are the powers of
@@ -156,7 +159,7 @@ def bounds(column: str, epsilon: float, analyst: str | None, policy: Path, outpu
     from discreet.apps.views.bounds import learn_bounds, show_bounds
     from discreet.curator.open_policy import note, open_curator
 
-    with open_curator(policy, analyst=analyst, progress=True, warn=note) as curator:
+    with open_curator(policy, analyst=analyst, purpose=purpose or "", progress=True, warn=note) as curator:
         found = learn_bounds(curator, column, epsilon=epsilon)
     show_bounds(found, output)
 
@@ -165,9 +168,12 @@ def bounds(column: str, epsilon: float, analyst: str | None, policy: Path, outpu
 @click.argument("table", required=False)
 @click.option("--epsilon", type=float, required=True, help="Pay this ε (pure, or at the dataset's δ).")
 @click.option("--as", "analyst", metavar="NAME", help="Who asks; the system's user if not given.")
+@purpose_option
 @policy_option
 @table_or_json
-def profile(table: str | None, epsilon: float, analyst: str | None, policy: Path, output: str) -> None:
+def profile(
+    table: str | None, epsilon: float, analyst: str | None, purpose: str | None, policy: Path, output: str
+) -> None:
     """Find out how many rows and groups people have, privately, and pay for it once.
 
     It shows what limits such as max_rows leave out and what they cost in noise, and how many people have
@@ -182,7 +188,7 @@ def profile(table: str | None, epsilon: float, analyst: str | None, policy: Path
     from discreet.apps.views.profile import show_profile, take_profile
     from discreet.curator.open_policy import note, open_curator
 
-    with open_curator(policy, analyst=analyst, progress=True, warn=note) as curator:
+    with open_curator(policy, analyst=analyst, purpose=purpose or "", progress=True, warn=note) as curator:
         for found in take_profile(curator, table, epsilon=epsilon):
             show_profile(curator, found, output)
 

@@ -7,7 +7,7 @@ from typing import TypedDict, Unpack
 
 import click
 
-from discreet.apps.commands.options import policy_option, table_or_json
+from discreet.apps.commands.options import policy_option, purpose_option, table_or_json
 from discreet.apps.commands.service_choice import ServiceOptions, chosen_service, of_service
 
 
@@ -61,7 +61,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command()
 @_question_options
-@click.option("--purpose", metavar="TEXT", help="What it is for, if a service's owner has to approve it.")
+@purpose_option
 @click.option(
     "--format", "output", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
 )
@@ -94,13 +94,15 @@ def ask(
     from discreet.apps.views.answer import show_answer
 
     terms = QuestionOptions(epsilon=epsilon, rho=rho, within=within, confidence=confidence)
-    remote = chosen_service(service, purpose=purpose, analyst=analyst)
+    remote = chosen_service(service, analyst=analyst)
     if remote is not None:
         answer = remote.ask(sql, **terms, purpose=purpose or "")
     else:
         from discreet.curator.open_policy import note, open_curator
 
-        with open_curator(policy, analyst=analyst, progress=True, warn=note) as curator:
+        with open_curator(
+            policy, analyst=analyst, purpose=purpose or "", progress=True, warn=note
+        ) as curator:
             answer = curator.ask(sql, **terms)
     show_answer(answer, output)
 

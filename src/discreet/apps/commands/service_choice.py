@@ -57,21 +57,19 @@ def of_service(command: Command) -> Command:
     return command
 
 
-def chosen_service(
-    options: ServiceOptions, *, purpose: str | None = None, analyst: str | None = None
-) -> "RemoteCurator | None":
+def chosen_service(options: ServiceOptions, *, analyst: str | None = None) -> "RemoteCurator | None":
     """The service that the command has to ask; None if it is to open the policy."""
     context = click.get_current_context()
     policy_given = _given(context, "policy")
     server, login = options["server"], None
     if server is None and (policy_given or Path(context.params["policy"]).exists()):
-        _refuse_service_options(context, purpose)
+        _refuse_service_options(context)
         if not policy_given:
             _note_stored_login(context.params["policy"])
         return None
     login = _login()
     if server is None and login is None:
-        _refuse_service_options(context, purpose)
+        _refuse_service_options(context)
         raise PolicyError(
             f"There is no policy “{context.params['policy']}” here, and no service is stored.",
             remedy="For a service, run: discreet login URL. For data of your own, run: discreet init DATA."
@@ -144,12 +142,10 @@ def _login() -> "StoredLogin | None":
     return stored_login()
 
 
-def _refuse_service_options(context: click.Context, purpose: str | None) -> None:
+def _refuse_service_options(context: click.Context) -> None:
     for name in ("token", "dataset", "insecure"):
         if _given(context, name):
             raise click.UsageError(f"--{name} is for a service, which is missing: give --server URL.")
-    if purpose is not None:
-        raise click.UsageError("--purpose is for a service, which is missing: give --server URL.")
 
 
 def _given(context: click.Context, name: str) -> bool:

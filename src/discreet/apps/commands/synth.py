@@ -5,7 +5,7 @@ from typing import Unpack
 
 import click
 
-from discreet.apps.commands.options import policy_option
+from discreet.apps.commands.options import policy_option, purpose_option
 from discreet.apps.commands.service_choice import ServiceOptions, chosen_service, of_service
 
 
@@ -37,7 +37,7 @@ from discreet.apps.commands.service_choice import ServiceOptions, chosen_service
 @click.option("--as", "analyst", metavar="NAME", help="Who asks; the system's user if not given.")
 @policy_option
 @of_service
-@click.option("--purpose", metavar="TEXT", help="What it is for, if a service's owner has to approve it.")
+@purpose_option
 @click.option(
     "--format", "output_format", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -91,9 +91,11 @@ def synth(
         check_epsilon=check_epsilon,
     )
     as_json = output_format == "json"
-    remote = chosen_service(service, purpose=purpose, analyst=analyst)
+    remote = chosen_service(service, analyst=analyst)
     if remote is None:
-        make_synthetic(request, policy, analyst=analyst, only_explain=explain, as_json=as_json)
+        make_synthetic(
+            request, policy, analyst=analyst, purpose=purpose or "", only_explain=explain, as_json=as_json
+        )
         return
     from discreet.apps.views.remote_synth import make_remotely
 

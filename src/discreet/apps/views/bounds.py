@@ -21,7 +21,7 @@ from discreet.curator import Curator
 from discreet.errors import QueryRefused
 from discreet.model.exact import Number
 from discreet.model.policy import PersonColumn, PrivateTable
-from discreet.question.scope import nearest
+from discreet.question.expressions.scope import nearest
 
 _EXPONENTS = range(-10, 41)
 _CONFIDENCE = Fraction(99, 100)

@@ -105,6 +105,7 @@ def budget_json(found: AccountHistory, now: datetime) -> dict[str, object]:
                 "kind": entry.kind.value,
                 "analyst": entry.analyst,
                 "question": entry.question,
+                "purpose": entry.note if entry.kind is EntryKind.CHARGED else "",
                 "version": entry.version,
                 "taken": charge_json(entry.taken.loss),
                 "spent": charge_json(entry.spent.loss),

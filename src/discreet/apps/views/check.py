@@ -1,6 +1,7 @@
 """Checks a policy against its sources, and shows what can be asked. No row is read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -8,14 +9,23 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as View
 
+from discreet.answers.wording import number_text
 from discreet.apps.views.escape import shown
+from discreet.curator.charging import ChargedData
+from discreet.curator.ledgers import LedgerPlace, open_ledger, place_of
+from discreet.curator.profiles import Profiles
+from discreet.engines.base.engine import Engine
 from discreet.engines.open_engine import open_engine
+from discreet.errors import DiscreetError
 from discreet.model.declaration import complete_with_schema
 from discreet.model.exact import short
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import Column, Dataset, PersonColumn, PrivateTable, Table, ValueType
 from discreet.policy.reader import read_policy
-from discreet.question.grouping import MOST_INTEGER_KEYS
+from discreet.profile.findings import odd_values, people_found
+from discreet.profile.limits import forecast
+from discreet.profile.table_profile import TableProfile
+from discreet.question.expressions.grouping import MOST_INTEGER_KEYS
 
 _DELTA_TO_WARN_ABOVE = Fraction(1, 10**5)
 
@@ -26,6 +36,7 @@ def check_policy(path: Path) -> None:
     engine = open_engine(policy.sources, path.parent)
     dataset = complete_with_schema(policy, {name: engine.schema(name) for name in policy.dataset.tables})
     left_out = {name: engine.unsupported(name) for name in dataset.tables}
+    profiles = _profiles(place_of(path, policy.ledger), dataset, engine)
     engine.close()
     console = Console(highlight=False)
     _show_dataset(console, dataset)
@@ -36,9 +47,61 @@ def check_policy(path: Path) -> None:
             console.print(
                 f"  Left out, as their types are of no use here: {shown(', '.join(left_out[table.name]))}"
             )
-    for warning in warnings(dataset):
+    for finding in _found(dataset, profiles or {}):
+        console.print(shown(finding))
+    for warning in (*warnings(dataset), *_unknown(dataset, profiles)):
         console.print(f"[yellow]![/] {shown(warning)}")
     console.print(f"[green]✓[/] {shown(path.name)} fits its sources. No row was read and nothing was spent.")
+
+
+def _profiles(place: LedgerPlace, dataset: Dataset, engine: Engine) -> dict[str, TableProfile] | None:
+    """What profiles found that were paid for; None if the ledger cannot be read, which is no mistake here."""
+    try:
+        with closing(open_ledger(place)) as ledger:
+            data = ChargedData(dataset=dataset, engine=engine, ledger=ledger, analyst="")
+            profiles = Profiles(data=data)
+            if ledger.exists():
+                profiles.load()
+            return profiles.found
+    except DiscreetError:
+        return None
+
+
+def _found(dataset: Dataset, profiles: Mapping[str, TableProfile]) -> Iterator[str]:
+    """What the limits leave out, by the profiles."""
+    for table in _with_limits(dataset):
+        if table.name not in profiles:
+            continue
+        found = profiles[table.name]
+        rows = forecast(found.rows, table.max_rows)
+        yield (
+            f"By its profile, “{table.name}” is about {number_text(*people_found(found))} people. About"
+            f" {rows.share:.1%} of all rows are beyond max_rows = {table.max_rows:,}."
+        )
+        for name, bins in found.keys.items():
+            share = forecast(bins, table.max_groups).share
+            yield f"  Of people by {name}, about {share:.1%} are beyond max_groups = {table.max_groups:,}."
+        for name, odd, share, reach in odd_values(found):
+            yield f"  {share:.0%} ± {reach:.0%} of people have a {name} that is {odd}."
+
+
+def _unknown(dataset: Dataset, profiles: Mapping[str, TableProfile] | None) -> Iterator[str]:
+    if profiles is None:
+        yield "The ledger cannot be read now, so that what profiles found is not shown."
+        return
+    for table in _with_limits(dataset):
+        if table.name not in profiles:
+            yield (
+                f"There is no profile of “{table.name}”: nobody knows what max_rows = {table.max_rows:,} and"
+                f" max_groups = {table.max_groups:,} leave out. To find out, for a small price: discreet"
+                f" profile {table.name} --epsilon 0.1"
+            )
+
+
+def _with_limits(dataset: Dataset) -> list[PrivateTable]:
+    """The tables of which limits may leave something out."""
+    private = [table for table in dataset.tables.values() if isinstance(table, PrivateTable)]
+    return [table for table in private if not (table.one_row_a_person or table.limits_are_facts)]
 
 
 def warnings(dataset: Dataset) -> Iterator[str]:

@@ -98,12 +98,18 @@ class SynthRequest:
 
 
 def make_synthetic(
-    request: SynthRequest, policy: Path, *, analyst: str | None, only_explain: bool, as_json: bool
+    request: SynthRequest,
+    policy: Path,
+    *,
+    analyst: str | None,
+    only_explain: bool,
+    as_json: bool,
+    purpose: str = "",
 ) -> None:
     """Explain, or pay and write. Everything that can be refused is refused before anything is paid."""
     if not only_explain:
         check_files(request)
-    with open_curator(policy, analyst=analyst, warn=note) as curator:
+    with open_curator(policy, analyst=analyst, purpose=purpose, warn=note) as curator:
         question = request.question(_private_tables(curator.dataset))
         found = curator.explain_synthesis(**question)
         if request.check_epsilon is not None:  # refused now, if it is refused at all

@@ -11,10 +11,11 @@ from sqlglot import exp
 
 from discreet.errors import QueryRefused
 from discreet.model.policy import Dataset
-from discreet.question.parse import AFTER_NOISE, CLAUSES
-from discreet.question.per_person import keeps_people_apart
-from discreet.question.relations import Cte, Relations, plain_from, unwrapped, with_queries
-from discreet.question.scope import PublicKeys, ReadFanOut
+from discreet.question.expressions.scope import PublicKeys, ReadFanOut
+from discreet.question.relations.from_clause import Relations
+from discreet.question.relations.per_person import keeps_people_apart
+from discreet.question.relations.subqueries import Cte, plain_from, unwrapped, with_queries
+from discreet.question.spelling.allowed_clauses import AFTER_NOISE, CLAUSES
 
 Ctes = Mapping[str, Cte]
 _COMPUTED = ("expressions", "having", "qualify", "order")
@@ -28,6 +29,10 @@ class Boundary:
         self._public_keys = public_keys
         self._fan_out = fan_out
         self._known: dict[int, tuple[exp.Expression, bool]] = {}
+
+    @property
+    def min_people(self) -> int:
+        return self._dataset.min_people
 
     def relations(self) -> Relations:
         """A reader of private tables: each leaf has one of its own, so that equal leaves are equal."""

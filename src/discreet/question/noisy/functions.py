@@ -12,7 +12,7 @@ from discreet.functions.definition import as_type
 from discreet.model.expression import Expression, Literal
 from discreet.model.noisy_table import WindowFrame
 from discreet.model.policy import ValueType
-from discreet.question.convert import constant
+from discreet.question.expressions.convert import constant
 
 ReadNode: TypeAlias = Callable[[exp.Expression], Expression]
 _MOST_ROWS_AWAY = 1_000_000

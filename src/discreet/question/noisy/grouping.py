@@ -9,9 +9,9 @@ from discreet.errors import QueryRefused
 from discreet.model.expression import Expression, Field
 from discreet.model.noisy_table import Grouped, NamedColumn, NoisyAggregate, NoisyTable
 from discreet.model.policy import ValueType
-from discreet.question.convert import convert
+from discreet.question.expressions.convert import convert
+from discreet.question.expressions.scope import position_of
 from discreet.question.noisy.functions import read_aggregate
-from discreet.question.scope import position_of
 
 
 def checked_condition(found: Expression, clause: str) -> Expression:

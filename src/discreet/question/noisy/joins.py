@@ -6,10 +6,10 @@ from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call
 from discreet.model.expression import Call, Expression, Field
 from discreet.model.noisy_table import Grouped, Joined, LeafAnswer, NoisyTable, SelectFrom
-from discreet.question.convert import convert
-from discreet.question.grouping import MOST_GROUPS
+from discreet.question.expressions.convert import convert
+from discreet.question.expressions.grouping import MOST_GROUPS
+from discreet.question.expressions.scope import NamedSource, Scope
 from discreet.question.noisy.grouping import checked_condition
-from discreet.question.scope import NamedSource, Scope
 
 _KINDS = {("", ""): "inner", ("", "INNER"): "inner", ("", "CROSS"): "cross"}
 _SIDES = ("LEFT", "RIGHT", "FULL")

@@ -21,8 +21,9 @@ from discreet.model.noisy_table import (
 )
 from discreet.model.policy import Dataset
 from discreet.model.query import Output, Query
-from discreet.question.convert import convert
-from discreet.question.grouping import group_by, is_name
+from discreet.question.expressions.convert import convert
+from discreet.question.expressions.grouping import group_by, is_name
+from discreet.question.expressions.scope import PublicKeys, ReadFanOut, Scope, as_declared
 from discreet.question.noisy.boundary import Boundary, Ctes, aggregates, rows_of
 from discreet.question.noisy.grouping import NoisyGrouping, checked_condition
 from discreet.question.noisy.joins import columns_of, joined
@@ -30,9 +31,8 @@ from discreet.question.noisy.leaves import Leaves
 from discreet.question.noisy.select import NoisySelect
 from discreet.question.noisy.size import check_noisy_size
 from discreet.question.noisy.unions import NamedTable, sorted_union, stacked_tables
-from discreet.question.relations import check_alias, plain_from, unwrapped, with_queries
+from discreet.question.relations.subqueries import check_alias, plain_from, unwrapped, with_queries
 from discreet.question.resolve import Resolver, check_kept_rows, limit_of, resolve
-from discreet.question.scope import PublicKeys, ReadFanOut, Scope, as_declared
 
 _MOST_TABLES = 100
 
@@ -47,7 +47,7 @@ def read_question(
     boundary = Boundary(dataset, public_keys, fan_out)
     if isinstance(parsed, exp.Select) and boundary.is_plain(parsed):
         return resolve(parsed, dataset, public_keys, fan_out)
-    reader = _Reader(boundary)
+    reader = _NoisyReader(boundary)
     if isinstance(parsed, exp.Select) and not boundary.is_above(parsed, {}) and not aggregates(parsed):
         return resolve(parsed, dataset, public_keys, fan_out)  # refuses, as rows are never shown
     found = reader.query(parsed, {})
@@ -71,7 +71,7 @@ class _Scalars:
         return table
 
 
-class _Reader:
+class _NoisyReader:
     """Reads noisy queries. All leaves that it meets are paid together, equal ones once."""
 
     def __init__(self, boundary: Boundary) -> None:
@@ -112,7 +112,7 @@ class _Reader:
         relations = self._boundary.relations()
         source, scope = relations.read(select, ctes)
         keys, sets = group_by(select, scope)
-        resolver = Resolver(select, source, scope, keys, sets)
+        resolver = Resolver(select, source, scope, keys, sets, self._boundary.min_people)
         number, scalars, inside = self._number(), _Scalars(), with_queries(node, ctes)
 
         def below(inner: exp.Expression) -> Expression | None:
@@ -132,6 +132,7 @@ class _Reader:
         picks = resolver.picks(limit_of(node)) if _may_pick(node, reading) else None
         if picks is None:
             reading.read_rest()
+        resolver.count_people()
         query = Query(
             source=source,
             keys=keys,
@@ -142,6 +143,7 @@ class _Reader:
             order=(),
             limit=None if picks is None else picks.count,
             measures=tuple(resolver.measures),
+            min_people=resolver.min_people,
         )
         check_kept_rows(relations, query)
         made = reading.finished(scalars.joined_to(self.leaves.answer_of(query, number)), having)

@@ -9,11 +9,11 @@ from discreet.errors import QueryRefused
 from discreet.model.expression import Expression, Field
 from discreet.model.noisy_table import NoisyTable, NoisyWindow, SelectFrom, Sorting
 from discreet.model.policy import ValueType
-from discreet.question.convert import convert
-from discreet.question.grouping import MOST_GROUPS
+from discreet.question.expressions.convert import convert
+from discreet.question.expressions.grouping import MOST_GROUPS
+from discreet.question.expressions.scope import position_of
 from discreet.question.noisy.functions import read_frame, read_window
 from discreet.question.resolve import MOST_OUTPUTS, free_name, limit_of, offset_of
-from discreet.question.scope import position_of
 
 NodeMeaning = Callable[[exp.Expression], Expression | None]
 

@@ -9,10 +9,10 @@ from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call
 from discreet.model.expression import Expression, Field
 from discreet.model.noisy_table import NoisyTable, SelectFrom, Sorting, Stacked
-from discreet.question.convert import convert
+from discreet.question.expressions.convert import convert
+from discreet.question.expressions.scope import Scope, position_of
 from discreet.question.noisy.joins import checked_rows
 from discreet.question.resolve import limit_of, offset_of
-from discreet.question.scope import Scope, position_of
 
 _CLAUSES = {"this", "expression", "distinct", "with_", "order", "limit", "offset"}
 

@@ -23,7 +23,7 @@ _SHARES: dict[type[exp.Expression], str] = {
     exp.PercentileDisc: "expression",
 }
 _MOST_SHARES = 100
-Tree = TypeVar("Tree", exp.Select, exp.Union)
+Tree = TypeVar("Tree", bound=exp.Select | exp.Union)
 
 
 def respell(tree: Tree) -> Tree:
@@ -35,6 +35,17 @@ def respell(tree: Tree) -> Tree:
         _group_by_all(select)
         _fetch(select)
     return tree
+
+
+def drop_needless_distinct(tree: exp.Select | exp.Union) -> None:
+    """Whether somebody is in a list does not depend on how often: IN (SELECT DISTINCT …)."""
+    for node in tree.find_all(exp.In, exp.Exists):
+        inner = node.args.get("query") if isinstance(node, exp.In) else node.this
+        select = inner.this if isinstance(inner, exp.Subquery) else inner
+        if not isinstance(select, exp.Select) or not select.args.get("distinct"):
+            continue
+        if not select.args["distinct"].args.get("on"):
+            select.set("distinct", None)
 
 
 def _counted(node: exp.CountIf) -> exp.Expression:

@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from discreet.answers.columns import KeyEnds
 from discreet.answers.released import Released
 from discreet.arrays import ColumnValues, Floats
 from discreet.bounds.calibrate import Plan
 from discreet.bounds.leaves import NoisyPlan
+from discreet.bounds.min_people import without_cells
 from discreet.engines.base.execution import not_accepted
 from discreet.model.deadline import Deadline
 from discreet.model.expression import Expression, Field
@@ -20,7 +22,7 @@ from discreet.release.noisy.intervals import NoisyIntervals
 from discreet.release.noisy.shape import Shapes, TableShape
 from discreet.release.noisy.sql import Ids, NoisySql, leaf_name, row_name
 from discreet.release.notes.answer_notes import left_out_notes, notes_of
-from discreet.release.notes.key_ends import KeyEnds, ends_by_output
+from discreet.release.notes.key_ends import ends_by_output
 from discreet.release.outputs import NoisyGroups, check_time, plain_column, queried_tables, run_tables
 from discreet.sql.statement import check_written_size
 
@@ -105,10 +107,11 @@ class _ComputedAnswer:
     # Values
 
     def _computed(self) -> dict[str, ColumnValues]:
-        tables = {
-            leaf_name(i): {"row_number": np.arange(leaf.groups), **leaf.estimates, **leaf.key_columns()}
-            for i, leaf in enumerate(self._leaves)
-        }
+        tables: dict[str, dict[str, ColumnValues]] = {}
+        for i, leaf in enumerate(self._leaves):
+            every = np.arange(leaf.groups)
+            shown = {name: leaf.shown_cells(name, found, every) for name, found in leaf.estimates.items()}
+            tables[leaf_name(i)] = {"row_number": every, **shown, **leaf.key_columns()}
         ids = Ids([leaf.groups for leaf in self._leaves])
         return queried_tables(tables, NoisySql(ids).statement(self._asked.table), self._deadline)
 
@@ -131,7 +134,9 @@ class _ComputedAnswer:
         places = np.asarray(rows, dtype=np.int64)
         own = Field(name=atom.measure, type=ValueType.NUMBER)
         shown = leaf.presented(own, leaf.estimates[atom.measure][places])
-        return shown, leaf.within_limits[atom.measure][places]
+        hidden = leaf.hidden_rows(own, places)
+        raw = np.where(hidden, np.nan, leaf.within_limits[atom.measure][places])
+        return without_cells(shown, hidden), raw
 
     # Notes
 
@@ -145,8 +150,8 @@ class _ComputedAnswer:
             notes.append(
                 f"No error is stated for {' and '.join(unsure)}: it cannot be told from the noise alone."
             )
-        private = any(leaf.plan.bounded.query.private_keys for leaf in self._leaves)
-        if private and self._intervals.over_rows:
+        partial = any(leaf.plan.bounded.query.private_keys or leaf.hidden for leaf in self._leaves)
+        if partial and self._intervals.over_rows:
             notes.append("What is computed over several groups is over those that are shown.")
         return notes
 

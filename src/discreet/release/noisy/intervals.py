@@ -106,11 +106,13 @@ class NoisyIntervals:
         together *= max(1, leaf.groups) if self._shape.selected else 1
         noise = leaf.intervals.of(own, kept, together=together)
         plain = leaf.intervals.without_limits(own, kept, leaf.lost, together=together)
-        spread = [_spread(each, there) for each in noise]
-        return FoundEnds(
-            noise=(spread[0], spread[1]),
-            plain=None if plain is None else (_spread(plain[0], there), _spread(plain[1], there)),
-        )
+        hidden = leaf.hidden_rows(own, kept)
+
+        def spread(ends: Ends) -> Ends:
+            low, high = (_spread(np.where(hidden, np.nan, end), there) for end in ends)
+            return low, high
+
+        return FoundEnds(noise=spread(noise), plain=None if plain is None else spread(plain))
 
     def _own(self, expression: Expression) -> Expression:
         """A definition with the names that the leaf has for its keys and measures."""

@@ -50,10 +50,11 @@ class LeafDraws:
             if self._with_lost:
                 lost = leaf.lost.get(each.measure.name, NOTHING)
                 low, high = definition.with_left_out(noisy, (low, high), lost)
+            name = each.measure.name
             if sided:
-                found |= {f"{each.measure.name}_{end}": x for end, x in zip(ENDS, (low, high), strict=True)}
+                found |= self._both_ends(name, low, high, at)
             else:
-                found[each.measure.name] = low
+                found[name] = leaf.shown_cells(name, low, at)
         return found
 
     def tails(self, miss: Fraction) -> dict[str, ColumnValues]:
@@ -72,8 +73,14 @@ class LeafDraws:
                 noisy = noisy_measure(leaf.plan, each, leaf.noisy, leaf.noisy.sums, 1 - miss)
                 lost = leaf.lost.get(each.measure.name, NOTHING)
                 low, high = definition.with_left_out(noisy, (low, high), lost)
-            found |= {f"{each.measure.name}_{end}": x for end, x in zip(ENDS, (low, high), strict=True)}
+            found |= self._both_ends(each.measure.name, low, high, at)
         return found
+
+    def _both_ends(
+        self, name: str, low: Floats, high: Floats, at: NDArray[np.int64]
+    ) -> dict[str, ColumnValues]:
+        ends = zip(ENDS, (low, high), strict=True)
+        return {f"{name}_{end}": self._leaf.shown_cells(name, each, at) for end, each in ends}
 
     def _near(self, name: str, drawn: Floats, at: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Groups that passed a threshold narrowly lie between ends that hold for all of them at once."""

@@ -1,15 +1,17 @@
 """What bounding may have done to the truth, in words that go with every answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 
 from discreet.aggregates.aggregate import bounds_of
 from discreet.aggregates.left_out import Lost
 from discreet.aggregates.registry import AGGREGATES
-from discreet.aggregates.vectors import DistinctCount, Histogram, Part, WeightedSum, known
+from discreet.aggregates.vectors import DistinctCount, Histogram, Part, Scores, WeightedSum, known
 from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.answers.wording import number_text
 from discreet.bounds.bound import limits_are_facts, values_of_people
 from discreet.bounds.calibrate import Plan
+from discreet.bounds.min_people import people_counts, shown_from
 from discreet.bounds.relation_tree import columns_of, expressions_of, looked_up, sides_cut, tables_of
 from discreet.model.expression import Field, fields_of, title
 from discreet.model.query import (
@@ -26,7 +28,11 @@ from discreet.release.notes.key_notes import key_notes
 
 def notes_of(plan: Plan) -> tuple[str, ...]:
     """One sentence for each thing that may differ from a plain query."""
-    return tuple(dict.fromkeys([*_people(plan), *_values(plan), *_rows(plan), *_keys(plan), *_picks(plan)]))
+    return tuple(
+        dict.fromkeys(
+            [*_people(plan), *_values(plan), *_rows(plan), *_keys(plan), *_picks(plan), *_hidden(plan)]
+        )
+    )
 
 
 def _people(plan: Plan) -> list[str]:
@@ -49,6 +55,17 @@ def _people(plan: Plan) -> list[str]:
     if any(isinstance(part, DistinctCount) and not part.one_each for part in parts):
         notes.append(f"Of each person, at most {source.max_groups} different values are counted.")
     return [*notes, *_one_value(plan.bounded.query)]
+
+
+def _hidden(plan: Plan) -> list[str]:
+    least, counts = plan.bounded.query.min_people, people_counts(plan)
+    if not least or not counts:
+        return []
+    bound = ceil(max(shown_from(plan, each) for each in counts))
+    return [
+        f"Numbers of fewer than {least:,} people are not shown. For that, people are counted too, with noise:"
+        f" a number is shown if {bound:,} of them are counted, or more."
+    ]
 
 
 def _weights(parts: Sequence[Part], unit: Unit) -> list[Weight]:
@@ -82,7 +99,7 @@ def _weighed_people(weight: Weight, most: int) -> str:
 
 def _one_value(query: Query) -> list[str]:
     """What the policy says a person has one of, if the question reads it."""
-    measured = [e for measure in query.measures for e in (measure.argument, measure.condition)]
+    measured = [each for measure in query.measures for each in measure.expressions]
     read = [*(key.expression for key in query.keys), *measured, *expressions_of(query.source)]
     fields = [field for each in read if each is not None for field in fields_of(each) if field.per_person]
     return [f"A person has one {title(each.name)}: the smallest, if their rows differ." for each in fields]
@@ -103,7 +120,10 @@ def _left_out(plan: Plan, aggregate: Aggregate, lost: Lost) -> str:
     what, limit = definition.loses, definition.limit_text(plan.bounded.query.source)
     if not lost.guess:
         if not lost.near:
-            return f"Nobody stands out from the noise as having more than {limit}, or nearly as much."
+            return (
+                f"Nobody stands out from the noise as having more than {limit}, or nearly as much. Up to"
+                f" {_rough(lost.hidden)} people could have far more, unseen: that is in no error."
+            )
         source, people = plan.bounded.query.source, lost.hidden / 3
         missing = people * (source.max_rows if what == "rows" else source.max_groups)
         return (
@@ -175,8 +195,14 @@ def _picks(plan: Plan) -> list[str]:
     confidence = plan.request.confidence
     off = int(-mechanism.interval(confidence, candidates=group_count(query)).low)
     unit = "people" if AGGREGATES[query.picks.aggregate].counts is Unit.PEOPLE else "rows"
+    level = f"at {float(confidence):.4g} confidence"
+    scores = next(part for part in plan.bounded.parts if isinstance(part, Scores))
+    if unit == "people" or scores.one_row or limits_are_facts(query.source):
+        return [f"Each pick is within {off:,} {unit} of the best that is left, {level}."]
     return [
-        f"Each pick is within {off:,} {unit} of the best that is left, at {float(confidence):.4g} confidence."
+        f"Each pick is within {off:,} rows of the best that is left, {level}, by the rows that count: at most"
+        f" {scores.rows:,} of each person in a group. By all rows, a group of people who have more may be"
+        " larger than what was picked."
     ]
 
 

@@ -50,10 +50,9 @@ def _span(field: Field) -> str:
 
 def _of_measures(query: Query) -> Iterator[Expression]:
     """Conditions of FILTER, and those inside of what is summed."""
-    conditions = [measure.condition for measure in query.measures]
-    arguments = [measure.argument for measure in query.measures]
-    picked = None if query.picks is None else query.picks.condition
-    yield from (each for each in (*conditions, *arguments, picked) if each is not None)
+    yield from (each for measure in query.measures for each in measure.expressions)
+    if query.picks is not None and query.picks.condition is not None:
+        yield query.picks.condition
 
 
 def _conditions(relation: Relation) -> Iterator[Expression]:

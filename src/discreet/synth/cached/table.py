@@ -17,9 +17,9 @@ from discreet.model.identity import identity_of
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.sensitivity import Sensitivity
 from discreet.question.counting import Count
+from discreet.question.expressions.scope import PublicKeys
 from discreet.question.parse import parse_sql
 from discreet.question.plain_rows import resolve_rows, select_of
-from discreet.question.scope import PublicKeys
 from discreet.release.exact_vectors import Results
 from discreet.synth.cached.counting_question import CountingQuestion
 from discreet.synth.cached.readings import Pricing, Reading

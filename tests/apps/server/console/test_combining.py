@@ -6,7 +6,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import gamma
 
-from discreet.apps.server.console.combining import LEAST_CONFIDENCE, NoisyNumber, combined, ratio
+from discreet.apps.server.console.answer_views.combining import LEAST_CONFIDENCE, NoisyNumber, combined, ratio
 
 
 def around(value, half):

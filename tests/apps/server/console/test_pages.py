@@ -1,5 +1,6 @@
 """What people see and may do, by role."""
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -244,9 +245,55 @@ def test_the_log_says_prices_and_caps(service, visitor):
     ana = service.accounts.find("ana")
     service.accounts.change(replace(ana, most_epsilon=Fraction(3, 2)), by="olga")
     page = visitor("olga", Role.OWNER).get("/owner/log").text
-    assert "charged epsilon 0.5" in page
-    assert "terms epsilon 0.5, confidence 0.95" in page
-    assert "most epsilon none, 1.5" in page
+    assert "cost ε 0.5 · receipt" in page
+    assert "at ε 0.5<" in page
+    assert "most ε none, 1.5" in page
+    visitor("ana").ask(value=0.5)
+    assert "free, the same answer as before" in visitor("olga", Role.OWNER).get("/owner/log").text
+
+
+def test_what_is_left_is_of_what_one_may_spend(visitor):
+    ana = visitor("ana", most_epsilon=Fraction(3))
+    assert "left for you, of 3<" in ana.get("/ask/clinic").text
+    ana.ask()
+    assert "ε 1 of 3 " in visitor("olga", Role.OWNER).get("/owner/datasets/clinic").text
+
+
+def test_asking_again_has_the_price_of_before_and_is_free(visitor):
+    ana = visitor("ana")
+    page = ana.ask(BY_WARD, value=0.75)
+    receipt = ana.get(re.search(r'href="(/receipts/clinic/\d+)"', page.text)[1]).text
+    again = html.unescape(re.search(r'href="([^"]+)">Ask again', receipt)[1])
+    assert "by=epsilon&value=0.75&" in again
+    assert 'name="value" value="0.75"' in ana.get(again).text
+    assert "ε 0.75 · clinic" in ana.get("/history").text
+    assert "T" not in re.search(r"Written</dt><dd><time [^>]*>([^<]*)<", receipt)[1].replace("UTC", "")
+
+
+def test_a_synthetic_table_cannot_be_asked_again_as_sql(service, visitor):
+    ana = visitor("ana")
+    question = SynthesisQuestion(sql="SELECT ward FROM visits", rows=2)
+    told = service.datasets["clinic"].ask(service.accounts.find("ana"), question, {"epsilon": 1})
+    assert "Ask again" not in ana.get(f"/receipts/clinic/{told.answer.receipt.number}").text
+
+
+def test_saving_a_form_as_it_is_changes_no_cap(service, visitor):
+    olga = visitor("olga", Role.OWNER)
+    caps = {"most_epsilon": Fraction("0.123456789"), "default_epsilon": Fraction("0.1")}
+    visitor("ana", **caps)
+    page = olga.get("/owner/accounts").text
+    part = page[page.index('id="ana"') :]
+    shown = {name: re.search(rf'name="{name}"[^>]* value="([^"]*)"', part)[1] for name in caps}
+    assert olga.post("/owner/accounts/ana", {"change": "caps", "project": "", **shown}).status == 303
+    account = service.accounts.find("ana")
+    assert {name: getattr(account, name) for name in caps} == caps
+
+
+def test_no_budget_is_certainty(port):
+    """At ε = 10 an even suspicion can rise to 99.9955 of 100."""
+    page = Visitor(port).get("/public/clinic").text
+    assert "99.996</b>" in page
+    assert "100</b>" not in page
 
 
 def test_the_public_page_needs_no_account_and_names_nobody(port, visitor):

@@ -141,6 +141,8 @@ def test_a_refusal_teaches_while_typing(opened):
     write(page, "SELECT * FROM visits")
     expect(page.locator("#refused")).to_be_visible()
     expect(page.locator("#go")).to_be_disabled()
+    expect(page.locator("#go")).to_have_text("Ask")  # nothing stays of what was said of another question
+    expect(page.locator("#price-text")).to_be_empty()
     write(page, COUNT)
     expect(page.locator("#refused")).to_be_hidden()
     expect(page.locator("#go")).to_be_enabled()
@@ -196,19 +198,30 @@ def test_a_question_without_sql(opened):
     expect(page.locator("#go")).to_be_enabled()
 
 
-def test_everything_has_a_name(opened):
+NAMELESS = """() => [...document.querySelectorAll("input, select, textarea, button, a, svg, progress")]
+    .filter((each) => each.type !== "hidden" && !each.closest("[aria-hidden=true]"))
+    .filter((each) => !each.labels?.length && !each.getAttribute("aria-label"))
+    .filter((each) => !each.textContent.trim()).map((each) => each.outerHTML)"""
+
+
+def test_everything_has_a_name(opened, port):
     """For those who hear the page: no control and no picture is nameless."""
     page = opened("olga", Role.OWNER)
+    ask(page, BY_WARD, 1)
+    assert page.evaluate(NAMELESS) == []
     for place in ("Ask", "History", "Overview", "Approvals", "Accounts", "Policy", "Log"):
-        page.get_by_role("link", name=place).click()
+        page.get_by_role("link", name=place, exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_count(1)
-        nameless = page.evaluate(
-            """() => [...document.querySelectorAll("input, select, textarea, button, a, svg, progress")]
-                .filter((each) => each.type !== "hidden" && !each.closest("[aria-hidden=true]"))
-                .filter((each) => !each.labels?.length && !each.getAttribute("aria-label"))
-                .filter((each) => !each.textContent.trim()).map((each) => each.outerHTML)"""
-        )
-        assert nameless == [], place
+        assert page.evaluate(NAMELESS) == [], place
+    page.get_by_role("link", name="History").click()
+    page.get_by_role("link", name="Receipt").click()
+    expect(page.get_by_role("heading", level=1)).to_have_count(1)
+    assert page.evaluate(NAMELESS) == []
+    anybody = opened()
+    for path in ("sign-in", "public/clinic"):
+        anybody.goto(f"http://127.0.0.1:{port}/{path}")
+        expect(anybody.get_by_role("heading", level=1)).to_have_count(1)
+        assert anybody.evaluate(NAMELESS) == [], path
 
 
 def test_hostile_text_runs_nothing(opened, port):

@@ -7,11 +7,10 @@ rendering    templates, and the headers of every page
 asking       the page to ask, explain while typing, ask
 pricing      price, error and risk: each from each other
 receipts     answers by their receipt, as a page and as files
-shown_answer an answer as the page shows it
-what_happened  from the rows to a number, in plain words
-combining    the sum, difference and ratio of numbers, with an interval
+answer_views an answer as a page shows it, what happened to a number, numbers together
 made_up      example rows and example questions, from the policy alone
 overseeing   approvals, accounts, the policy, the log
+log_words    events of the log, in words
 spending     what was spent over time and by whom
 public       what everybody may know
 routes       all addresses

@@ -149,7 +149,7 @@ def _left(visit: Visit, dataset: ServedDataset) -> dict[str, Any]:
     curator = dataset.curator_of(visit.account)
     left = curator.left()
     epsilon = epsilon_of(left, dataset.policy) if amount_of(left) else 0.0
-    return {"left": epsilon, "most": float(dataset.policy.epsilon)}
+    return {"left": epsilon, "most": float(dataset.most_epsilon(visit.account))}
 
 
 def _dataset(visit: Visit) -> ServedDataset:

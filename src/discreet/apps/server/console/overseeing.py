@@ -11,6 +11,7 @@ from urllib.parse import quote
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from discreet.answers.wording import charge_text, number_text
+from discreet.apps.server.console.log_words import event_words
 from discreet.apps.server.console.made_up import limits_text, range_text
 from discreet.apps.server.console.rendering import rendered
 from discreet.apps.server.console.spending import spending_of
@@ -31,12 +32,9 @@ from discreet.service.owner_rights import (
     visible_events,
     visible_projects,
 )
-from discreet.service.storage.event_log import LogEvent
 from discreet.service.user_account import Project, Role
 
 _NEWEST = 200
-_OUR_JSON = ("terms", "datasets")
-_OUR_FRACTIONS = ("epsilon", "most_epsilon", "default_epsilon", "approval_above")
 _LOOKED_AT = 2_000
 """Of the last events, those that somebody may see are shown."""
 
@@ -180,7 +178,7 @@ def log(visit: Visit) -> Response:
         "log.html",
         visit=visit,
         place="log",
-        events=[(each, _details(each)) for each in reversed(events)],
+        events=[(each, event_words(each)) for each in reversed(events)],
     )
 
 
@@ -247,29 +245,3 @@ def _number(text: str, title: str) -> Fraction | None:
     if not 1e-9 < rough < 1e6 or len(text) > 50:
         raise InvalidInput(f"{title} must be an ε above 0.", remedy="Write a number such as 0.5")
     return Fraction(text.strip())
-
-
-def _details(event: LogEvent) -> tuple[str, str]:
-    """What an event says, for people: the question, and the rest on one line."""
-    if event.details is None:
-        return "", "What it said was erased."
-    shown = {name: value for name, value in event.details.items() if name not in ("question", "policy")}
-    facts = {name: _plain(name, value) for name, value in shown.items()}
-    rest = " · ".join(f"{name.replace('_', ' ')} {text}" for name, text in facts.items() if text)
-    return str(event.details.get("question", "")), rest
-
-
-def _plain(name: str, value: object) -> str:
-    """A detail as people write it; empty if it says nothing. Texts of other people stay as they are."""
-    if value is None or value is False or value in ("", [], {}):
-        return ""
-    if name in _OUR_JSON and isinstance(value, str):
-        return _plain("", json.loads(value))
-    if name in _OUR_FRACTIONS and isinstance(value, str):
-        return f"{float(Fraction(value)):.4g}"
-    if isinstance(value, dict):
-        return ", ".join(f"{part} {inner}" for part, inner in value.items())
-    if isinstance(value, list):
-        kind = name if name in _OUR_FRACTIONS else ""
-        return ", ".join(_plain(kind, each) or "none" for each in value)
-    return str(value)

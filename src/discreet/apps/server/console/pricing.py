@@ -142,9 +142,9 @@ def _error_text(found: Explanation, shown: ErrorStatement | None) -> str:
         return "Known once it is answered." if not found.errors else error_text(found.errors[0])
     sure = f"{100 * found.confidence:g} times of 100"
     if found.groups is None or found.groups == 1:
-        return f"Of {shown.measure}, {sure}."
+        return f"For {shown.measure}, {sure}."
     every = number_text(shown.all, shown.all)
-    return f"Of each {shown.measure}, {sure}. All {found.groups:,} at once: ± {every}."
+    return f"For each value of {shown.measure}, {sure}. All {found.groups:,} at once: ± {every}."
 
 
 def _risk_text(dataset: Dataset) -> str:

@@ -1,7 +1,5 @@
 """What everybody may know of a dataset: what is protected, how much was spent, and what that means."""
 
-import math
-
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -45,4 +43,4 @@ def _epsilon(dataset: ServedDataset, loss: Spend) -> float:
 
 def _of_100(dataset: ServedDataset, loss: Spend) -> float:
     """What an even suspicion can rise to, of 100."""
-    return math.ceil(1000 * posterior_of(loss, dataset.policy)) / 10 if amount_of(loss) else 50.0
+    return 100 * posterior_of(loss, dataset.policy) if amount_of(loss) else 50.0

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
@@ -11,13 +12,14 @@ from discreet.answers.csv_text import csv_of
 from discreet.answers.explanation import Explanation
 from discreet.answers.frames import ARROW_MEDIA_TYPE, arrow_of
 from discreet.answers.wording import confidence_text, measure_text
-from discreet.apps.server.console.combining import LEAST_CONFIDENCE, NoisyNumber, combined, ratio
-from discreet.apps.server.console.rendering import amount_text, rendered
-from discreet.apps.server.console.shown_answer import noisy_number, shown
+from discreet.apps.server.console.answer_views.combining import LEAST_CONFIDENCE, NoisyNumber, combined, ratio
+from discreet.apps.server.console.answer_views.shown_answer import noisy_number, shown
+from discreet.apps.server.console.answer_views.what_happened import what_happened
+from discreet.apps.server.console.rendering import amount_text, percent_text, rendered
 from discreet.apps.server.console.visits import Visit
-from discreet.apps.server.console.what_happened import what_happened
 from discreet.errors import DiscreetError, InvalidInput
 from discreet.service.history import AskedQuestion
+from discreet.service.question_kinds import SqlQuestion, read_kind
 from discreet.service.question_terms import AskedTerms
 from discreet.service.served_dataset import ServedDataset
 from discreet.service.user_account import Role
@@ -31,7 +33,15 @@ def receipt_page(visit: Visit) -> Response:
     asked = _asked(visit, dataset.name, number)
     sql, terms = (asked.question, asked.terms.given()) if asked else ("", {})
     facts = answer_facts(visit, dataset, told.text, sql, terms)
-    return rendered("receipt.html", visit=visit, place="receipt", asked=asked, **facts)
+    return rendered(
+        "receipt.html",
+        visit=visit,
+        place="receipt",
+        asked=asked,
+        again=visit.account.may_ask and isinstance(read_kind(sql), SqlQuestion),
+        written=datetime.fromisoformat(facts["answer"].facts["receipt"]["at"]),
+        **facts,
+    )
 
 
 def receipt_json(visit: Visit) -> Response:
@@ -190,7 +200,11 @@ def _more_precise(
     if not pairs:
         return None
     share = max(new / old for new, old in pairs)
-    return {"epsilon": f"{finer.epsilon:.4g}", "text": amount_text(finer.epsilon), "less": f"{1 - share:.0%}"}
+    return {
+        "epsilon": f"{finer.epsilon:.4g}",
+        "text": amount_text(finer.epsilon),
+        "less": percent_text(1 - share),
+    }
 
 
 def _explained(

@@ -1,18 +1,21 @@
 """Templates, and the headers of every page: nothing from elsewhere, no script or style inside a page."""
 
 import hashlib
+import math
 from datetime import datetime
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
-from discreet.answers.wording import counted, cut_text, key_text, number_text
+from discreet.answers.wording import confidence_text, counted, cut_text, key_text, number_text
 from discreet.errors import DiscreetError, for_page
+from discreet.service.question_terms import AskedTerms
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -93,8 +96,17 @@ def _templates() -> Environment:
         "cut": cut_text,
         "key": key_text,
         "percent": percent_text,
+        "exact": exact_text,
+        "odds": odds_text,
+        "terms": terms_text,
     }
-    found.globals |= {"static": static_url, "counted": counted, "rounded": number_text, "scripts": scripts()}
+    found.globals |= {
+        "static": static_url,
+        "counted": counted,
+        "rounded": number_text,
+        "scripts": scripts(),
+        "ask_link": ask_link,
+    }
     return found
 
 
@@ -104,6 +116,39 @@ def amount_text(value: float | Fraction) -> str:
     return (
         f"{number:.4g}" if 0.001 <= abs(number) < 10_000 or not number else number_text(number, number / 50)
     )
+
+
+def exact_text(value: Fraction) -> str:
+    """A number that somebody wrote, with all its digits: a form that is sent back must not change it."""
+    return f"{float(value):.15g}"
+
+
+def odds_text(value: float) -> str:
+    """A suspicion, of 100: with so many digits that it is 100 only if it can be."""
+    found = math.ceil(10 * value) / 10
+    for digits in range(2, 7):
+        if found < 100 or value >= 100:
+            break
+        found = math.ceil(10**digits * value) / 10**digits
+    return f"{found:.10g}"
+
+
+def terms_text(terms: AskedTerms) -> str:
+    """The price or the accuracy of a question, and its confidence if that is not the usual one."""
+    symbols = {"epsilon": "ε", "rho": "ρ", "within": "±"}
+    given = terms.given()
+    price = ", ".join(
+        f"{symbols[name]} {amount_text(given[name])}" for name in symbols if given[name] is not None
+    )
+    usual = float(terms.confidence) == AskedTerms().confidence
+    return price if usual else f"{price}, {confidence_text(float(terms.confidence))} confidence"
+
+
+def ask_link(dataset: str, question: str, terms: AskedTerms) -> str:
+    """The page to ask just this, at the same price: it is free then."""
+    price = {name: value for name, value in terms.price_or_accuracy().items() if value is not None}
+    chosen = [("by", name) for name in price] + [("value", value) for value in price.values()]
+    return f"/ask/{quote(dataset, safe='')}?{urlencode([*chosen, ('sql', question)])}"
 
 
 def when_text(moment: datetime) -> str:

@@ -71,18 +71,23 @@ def spending_of(
         picture=_picture(entries, balance, now) if charges else None,
         first=entries[0].at if entries else None,
         now=now,
-        analysts=_analysts(balance, asked),
+        analysts=_analysts(service, dataset.policy, balance, asked),
         projects=_projects(service, dataset.policy, balance, asked),
     )
 
 
-def _analysts(balance: Balance, asked: Counter[str]) -> list[SpendingShare]:
-    most = float(amount_of(balance.account.analyst_cap))
-    found = [
-        SpendingShare(name=name, spent=float(amount_of(loss)), most=most, questions=asked[name])
-        for name, loss in balance.analysts.items()
-        if amount_of(loss)
-    ]
+def _analysts(
+    service: CuratorService, policy: Dataset, balance: Balance, asked: Counter[str]
+) -> list[SpendingShare]:
+    own = {each.name: each.most_epsilon for each in service.accounts.all()}
+    found = []
+    for name, loss in balance.analysts.items():
+        if amount_of(loss):
+            most = charge_for(policy, min(own.get(name) or policy.epsilon, policy.analyst_epsilon))
+            spent = float(amount_of(loss))
+            found.append(
+                SpendingShare(name=name, spent=spent, most=float(amount_of(most)), questions=asked[name])
+            )
     return sorted(found, key=lambda each: -each.spent)
 
 

@@ -26,17 +26,18 @@ export async function explain() {
   else showExplanation(found);
 }
 
+// What was said of another question must not stay.
 function showNothing() {
-  find("refused").hidden = true;
-  find("explained").hidden = true;
+  for (const part of ["refused", "explained", "purpose-part"]) find(part).hidden = true;
+  for (const text of ["price-text", "error-text", "state"]) find(text).textContent = "";
+  find("go").textContent = "Ask";
   find("go").disabled = true;
 }
 
 function showRefusal(found) {
+  showNothing();
   find("refused").textContent = `${found.problem} ${found.remedy}`;
   find("refused").hidden = false;
-  find("explained").hidden = true;
-  find("go").disabled = true;
 }
 
 function showExplanation(found) {

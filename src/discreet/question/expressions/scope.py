@@ -11,7 +11,7 @@ from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call
 from discreet.model.expression import Call, Expression, Field, Range, fields_of
 from discreet.model.policy import KeyValue, PublicTable, ValueType
-from discreet.question.convert import convert
+from discreet.question.expressions.convert import convert
 from discreet.question.mistakes.compared_keys import DeclaredKeys, check_compared, unknown_name
 from discreet.question.mistakes.near_names import near_name
 
@@ -147,6 +147,10 @@ class Scope:
         if isinstance(known, QueryRefused):
             raise known
         return known
+
+    def know(self, node: exp.Expression, meaning: Expression) -> None:
+        """What a node of this question means, wherever it stands in it."""
+        self._read[id(node)] = node, meaning
 
     def _part(self, inner: exp.Expression, whole: exp.Expression) -> Expression | None:
         if inner is not whole:

@@ -7,7 +7,7 @@ from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call
 from discreet.model.expression import Call, Expression, owners
 from discreet.model.query import Pair, PersonJoin, Relation
-from discreet.question.scope import Scope, conjuncts, predicate
+from discreet.question.expressions.scope import Scope, conjuncts, predicate
 
 
 def side_of(join: exp.Join) -> str:

@@ -6,7 +6,7 @@ each person.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from sqlglot import exp
@@ -20,22 +20,9 @@ from discreet.bounds.work_limits import (
 from discreet.errors import QueryRefused
 from discreet.functions.registry import check_size
 from discreet.model.expression import DayRange, Expression, Field, Range
-from discreet.model.policy import Column, Dataset, KeyValue, PersonColumn, PrivateTable, PublicTable, Table
+from discreet.model.policy import Column, Dataset, PersonColumn, PrivateTable, PublicTable, Table
 from discreet.model.query import Filter, Lookup, Pair, Relation, Scan
-from discreet.question.joins import (
-    equal_pairs,
-    join_conditions,
-    no_condition,
-    person_join,
-    says_what_joins,
-    side_of,
-    together,
-)
-from discreet.question.mistakes.compared_keys import DeclaredKeys
-from discreet.question.mistakes.instead import plain_sql
-from discreet.question.parse import check_clauses
-from discreet.question.per_person import per_person
-from discreet.question.scope import (
+from discreet.question.expressions.scope import (
     PublicKeys,
     ReadFanOut,
     Scope,
@@ -44,17 +31,29 @@ from discreet.question.scope import (
     predicate,
     row_expression,
 )
-from discreet.question.unions import united
-
-_MOST_SOURCES = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Cte:
-    """A query of WITH, together with those before it, which it may name."""
-
-    query: exp.Expression
-    before: "Mapping[str, Cte]" = field(repr=False)  # each would double the length of a repr
+from discreet.question.mistakes.compared_keys import DeclaredKeys
+from discreet.question.mistakes.instead import plain_sql
+from discreet.question.relations.join_conditions import (
+    equal_pairs,
+    join_conditions,
+    no_condition,
+    person_join,
+    says_what_joins,
+    side_of,
+    together,
+)
+from discreet.question.relations.per_person import per_person
+from discreet.question.relations.person_conditions import joined, person_conditions
+from discreet.question.relations.subqueries import (
+    MOST_SOURCES,
+    Cte,
+    check_alias,
+    plain_from,
+    unwrapped,
+    with_queries,
+)
+from discreet.question.relations.unions import united
+from discreet.question.spelling.allowed_clauses import check_clauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +83,24 @@ class Relations:
     def read(self, select: exp.Select, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
         """The rows of a SELECT before it groups them, and what can be named in it."""
         check_clauses(select)
+        left, scope, conditions = self.rows(select, ctes)
+        where = select.args.get("where")
+        found = person_conditions(select, conditions)
+        if found:
+            left = joined(left, scope, found, self, with_queries(select, ctes))
+        met = [node for node, must_be_true in found if must_be_true]
+        rest = [each for each in conditions if not any(each is node for node in met)]
+        whole = (
+            where.this if where is not None and len(rest) == len(conjuncts(where.this)) else together(rest)
+        )
+        if whole is not None:
+            left = Filter(source=left, predicate=predicate(whole, scope, "WHERE"))
+        return left, scope
+
+    def rows(
+        self, select: exp.Select, ctes: Mapping[str, Cte]
+    ) -> tuple[Relation, Scope, list[exp.Expression]]:
+        """All rows of FROM, and the conditions of WHERE that are still to be met."""
         ctes = with_queries(select, ctes)
         first = select.args.get("from_")
         if first is None:
@@ -98,12 +115,7 @@ class Relations:
                 f"“{left.table.name}” is a public table: there is nothing to protect.",
                 remedy="Look at it directly, and ask about a table with people.",
             )
-        if used:
-            conditions = [each for each in conditions if each not in used]
-        rest = together(conditions) if used or where is None else where.this
-        if rest is not None:
-            left = Filter(source=left, predicate=predicate(rest, scope, "WHERE"))
-        return left, scope
+        return left, scope, [each for each in conditions if each not in used]
 
     def _item(self, node: exp.Expression | None, ctes: Mapping[str, Cte]) -> tuple[Relation | Public, Scope]:
         """One table or subquery of FROM."""
@@ -111,7 +123,7 @@ class Relations:
             if {name for name, value in node.args.items() if value} - {"this", "alias"}:
                 raise plain_from()
             check_alias(node)
-            return self._derived(node.this, node.alias or "subquery", ctes)
+            return self.derived(node.this, node.alias or "subquery", ctes)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise plain_from()
         if {name for name, value in node.args.items() if value} - {"this", "alias"}:
@@ -119,9 +131,9 @@ class Relations:
         check_alias(node)
         known = ctes.get(node.name.casefold())
         if known is not None:
-            return self._derived(known.query, node.alias_or_name, known.before)
+            return self.derived(known.query, node.alias_or_name, known.before)
         table = nearest(node.name, self._dataset.tables, "table")
-        alias = self._alias()
+        alias = self.new_alias()
         fields = {column.name: _field(alias, column, table) for column in table.columns.values()}
         scope = Scope().named(node.alias_or_name, fields)
         if isinstance(table, PublicTable):
@@ -133,15 +145,15 @@ class Relations:
             scope.persons.add(f"{alias}.{table.person.name}")
         for column in table.columns.values():
             if column.keys is not None:
-                scope.keys[f"{alias}.{column.name}"] = partial(_declared, column)
+                scope.keys[f"{alias}.{column.name}"] = partial(tuple, column.keys)
                 scope.declared[f"{alias}.{column.name}"] = DeclaredKeys(column.keys)
         return Scan(table=table, alias=alias), scope
 
-    def _alias(self) -> str:
+    def new_alias(self) -> str:
         self._aliases += 1
-        if self._aliases > _MOST_SOURCES:
+        if self._aliases > MOST_SOURCES:
             raise QueryRefused(
-                f"The question uses more than {_MOST_SOURCES} tables.", remedy="Ask a simpler one."
+                f"The question uses more than {MOST_SOURCES} tables.", remedy="Ask a simpler one."
             )
         return f"t{self._aliases - 1}"
 
@@ -211,11 +223,7 @@ class Relations:
         outer: bool,
     ) -> Relation:
         """Both sides, on these conditions."""
-        self._joins += 1
-        if self._joins > MOST_JOINS:
-            raise QueryRefused(
-                f"The question has more than {MOST_JOINS} joins.", remedy="Ask it in several questions."
-            )
+        self.count_join()
         pairs, rest = equal_pairs(conditions, scope, other)
         if isinstance(left, Public) and not isinstance(right, Public):
             if outer:
@@ -242,6 +250,13 @@ class Relations:
         for condition in rest:
             relation = Filter(source=relation, predicate=condition)
         return relation
+
+    def count_join(self) -> None:
+        self._joins += 1
+        if self._joins > MOST_JOINS:
+            raise QueryRefused(
+                f"The question has more than {MOST_JOINS} joins.", remedy="Ask it in several questions."
+            )
 
     def _lookup(
         self, left: Relation, right: Public, pairs: list[Pair], scope: Scope, *, outer: bool
@@ -274,7 +289,7 @@ class Relations:
 
     # Subqueries
 
-    def _derived(self, node: exp.Expression, name: str, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
+    def derived(self, node: exp.Expression, name: str, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
         """A subquery: rows with other columns, values of each person, or several of these in one."""
         if isinstance(node, exp.Union):
             return self._union(node, name, ctes)
@@ -293,7 +308,7 @@ class Relations:
                 remedy="Write JOIN there.",
             )
         if node.args.get("group") or any(_is_aggregate(item) for item in node.expressions):
-            relation, columns, scope = per_person(node, relation, scope, self._alias())
+            relation, columns, scope = per_person(node, relation, scope, self.new_alias())
         elif node.args.get("having"):
             raise QueryRefused("HAVING needs GROUP BY.", remedy="Use WHERE.")
         else:
@@ -308,40 +323,14 @@ class Relations:
             raise QueryRefused(
                 "Only UNION ALL can be asked.", remedy="Write UNION ALL: people are told apart anyway."
             )
-        parts = [self._derived(unwrapped(side), name, ctes) for side in (node.this, node.expression)]
+        parts = [self.derived(unwrapped(side), name, ctes) for side in (node.this, node.expression)]
         for relation, _ in parts:
             if not relation.has_ids:
                 raise QueryRefused(
                     "UNION ALL needs a person column in every table, to know who is the same.",
                     remedy="Ask about each table on its own.",
                 )
-        return united(parts, name, self._alias())
-
-
-def with_queries(select: exp.Expression, ctes: Mapping[str, Cte]) -> Mapping[str, Cte]:
-    """What can be named in a query: the queries of its own WITH too."""
-    clause = select.args.get("with_")
-    if clause is None:
-        return ctes
-    if clause.args.get("recursive"):
-        raise QueryRefused("WITH RECURSIVE cannot be asked.", remedy="Write plain WITH.")
-    if len(ctes) + len(clause.expressions) > _MOST_SOURCES:
-        raise QueryRefused(f"WITH has more than {_MOST_SOURCES} queries.", remedy="Ask a simpler one.")
-    found = dict(ctes)
-    for cte in clause.expressions:
-        if cte.args["alias"].args.get("columns"):
-            raise QueryRefused("WITH names its columns inside.", remedy="Write WITH t AS (SELECT a AS b …).")
-        found[cte.alias.casefold()] = Cte(cte.this, dict(found))
-    return found
-
-
-def check_alias(node: exp.Expression) -> None:
-    """Refuse a name of a table that names its columns too."""
-    alias = node.args.get("alias")
-    if alias is not None and alias.args.get("columns"):
-        raise QueryRefused(
-            "A table's name names no columns.", remedy="Write FROM (SELECT a AS b …) AS t, and t.b."
-        )
+        return united(parts, name, self.new_alias())
 
 
 def _field(alias: str, column: Column, table: Table) -> Field:
@@ -356,10 +345,6 @@ def _field(alias: str, column: Column, table: Table) -> Field:
         per_person=isinstance(table, PrivateTable) and column.name in table.per_person,
         days=None if column.days is None else DayRange(low=column.days.low, high=column.days.high),
     )
-
-
-def _declared(column: Column) -> tuple[KeyValue, ...] | None:
-    return column.keys
 
 
 def _is_aggregate(node: exp.Expression) -> bool:
@@ -381,16 +366,3 @@ def _projected(select: exp.Select, scope: Scope) -> dict[str, Expression]:
         inner = item.this if isinstance(item, exp.Alias) else item
         columns[item.alias_or_name or plain_sql(inner).lower()] = row_expression(inner, scope)
     return columns
-
-
-def unwrapped(node: exp.Expression) -> exp.Expression:
-    """A query without the brackets around it."""
-    return node.this if isinstance(node, exp.Subquery) and not node.alias else node
-
-
-def plain_from() -> QueryRefused:
-    """What else stands after FROM."""
-    return QueryRefused(
-        "A question is about tables of the policy, or subqueries of them.",
-        remedy="Write SELECT … FROM TABLE.",
-    )

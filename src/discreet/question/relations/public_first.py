@@ -25,11 +25,12 @@ def check_rows_of_nobody(query: Query, kept: str, public: frozenset[str]) -> Non
     """
     if any(is_missing(each, public) for each in _conditions(query.source)):
         return  # a condition leaves such rows out
-    measured = [(measure.aggregate, measure.argument, measure.condition) for measure in query.measures]
+    measured = [(measure.aggregate, measure.expressions) for measure in query.measures]
     if query.picks is not None:
-        measured.append((query.picks.aggregate, None, query.picks.condition))
-    for aggregate, argument, condition in measured:
-        left_out = any(each is not None and is_missing(each, public) for each in (argument, condition))
+        by = query.picks.condition
+        measured.append((query.picks.aggregate, () if by is None else (by,)))
+    for aggregate, expressions in measured:
+        left_out = any(is_missing(each, public) for each in expressions)
         if AGGREGATES[aggregate].counts is not Unit.PEOPLE and not left_out:
             raise QueryRefused(
                 "LEFT JOIN after a public table keeps rows that belong to nobody, and they would count here.",

@@ -10,7 +10,7 @@ from discreet.functions.day_values import constant_of, values_by_day
 from discreet.functions.public_values import integer_values
 from discreet.model.expression import Call, DayRange, Expression, Field, fields_of
 from discreet.model.policy import KeyValue, ValueType
-from discreet.question.scope import Scope, row_expression
+from discreet.question.expressions.scope import Scope, row_expression
 
 _DATES = (ValueType.DATE, ValueType.TIMESTAMP)
 _FEW = 366

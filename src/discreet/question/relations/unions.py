@@ -9,7 +9,7 @@ from discreet.functions.registry import build_call, range_of
 from discreet.model.expression import DayRange, Expression, Field, Range
 from discreet.model.policy import KeyValue, ValueType
 from discreet.model.query import Branch, Relation, UnionAll
-from discreet.question.scope import Keys, Scope
+from discreet.question.expressions.scope import Keys, Scope
 
 
 def united(parts: list[tuple[Relation, Scope]], name: str, alias: str) -> tuple[Relation, Scope]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from discreet.answers.columns import Cell
 from discreet.answers.whiskers import axis_labels, axis_of, whisker
 from discreet.answers.wording import MISSING, confidence_text, key_text, measure_text
-from discreet.apps.server.console.combining import NoisyNumber
+from discreet.apps.server.console.answer_views.combining import NoisyNumber
 
 MOST_ROWS = 200
 _MOST_PICTURES = 2

@@ -11,9 +11,9 @@ from discreet.functions.public_values import integer_values, possible_values
 from discreet.model.expression import Call, Expression, Literal
 from discreet.model.policy import KeyValue, ValueType
 from discreet.model.query import GroupingSets, GroupKey
-from discreet.question.day_keys import day_keys
+from discreet.question.expressions.day_keys import day_keys
+from discreet.question.expressions.scope import Scope, conjuncts, position_of, row_expression
 from discreet.question.mistakes.instead import plain_sql
-from discreet.question.scope import Scope, conjuncts, position_of, row_expression
 
 MOST_GROUPS = 1_000_000
 MOST_KEYS = 100

@@ -18,10 +18,10 @@ from discreet.functions.registry import build_call, range_of
 from discreet.model.expression import Expression, Field, Range
 from discreet.model.policy import ValueType
 from discreet.model.query import Filter, PerPerson, PersonAggregate, PersonValue, Relation
-from discreet.question.convert import convert
-from discreet.question.grouping import MOST_KEYS, too_many_keys
+from discreet.question.expressions.convert import convert
+from discreet.question.expressions.grouping import MOST_KEYS, too_many_keys
+from discreet.question.expressions.scope import Scope, position_of, predicate, row_expression
 from discreet.question.mistakes.instead import plain_sql
-from discreet.question.scope import Scope, position_of, predicate, row_expression
 
 _AGGREGATES: dict[type[exp.Expression], PersonAggregate] = {
     exp.Sum: PersonAggregate.SUM,

@@ -1,0 +1,6 @@
+"""An answer as a page shows it.
+
+shown_answer   the table and its numbers
+what_happened  from the rows to a number, in plain words
+combining      the sum, difference and ratio of numbers, with an interval
+"""

@@ -1,0 +1,1 @@
+"""FROM, and what it is made of: tables, joins, subqueries, conditions on the person, UNION ALL."""
