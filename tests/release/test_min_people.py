@@ -129,3 +129,22 @@ def test_what_is_no_number_of_people_is_refused(tmp_path):
         policy.write_text(POLICY.format(least=least, last=1, delta=0))
         with pytest.raises(PolicyError, match="min_people"):
             read_policy(policy)
+
+
+def test_what_is_computed_from_hidden_cells_does_not_show_them(clinic):
+    counted = "(SELECT place, count(*) AS n FROM visits GROUP BY place)"
+    found = clinic.ask(
+        f"SELECT place, n, 2 * n AS twice, lag(n) OVER (ORDER BY place) AS before, n / sum(n) OVER () AS share"
+        f" FROM {counted} ORDER BY place",
+        epsilon=200,
+    )
+    assert found.rows()[0] == {"place": 0, "n": None, "twice": None, "before": None, "share": None}
+    assert found.rows()[1]["n"] == 80  # noise of another number: once in 10²⁰ times
+    assert found.rows()[1]["before"] is None
+    assert found.rows()[1]["share"] == 1
+    assert np.isnan(found.raw("n")[0])
+    for name in ("n", "twice", "share"):
+        assert np.isnan(np.array(found.interval(name))[:, 0]).all()
+    total = clinic.ask(f"SELECT sum(n) AS n FROM {counted}", epsilon=200)
+    assert total.scalar() == pytest.approx(80, abs=2)
+    assert any("over those that are shown" in note for note in total.released.notes)
