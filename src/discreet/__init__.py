@@ -39,6 +39,8 @@ from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 from discreet.noise.threshold import StabilityThreshold
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import SparkSession
 
     from discreet.client.remote_curator import RemoteCurator
@@ -98,6 +100,7 @@ def open(  # noqa: A001
     purpose: str = "",
     spark: "SparkSession | None" = None,
     progress: bool = False,
+    tables: "Mapping[str, object] | None" = None,
 ) -> "Curator":
     """The curator of a policy file, for an analyst.
 
@@ -107,12 +110,15 @@ def open(  # noqa: A001
     spark: the session of sources at spark://session.
     progress: whether a notebook or terminal shows how much of a long question is done. That is for the owner
     only: running times may reveal data.
+    tables: frames of pandas, polars or Arrow, by table, instead of the sources of the policy.
 
     >>> curator = discreet.open("clinic.toml", analyst="ann")  # doctest: +SKIP
     """
     from discreet.curator.open_policy import open_curator
 
-    return open_curator(policy, analyst=analyst, purpose=purpose, spark=spark, progress=progress)
+    return open_curator(
+        policy, analyst=analyst, purpose=purpose, spark=spark, progress=progress, tables=tables
+    )
 
 
 def connect(

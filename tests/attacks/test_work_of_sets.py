@@ -109,3 +109,24 @@ def test_g3_a_condition_on_the_first_side_is_computed_before_the_joins(clinic):
     found = [rows for step, rows in operators(plan) if "upper" in step]
     assert found
     assert max(found) == 32
+
+
+def leaves(count, select="sum(a.cost * b.cost) AS x", source=THREE_SIDES):
+    return " UNION ALL ".join(f"SELECT {select} FROM {source} WHERE a.age > {i}" for i in range(count))
+
+
+@pytest.mark.parametrize(
+    ("select", "source"),
+    [
+        ("sum(a.cost * b.cost) AS x", THREE_SIDES),
+        ("count(*) AS x", "visits AS a JOIN visits AS b USING (patient)"),
+        (", ".join(f"count(DISTINCT a.age + {i}) AS x{i}" for i in range(30)), "visits AS a"),
+    ],
+)
+def test_g3_queries_of_one_price_have_the_limits_of_one_question(clinic, select, source):
+    """Sixteen at a time would take sixteen times as long with the rows of one person, for one least price."""
+    clinic.open().explain(leaves(1, select, source), epsilon=1)
+    clinic.open().explain(leaves(2, select, source), epsilon=1)
+    with pytest.raises(QueryRefused, match="compute too much together"):
+        clinic.ask(leaves(16, select, source))
+    assert clinic.spent() == NOTHING

@@ -134,7 +134,7 @@ def test_what_is_no_number_of_people_is_refused(tmp_path):
 def test_what_is_computed_from_hidden_cells_does_not_show_them(clinic):
     counted = "(SELECT place, count(*) AS n FROM visits GROUP BY place)"
     found = clinic.ask(
-        f"SELECT place, n, 2 * n AS twice, lag(n) OVER (ORDER BY place) AS before, n / sum(n) OVER () AS share"
+        "SELECT place, n, 2 * n AS twice, lag(n) OVER (ORDER BY place) AS before, n / sum(n) OVER () AS share"
         f" FROM {counted} ORDER BY place",
         epsilon=200,
     )

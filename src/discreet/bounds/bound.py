@@ -60,6 +60,8 @@ class Bounded:
     """With private keys: the part whose noisy count decides which of them are named."""
     left_out_share: Fraction = field(default=Fraction(0), repr=False)
     """Of the price, for the parts that are `LeftOut`; 0 if there are none."""
+    pieces: int = field(default=1, repr=False, compare=False)
+    """How many sums its statements consist of. Each reads the rows anew."""
 
 
 def bound(query: Query, dataset: Dataset, one_value: OneValue = fields_with_one_value) -> Bounded:
@@ -115,6 +117,7 @@ class _Bounder:
             measures=measures,
             selector=selector,
             left_out_share=self._left_out_share if lost else Fraction(0),
+            pieces=pieces,
         )
 
     def _pieces(self) -> int:

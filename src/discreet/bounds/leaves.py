@@ -15,6 +15,7 @@ from discreet.bounds.bound import Bounded
 from discreet.bounds.calibrate import Plan, calibrate, charge_of
 from discreet.bounds.facts import bounded_facts, parts_in_order
 from discreet.bounds.split_price import roots_of
+from discreet.bounds.work_limits import check_together
 from discreet.model.noisy_table import AfterNoise
 from discreet.model.policy import Dataset
 from discreet.model.privacy import AMOUNT_UNITS, ConcentratedLoss, PureLoss, Spend, amount_of
@@ -42,6 +43,7 @@ class NoisyPlan:
 
 def calibrate_leaves(leaves: Sequence[Bounded], request: Request, dataset: Dataset) -> tuple[Plan, ...]:
     """A plan for each leaf. Their price together is what was asked for; it is checked later."""
+    check_together([(leaf.query, leaf.pieces) for leaf in leaves])
     requests = [
         Request(price=price, confidence=request.confidence) for price in _prices(leaves, request, dataset)
     ]

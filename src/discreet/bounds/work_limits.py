@@ -7,6 +7,7 @@ the rows of one person, up to a limit. A question that could exceed it is refuse
 """
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 from discreet.aggregates.registry import AGGREGATES
 from discreet.bounds.person_work import (
@@ -153,14 +154,7 @@ def check_public_rows(relation: Relation, pieces: int = 1) -> None:
 
 def check_question(query: Query) -> None:
     """One limit for all that a question computes, with names replaced: a name may stand for others."""
-    picked_by = None if query.picks is None else query.picks.condition
-    of_rows = [
-        *(key.expression for key in query.keys),
-        *(each for measure in query.measures for each in measure.expressions),
-        *([] if picked_by is None else [picked_by]),
-    ]
-    grouped = steps_of_keys([key.expression for key in query.keys], private=query.private_keys)
-    more = grouped + sum(map(steps_of_measure, query.measures))
+    of_rows, more = _computed_of_rows(query)
     check_steps(query.source, of_rows, len(query.sets), more=more)  # each set computes all of it anew
     check_before_joins(query.source, _picked_by(query))
     of_groups = [
@@ -170,6 +164,52 @@ def check_question(query: Query) -> None:
     ]
     check_row(of_groups)
     check_size(*expressions_of(query.source), *of_rows, *of_groups)
+
+
+def check_together(queries: Sequence[tuple[Query, int]]) -> None:
+    """Refuse queries that take more of a limit together than one question may, each with its pieces.
+
+    They have one price. Asked by themselves, each would have its own.
+    """
+    shares = [_shares_of_limits(query, pieces) for query, pieces in queries]
+    if any(sum(each) > 1 for each in zip(*shares, strict=True)):
+        raise QueryRefused(
+            "The queries of this question compute too much together.",
+            remedy="Ask some of them in a question of their own.",
+        )
+
+
+def _shares_of_limits(query: Query, pieces: int) -> tuple[Fraction, ...]:
+    """How much of each limit a query takes: of `check_question` and `check_statements`."""
+    source, keys = query.source, [key.expression for key in query.keys]
+    of_rows, more = _computed_of_rows(query)
+    work = max(
+        len(query.sets) * _work(source, of_rows, more),
+        pieces * _work(source, keys, steps_of_keys(keys, private=query.private_keys)),
+    )
+    before = pieces * steps_in(_before_joins(source, keys), _SHORT_CELL, everywhere=False)
+    joins = joins_people(source)
+    return (
+        work,
+        Fraction(before, MOST_STEPS_BEFORE_A_JOIN * _MOST_PIECES_OF_JOINS),
+        Fraction(pieces * sum(each.table_rows for each in looked_up(source)), MOST_PUBLIC_ROWS),
+        Fraction(pieces, MOST_PIECES),
+        Fraction(pieces if joins else 0, MOST_PIECES_OVER_JOINS),
+        Fraction(pieces * calls_in(expressions_of(source)), MOST_PIECES * 10),
+        Fraction(pieces * calls_in(keys), MOST_WRITTEN),
+    )
+
+
+def _computed_of_rows(query: Query) -> tuple[list[Expression], int]:
+    """What is computed from each row that is counted, and the steps that a row takes besides."""
+    picked_by = None if query.picks is None else query.picks.condition
+    of_rows = [
+        *(key.expression for key in query.keys),
+        *(each for measure in query.measures for each in measure.expressions),
+        *([] if picked_by is None else [picked_by]),
+    ]
+    grouped = steps_of_keys([key.expression for key in query.keys], private=query.private_keys)
+    return of_rows, grouped + sum(map(steps_of_measure, query.measures))
 
 
 def _picked_by(query: Query) -> list[Expression]:
@@ -189,13 +229,20 @@ def check_steps(
     Each row takes `more` steps besides those of the expressions.
     """
     check_row([*expressions_of(source), *expressions])
-    work = work_of(source).plus(source, STEPS_OF_A_ROW + more + steps_in(expressions))
-    if pieces * work.of_a_person > MOST_STEPS or pieces * work.of_an_uncut_row > MOST_STEPS_OF_AN_UNCUT_ROW:
+    if pieces * _work(source, expressions, more) > 1:
         raise QueryRefused(
             "The question computes too much from the rows that one person could have in it.",
             remedy="Join or unite less; compute less from texts, above all LIKE with _ after % and replace;"
             " or ask in several questions.",
         )
+
+
+def _work(source: Relation, expressions: Sequence[Expression], more: int) -> Fraction:
+    """The steps on the rows of one person, as a share of the most."""
+    work = work_of(source).plus(source, STEPS_OF_A_ROW + more + steps_in(expressions))
+    return max(
+        Fraction(work.of_a_person, MOST_STEPS), Fraction(work.of_an_uncut_row, MOST_STEPS_OF_AN_UNCUT_ROW)
+    )
 
 
 def check_before_joins(source: Relation, above: Sequence[Expression], pieces: int = 1) -> None:

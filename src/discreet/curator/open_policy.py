@@ -3,7 +3,7 @@
 import getpass
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,17 +40,21 @@ def open_curator(
     progress: bool = False,
     warn: Callable[[str], None] = _warn,
     answer_times: Sequence[float] = (),
+    tables: Mapping[str, object] | None = None,
 ) -> Curator:
     """The curator of a policy, for an analyst (by default the user of this system).
 
     `purpose` says what its questions are for. `spark` is the session that sources at spark://session are in.
     `progress` shows how much is done. `warn` is called if the files have changed and no new version was
-    announced. `answer_times` are for policies that say nothing of them.
+    announced. `answer_times` are for policies that say nothing of them. `tables` are frames of pandas,
+    polars or Arrow, instead of the sources of these names.
     """
     path = Path(policy)
     declared = read_policy(path)
     with ExitStack() as opened:
-        engine = open_engine(declared.sources, path.parent, spark=spark, time_limit=declared.time_limit)
+        engine = open_engine(
+            declared.sources, path.parent, spark=spark, time_limit=declared.time_limit, frames=tables
+        )
         opened.callback(engine.close)
         dataset = complete_with_schema(declared, {name: engine.schema(name) for name in declared.sources})
         ledger = open_ledger(place_of(path, declared.ledger))

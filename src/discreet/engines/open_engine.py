@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from discreet.engines.base.engine import Engine
 from discreet.engines.duckdb.draft_types import DraftTypes, guess_types
 from discreet.engines.duckdb.engine import DuckDBEngine
-from discreet.errors import PolicyError
+from discreet.errors import InvalidInput, PolicyError
 from discreet.model.declaration import USUAL_TIME_LIMIT, TableSource
 
 if TYPE_CHECKING:
@@ -24,12 +24,21 @@ def open_engine(
     *,
     spark: "SparkSession | None" = None,
     time_limit: float = USUAL_TIME_LIMIT,
+    frames: Mapping[str, object] | None = None,
 ) -> Engine:
     """Open the sources, relative to `base_dir`; those at spark://session are in the session `spark`.
 
-    A question is stopped after `time_limit` seconds.
+    A question is stopped after `time_limit` seconds. `frames` are tables of pandas, polars or Arrow, which
+    are used instead of the sources of these names.
     """
-    engines = {engine_of(source.location) for source in sources.values()}
+    frames = frames or {}
+    unknown = sorted(map(str, frames.keys() - sources.keys()))
+    if unknown:
+        raise InvalidInput(
+            f"The policy has no table “{unknown[0][:60]}”.", remedy=f"It has: {', '.join(sorted(sources))}."
+        )
+    in_memory = {FILES} if frames else set()
+    engines = {engine_of(each.location) for name, each in sources.items() if name not in frames} | in_memory
     if len(engines) > 1:
         raise PolicyError(
             f"The sources of this policy are in {' and in '.join(sorted(engines))}.",
@@ -44,7 +53,7 @@ def open_engine(
             from discreet.engines.spark.engine import SparkEngine
 
             return SparkEngine(sources, base_dir, session=spark, time_limit=time_limit)
-    return DuckDBEngine(sources, base_dir, time_limit=time_limit)
+    return DuckDBEngine(sources, base_dir, time_limit=time_limit, frames=frames)
 
 
 def schema_of(location: str, base_dir: Path) -> DraftTypes:

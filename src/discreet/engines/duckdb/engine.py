@@ -29,6 +29,7 @@ from discreet.engines.base.execution import (
 from discreet.engines.base.files import File, Format, Located, locate, read_header
 from discreet.engines.base.source_names import names_of_files, stamps_of
 from discreet.engines.duckdb import csv, parquet
+from discreet.engines.duckdb.frames import write_frame
 from discreet.engines.duckdb.statement import EmptyTables, result_columns
 from discreet.engines.duckdb.types import joined, list_of, literal, quoted, reading, returning, value_type
 from discreet.errors import InvalidInput, PolicyError
@@ -66,29 +67,34 @@ class DuckDBEngine:
         memory_limit: str | None = None,
         threads: int | None = None,
         time_limit: float = USUAL_TIME_LIMIT,
+        frames: Mapping[str, object] | None = None,
     ) -> None:
         """Open the sources, relative to `base_dir`, and lock the database.
 
-        A question is stopped after `time_limit` seconds.
+        A question is stopped after `time_limit` seconds. `frames` are tables that are used instead of their
+        sources.
         """
         self.time_limit = time_limit
         self._schemas: dict[str, dict[str, ValueType]] = {}
         self._unsupported: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, frozenset[str]] = {}
-        self._located = {name: locate(source.location, base_dir) for name, source in sources.items()}
-        private = [self._located[name] for name, source in sources.items() if not source.public]
-        self._stamps = stamps_of(file for located in private for file in located.files)
         self._cursors = threading.Lock()
         spill = tempfile.mkdtemp(prefix="discreet-")
         self._process = os.getpid()
         self._remove_spill = weakref.finalize(self, _remove, spill, self._process)
+        self._frames = {name: write_frame(name, frame, Path(spill)) for name, frame in (frames or {}).items()}
+        in_files = {name: source for name, source in sources.items() if name not in self._frames}
+        self._located = {name: locate(source.location, base_dir) for name, source in in_files.items()}
+        private = [self._located[name] for name, source in in_files.items() if not source.public]
+        self._stamps = stamps_of(file for located in private for file in located.files)
+        self._located |= self._frames
         self._connection = _connect(spill, memory_limit=memory_limit, threads=threads)
         self._empty = EmptyTables(lambda: _connect(spill, memory_limit=memory_limit, threads=1), _SCHEMA)
         databases = self._attach()
         self._allow_only_sources()
         for name, source in sources.items():
             self._create_view(name, source, databases)
-            self._names[name] = self._names_of(self._located[name], source, databases, base_dir)
+            self._names[name] = self._names_of(name, source, databases, base_dir)
         self._watched, self._watching = _watched(self._connection.cursor()), threading.Lock()
         self._connection.execute("SET lock_configuration = true")
 
@@ -215,19 +221,22 @@ class DuckDBEngine:
         self._connection.execute(f"CREATE SCHEMA {_SCHEMA}")
 
     def _names_of(
-        self, located: Located, source: TableSource, databases: Mapping[Path, str], base_dir: Path
+        self, table: str, source: TableSource, databases: Mapping[Path, str], base_dir: Path
     ) -> frozenset[str]:
+        if table in self._frames:  # its file is another one each time
+            return names_of_files(source.location, base_dir, ())
+        located = self._located[table]
         files = [file.path for file in located.files]
         if located.format is not Format.DUCKDB:
             return names_of_files(source.location, base_dir, files)
-        schema, table = ("main", *located.table)[-2:]
+        schema, within = ("main", *located.table)[-2:]
         of_file = f"database_name = '{databases[files[0]]}'"
         catalogue = f"SELECT schema_name, table_name FROM duckdb_tables() WHERE {of_file}"  # noqa: S608
         tables = {
             (str(home).casefold(), str(own).casefold())
             for home, own in self._owner_execute(catalogue, source.location, located.format.value)
         }
-        wanted = (schema.casefold(), table.casefold())
+        wanted = (schema.casefold(), within.casefold())
         written = source.location.rpartition("#")[0]
         return names_of_files(
             written, base_dir, files, [wanted] if wanted in tables else sorted({wanted, *tables})
