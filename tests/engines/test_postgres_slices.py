@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from discreet.dialects import DIALECTS
+from discreet.engines.postgres import engine as postgres_engine
 from discreet.engines.postgres import session as postgres_session
 from discreet.errors import EngineFailed
 from tests.engines.conftest import CANARY, everything_in, source
@@ -106,11 +107,34 @@ def test_many_threads_with_two_statements_each_do_not_wait_for_each_other_for_ev
     assert results == [[1, 2]] * len(threads)
 
 
+SLOW = "SELECT count(*) AS n FROM (SELECT generate_series(1, 1000000000000) AS i) AS r"
+
+
+def test_one_that_fails_stops_others_that_have_not_begun(engine, monkeypatch):
+    """A cancel that comes before a statement is lost: it would have gone on to its end, or the time limit."""
+    failed, fetch = threading.Event(), postgres_engine.fetch
+
+    def begun_late(connection, statement, forbidden):
+        if statement.sql == SLOW:
+            assert failed.wait(30)
+            time.sleep(0.5)
+            return fetch(connection, statement, forbidden)
+        try:
+            return fetch(connection, statement, forbidden)
+        finally:
+            failed.set()
+
+    monkeypatch.setattr(postgres_engine, "fetch", begun_late)
+    started = time.monotonic()
+    with pytest.raises(EngineFailed):
+        engine.run_each([SLOW, f"SELECT CAST(note AS integer) AS n FROM {engine.relations['visits']}"])
+    assert time.monotonic() - started < 30
+
+
 def test_one_that_fails_stops_the_others_and_says_nothing(engine):
-    slow = "SELECT count(*) AS n FROM generate_series(1, 2000000000) AS r(i)"
     started = time.monotonic()
     with pytest.raises(EngineFailed) as caught:
-        engine.run_each([slow, f"SELECT CAST(note AS integer) AS n FROM {engine.relations['visits']}"])
+        engine.run_each([SLOW, f"SELECT CAST(note AS integer) AS n FROM {engine.relations['visits']}"])
     assert time.monotonic() - started < 30
     assert CANARY not in everything_in(caught.value)
     assert counts(engine, "SELECT 5 AS n") == [5]

@@ -31,6 +31,7 @@ _SETTINGS = {
     "max_connections": "200",
     "shared_buffers": "32MB",
     "log_min_messages": "fatal",
+    "temp_file_limit": "4GB",  # they are in memory
 }
 _UNTIL_ITS_PARENT_ENDS = """
 "$@" &

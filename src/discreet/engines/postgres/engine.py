@@ -7,7 +7,7 @@ the role that the owner makes may read the named tables and nothing else.
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -298,7 +298,7 @@ def _run(
 ) -> list[Secret[ResultColumns]]:
     """The rows. If one statement fails, the others are cancelled.
 
-    Ctrl-C cancels again and again until all have ended: a cancel that comes too early is lost.
+    So does Ctrl-C: again and again until all have ended, as a cancel that comes too early is lost.
     """
     ended = threading.Event()
 
@@ -306,17 +306,17 @@ def _run(
         shares = [(connection, statements[i :: len(connections)]) for i, connection in enumerate(connections)]
         try:
             with ThreadPoolExecutor(len(connections)) as pool:
-                return [rows for found in pool.map(fetched, shares) for rows in found]
+                running = [pool.submit(fetched, *share) for share in shares]
+                _, others = wait(running, return_when=FIRST_EXCEPTION)
+                while others:  # one has failed
+                    cancel()
+                    _, others = wait(running, timeout=_SECONDS_BETWEEN_CANCELS)
+                return [rows for each in running for rows in each.result()]
         finally:
             ended.set()
 
-    def fetched(share: "tuple[Connection, Sequence[Bound]]") -> list[Secret[ResultColumns]]:
-        connection, some = share
-        try:
-            return [Secret(fetch(connection, each, forbidden)) for each in some]
-        except BaseException:
-            cancel()
-            raise
+    def fetched(connection: "Connection", some: Sequence[Bound]) -> list[Secret[ResultColumns]]:
+        return [Secret(fetch(connection, each, forbidden)) for each in some]
 
     def cancel() -> None:
         for connection in connections:
