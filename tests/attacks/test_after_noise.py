@@ -11,7 +11,23 @@ AGES = "SELECT age, count(*) AS n FROM visits GROUP BY age"
 DAYS = "SELECT floor(cost * 100) AS c, count(*) AS n FROM visits GROUP BY c"
 CROSS = f"FROM ({DAYS}) AS a, ({DAYS}) AS b"
 
+ONE_SIDE = f"SELECT count(*) AS x FROM ({DAYS}) AS a JOIN ({DAYS}) AS b"
+LONG_TEXT = "concat(ward, " + ", ".join(f"'{letter * 1000}'" for letter in "abcd") + ")"
+MANY_TEXTS = ", ".join(f"length(replace(t, '{i}', 'ib'))" for i in range(300))
+
+
+def growing(number):
+    """A sum of what texts become, which no other shares."""
+    parts = [f"length(replace(diagnosis, 'b', 'xyz {number} {i}'))" for i in range(5)]
+    return f"(SELECT sum(least(greatest({', '.join(parts)}), 100)) AS s{number} FROM visits)"
+
+
 HOSTILE = [
+    f"SELECT greatest({MANY_TEXTS}) AS x FROM (SELECT n, {LONG_TEXT} AS t FROM ({WARDS}))",
+    f"SELECT s0, s1, s2 FROM {' CROSS JOIN '.join(growing(i) for i in range(3))}",
+    f"{ONE_SIDE} ON a.c = a.c",
+    f"{ONE_SIDE} ON b.c = b.c",
+    f"{ONE_SIDE} ON a.c = a.n AND b.c = b.n",
     f"SELECT count(*) AS x {CROSS}",
     f"SELECT count(*) AS x {CROSS} WHERE a.n < b.n",
     f"SELECT count(*) AS x FROM ({AGES}) AS a, ({AGES}) AS b, ({AGES}) AS c, ({AGES}) AS d",

@@ -77,13 +77,14 @@ def test_g4_outputs_of_private_keys_are_tried_too(tmp_path):
 
 
 def test_g4_outputs_are_tried_before_the_charge_and_nothing_is_read_for_it(clinic, monkeypatch):
-    tried, run = [], outputs._run
+    tried, run = [], outputs.run_tables
 
-    def running(columns, sql, deadline):
-        tried.append(max((len(np.asarray(column)) for column in columns.values()), default=0))
-        return run(columns, sql, deadline)
+    def running(tables, sql, deadline):
+        columns = [column for table in tables.values() for column in table.values()]
+        tried.append(max((len(np.asarray(column)) for column in columns), default=0))
+        return run(tables, sql, deadline)
 
-    monkeypatch.setattr(outputs, "_run", running)
+    monkeypatch.setattr(outputs, "run_tables", running)
     with clinic.open() as curator:
         curator.explain(SELECT.format("s / n AS x"), epsilon=1)
         curator.explain("SELECT count(*) AS n FROM visits", epsilon=1)

@@ -109,7 +109,7 @@ OUTPUTS = "SELECT ward, count(*) * 2 / 3 AS n FROM visits GROUP BY ward HAVING c
 
 def test_g3_outputs_have_the_limit_and_are_free_to_compute_again(slow_clinic, clock, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(outputs, "_run", clock.slow(outputs._run, 8))
+        patched.setattr(outputs, "run_tables", clock.slow(outputs.run_tables, 8))
         with pytest.raises(TookTooLong, match="columns of the answer") as late:
             slow_clinic.ask(OUTPUTS)
     assert "free" in late.value.remedy
@@ -128,9 +128,9 @@ def test_g3_simulated_intervals_have_the_limit(slow_clinic, clock, monkeypatch):
 
 
 def test_g3_a_statement_of_outputs_is_stopped():
-    noisy = {"n": np.arange(3)}
-    assert outputs._run(noisy, "SELECT n FROM noisy", Deadline.after(600))["n"].tolist() == [0, 1, 2]
-    assert outputs._run(noisy, ENDLESS, Deadline.after(0.2)) is None
+    noisy = {"noisy": {"n": np.arange(3)}}
+    assert outputs.run_tables(noisy, "SELECT n FROM noisy", Deadline.after(600))["n"].tolist() == [0, 1, 2]
+    assert outputs.run_tables(noisy, ENDLESS, Deadline.after(0.2)) is None
 
 
 def test_g3_in_time_all_is_as_before(slow_clinic, clock, monkeypatch):

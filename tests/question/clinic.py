@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from types import MappingProxyType
 
 import duckdb
 import numpy as np
@@ -136,6 +137,9 @@ class Database:
     Visits are rows (patient, ward, cost, age, note, born), labs (patient, test, level).
     """
 
+    tables = MappingProxyType({"visits": "visits", "labs": "labs", "wards": "wards"})
+    """What stands after FROM."""
+
     def __init__(self):
         self.connection = duckdb.connect(":memory:", config={"threads": 1})
         self.connection.execute(
@@ -160,9 +164,8 @@ class Database:
 
     def results(self, plan):
         """What the engine would return for each statement of the plan."""
-        tables = {"visits": "visits", "labs": "labs", "wards": "wards"}
         found = []
-        for statement in emit_sql(plan, tables, DUCKDB):
+        for statement in emit_sql(plan, self.tables, DUCKDB):
             rows = self.connection.execute(statement.sql)
             names = [column[0] for column in rows.description]
             columns = list(zip(*rows.fetchall(), strict=True)) or [()] * len(names)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.aggregates.aggregate import NoisyMeasure
+from discreet.aggregates.aggregate import AskedMeasure, NoisyMeasure
 from discreet.aggregates.bounding import ContributionBounds
 from discreet.aggregates.left_out import Lost
 from discreet.aggregates.one_vector import CountingAggregate
@@ -36,6 +36,10 @@ class PeopleAggregate(CountingAggregate):
         """Each person who is in too many groups loses less than one in each."""
         low, high = reach
         return low, high + np.minimum(lost.of_one_group, lost.in_proportion(high))
+
+
+PEOPLE = AskedMeasure(aggregate=Aggregate.PEOPLE, argument=None)
+"""The people behind each group, as a question would ask for them."""
 
 
 def count_of_people(condition: Expression | None, bounds: ContributionBounds) -> WeightedSum:

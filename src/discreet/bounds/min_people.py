@@ -13,10 +13,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.aggregates.people import PEOPLE
 from discreet.arrays import ColumnValues, Floats
 from discreet.bounds.bound import BoundedMeasure
 from discreet.bounds.calibrate import Plan
-from discreet.model.query import Aggregate
 
 _BOTH_SIDES = Fraction(9, 10)
 """5 % on either side."""
@@ -35,7 +35,7 @@ def hidden_cells(plan: Plan, estimates: Mapping[str, Floats]) -> dict[str, NDArr
 
 
 def people_counts(plan: Plan) -> list[BoundedMeasure]:
-    return [each for each in plan.bounded.measures if each.measure.aggregate is Aggregate.PEOPLE]
+    return [each for each in plan.bounded.measures if each.measure.aggregate is PEOPLE.aggregate]
 
 
 def shown_from(plan: Plan, people: BoundedMeasure) -> float:

@@ -187,7 +187,10 @@ def _shares_of_limits(query: Query, pieces: int) -> tuple[Fraction, ...]:
         len(query.sets) * _work(source, of_rows, more),
         pieces * _work(source, keys, steps_of_keys(keys, private=query.private_keys)),
     )
-    before = pieces * steps_in(_before_joins(source, keys), _SHORT_CELL, everywhere=False)
+    before = max(
+        _steps_before_joins(_before_joins(source, _picked_by(query))),
+        pieces * _steps_before_joins(_before_joins(source, keys)),
+    )
     joins = joins_people(source)
     return (
         work,
@@ -254,13 +257,17 @@ def check_before_joins(source: Relation, above: Sequence[Expression], pieces: in
 
 
 def _check_steps_before_joins(expressions: Sequence[Expression], pieces: int = 1) -> None:
-    steps = steps_in(expressions, _SHORT_CELL, everywhere=False)
+    steps = _steps_before_joins(expressions)
     if steps > MOST_STEPS_BEFORE_A_JOIN or steps * pieces > MOST_STEPS_BEFORE_A_JOIN * _MOST_PIECES_OF_JOINS:
         raise QueryRefused(
             "The question computes too much from the rows that it joins.",
             remedy="Join on columns; add no long texts to columns, and use fewer LIKEs, in ON, WHERE,"
             " GROUP BY and subqueries; compute it after the join, in SELECT; or ask without the join.",
         )
+
+
+def _steps_before_joins(expressions: Sequence[Expression]) -> int:
+    return steps_in(expressions, _SHORT_CELL, everywhere=False)
 
 
 def _before_joins(relation: Relation, above: Sequence[Expression]) -> list[Expression]:

@@ -22,12 +22,14 @@ from discreet.model.policy import (
     PrivateTable,
     PublicTable,
     Table,
+    Through,
     ValueType,
     type_of_key,
 )
 
 Schema: TypeAlias = Mapping[str, ValueType]
 
+_IDS = (ValueType.INTEGER, ValueType.TEXT)
 USUAL_TIME_LIMIT = 600
 """In seconds."""
 
@@ -139,6 +141,7 @@ def complete_with_schema(policy: Policy, schemas: Mapping[str, Schema]) -> Datas
         name: replace(table, columns=_columns(policy, name, schemas[name]))
         for name, table in policy.dataset.tables.items()
     }
+    tables = {name: _with_person(table, tables, policy.places[name]) for name, table in tables.items()}
     for name, table in tables.items():
         if isinstance(table, PrivateTable):
             _check_person(table, policy.places[name])
@@ -156,7 +159,8 @@ def nearest(name: str, known: Mapping[str, object] | list[str]) -> str:
 
 
 def _person_column(table: Table) -> str | None:
-    if isinstance(table, PrivateTable) and isinstance(table.person, PersonColumn):
+    """The column of the source that tells people apart, if there is one."""
+    if isinstance(table, PrivateTable) and isinstance(table.person, PersonColumn) and table.through is None:
         return table.person.name
     return None
 
@@ -175,6 +179,41 @@ def _columns(policy: Policy, table: str, schema: Schema) -> dict[str, Column]:
     }
 
 
+def _with_person(table: Table, tables: Mapping[str, Table], place: str) -> Table:
+    """A table whose people another one knows, with their column."""
+    if not isinstance(table, PrivateTable) or table.through is None:
+        return table
+    step = table.through
+    owner = tables[step.table]
+    _check_keys(table.columns.get(step.key), owner.columns.get(step.other), step, place)
+    while step.further is not None:  # whose keys are checked where that table is
+        step = step.further
+    column = tables[step.table].columns.get(step.person)
+    if column is None:  # its own table is refused for it
+        return table
+    if column.name.casefold() in {name.casefold() for name in table.columns}:
+        raise PolicyError(
+            f"{place} person: the table has a column “{column.name}” of its own.",
+            remedy=f'Write person = "{column.name}" if it is the person, and rename it otherwise.',
+        )
+    return replace(table, columns={**table.columns, column.name: Column(name=column.name, type=column.type)})
+
+
+def _check_keys(key: Column | None, other: Column | None, step: Through, place: str) -> None:
+    """Refuse keys that are not there, or that can match nothing."""
+    for column, name, where in ((key, step.key, "the source"), (other, step.other, f"“{step.table}”")):
+        if column is None:
+            raise PolicyError(
+                f"{place} person: {where} has no usable column “{name}”.",
+                remedy='Write on = "KEY", or on = { KEY_HERE = "KEY_THERE" }.',
+            )
+    if key is None or other is None or key.type is not other.type or key.type not in _IDS:
+        raise PolicyError(
+            f"{place} person: “{step.key}” and “{step.other}” are not both integers, or both text.",
+            remedy="Declare the same type for both columns, integer or text.",
+        )
+
+
 def _check_person(table: PrivateTable, place: str) -> None:
     if not isinstance(table.person, PersonColumn):
         return
@@ -184,7 +223,7 @@ def _check_person(table: PrivateTable, place: str) -> None:
             f"{place} person: the source has no usable column “{table.person.name}”.",
             remedy=nearest(table.person.name, table.columns),
         )
-    if column.type not in (ValueType.INTEGER, ValueType.TEXT):
+    if column.type not in _IDS:
         raise PolicyError(
             f"{place} person: “{column.name}” is {column.type.value}, which does not identify a person.",
             remedy="Name a column of integers or text, or declare the column's type as integer.",

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.model.expression import Call, Constant, Expression, Field, Literal
-from discreet.model.policy import EachRow, KeyValue, PrivateTable
+from discreet.model.policy import EachRow, KeyValue, PrivateTable, Through
 from discreet.model.privacy import PureLoss, Spend
 from discreet.model.query import (
     FewRows,
@@ -173,9 +173,20 @@ def table_facts(table: PrivateTable) -> Facts:
     person: Facts = None
     if not isinstance(table.person, EachRow):
         person = [table.person.name, table.columns[table.person.name].type.value]
-    return {
+    facts: dict[str, Facts] = {
         "source": table.source,
         "person": person,
         "unique": table.unique,
         "well_formed": table.well_formed,
     }
+    if table.through is not None:
+        facts["through"] = _steps(table.through)
+    return facts
+
+
+def _steps(through: Through | None) -> Facts:
+    """The way to the people of a table."""
+    if through is None:
+        return []
+    further = _steps(through.further)
+    return [[through.source, through.key, through.other], *(further if isinstance(further, list) else [])]

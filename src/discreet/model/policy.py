@@ -196,6 +196,23 @@ Person: TypeAlias = PersonColumn | EachRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Through:
+    """Rows belong to the person whom the rows of another table with the same key belong to."""
+
+    table: str
+    key: str
+    """The column of this table."""
+    other: str
+    """The column of the other one."""
+    source: str = ""
+    """Where the other table is."""
+    person: str = ""
+    """The column of the person there, and here as well."""
+    further: "Through | None" = None
+    """If a third table says whose the rows of the other one are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateTable:
     """A table about people."""
 
@@ -217,6 +234,8 @@ class PrivateTable:
     """
     well_formed: bool = False
     """Whether the owner vouches that the file comes from a program that escapes and checks every cell."""
+    through: Through | None = field(default=None, repr=False)
+    """Which table says whose a row is, if this one does not."""
 
     def __post_init__(self) -> None:
         positive_count(self.max_rows, f"max_rows of table “{self.name}”")

@@ -7,6 +7,7 @@ numbers in all tables, so that joins on the person find something.
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +24,7 @@ from discreet.model.policy import (
     PrivateTable,
     PublicTable,
     Table,
+    Through,
     ValueType,
 )
 from discreet.policy.draft import toml_key, toml_text
@@ -46,7 +48,7 @@ _SQL_TYPES = {
 def dummy_rows(table: Table, people: int, *, seed: int = 0) -> list[dict[str, MadeUpValue]]:
     """Rows of one table. The same seed gives the same rows."""
     chance = random.Random(f"{seed} {table.name}")  # noqa: S311  nothing rests on it
-    draws = {column.name: _draw(column, chance) for column in table.columns.values()}
+    draws = {name: _draw(column, chance) for name, column in _own_columns(table).items()}
     if not isinstance(table, PrivateTable):
         return [{name: draw() for name, draw in draws.items()} for _ in range(_ROWS_OF_PUBLIC_TABLES)]
     most = 1 if table.one_row_a_person else table.max_rows
@@ -54,7 +56,7 @@ def dummy_rows(table: Table, people: int, *, seed: int = 0) -> list[dict[str, Ma
     for person in range(1, people + 1):
         for _ in range(chance.randint(1, min(most, 20))):
             row = {name: draw() for name, draw in draws.items()}
-            if isinstance(table.person, PersonColumn):
+            if isinstance(table.person, PersonColumn) and table.through is None:
                 row[table.person.name] = _id(person, table.columns.get(table.person.name))
             rows.append(row)
     return rows
@@ -100,6 +102,15 @@ def _draw(column: Column, chance: random.Random) -> Callable[[], MadeUpValue]:
             return lambda: f"{column.name} {chance.randint(1, 9)}"
 
 
+def _own_columns(table: Table) -> dict[str, Column]:
+    """Without the person whom another table knows. A key has values that its column there may have."""
+    through = table.through if isinstance(table, PrivateTable) else None
+    if through is None:
+        return dict(table.columns)
+    columns = {name: column for name, column in table.columns.items() if name != through.person}
+    return columns | {through.key: replace(columns[through.key], name=through.other)}
+
+
 def _id(person: int, column: Column | None) -> MadeUpValue:
     if column is not None and column.type is ValueType.TEXT:
         return f"p{person}"
@@ -108,8 +119,8 @@ def _id(person: int, column: Column | None) -> MadeUpValue:
 
 def _write_table(table: Table, rows: Sequence[Mapping[str, MadeUpValue]], path: Path) -> None:
     """As Parquet, with the types of the policy."""
-    types = {column.name: _SQL_TYPES[column.type] for column in table.columns.values()}
-    if isinstance(table, PrivateTable) and isinstance(table.person, PersonColumn):
+    types = {name: _SQL_TYPES[column.type] for name, column in _own_columns(table).items()}
+    if isinstance(table, PrivateTable) and isinstance(table.person, PersonColumn) and table.through is None:
         types.setdefault(table.person.name, "BIGINT")
     names = {name: '"' + name.replace('"', '""') + '"' for name in types}
     with duckdb.connect() as connection:
@@ -156,8 +167,8 @@ def _policy_text(dataset: Dataset) -> str:
             f'source = "{_file(table)}.parquet"',
             *_limits(table),
         ]
-        for column in table.columns.values():
-            lines += _column_lines(table, column)
+        for name in _own_columns(table):
+            lines += _column_lines(table, table.columns[name])
     return "\n".join(lines) + "\n"
 
 
@@ -165,13 +176,18 @@ def _limits(table: Table) -> list[str]:
     if isinstance(table, PublicTable):
         return ["public = true"]
     person = table.person.name if isinstance(table.person, PersonColumn) else "row"
-    lines = [f"person = {toml_text(person)}"]
+    lines = [f"person = {toml_text(person)}" if table.through is None else _through_text(table.through)]
     if table.unique:
         return [*lines, "unique = true"]
     if table.one_row_a_person:
         return lines
     facts = ['limits = "facts"'] if table.limits_are_facts else []
     return [*lines, f"max_rows = {table.max_rows}", f"max_groups = {table.max_groups}", *facts]
+
+
+def _through_text(through: Through) -> str:
+    on = f"{{ {toml_key(through.key)} = {toml_text(through.other)} }}"
+    return f"person = {{ through = {toml_text(through.table)}, on = {on} }}"
 
 
 def _column_lines(table: Table, column: Column) -> list[str]:

@@ -26,6 +26,7 @@ from discreet.model.policy import (
 )
 from discreet.policy.columns import COLUMN_SETTINGS, check_names, read_columns
 from discreet.policy.house_rules import house_rules
+from discreet.policy.person_through import EXAMPLE, THROUGH_SETTINGS, read_through, with_people
 from discreet.policy.toml_file import FileKind, Section, read_toml
 from discreet.postgres.address import is_postgres, read_ledger_address
 
@@ -49,6 +50,7 @@ SETTINGS = {
     "budget": ("epsilon", "delta"),
     "per_analyst": ("epsilon",),
     "per_question": ("epsilon",),
+    "person": THROUGH_SETTINGS,
     "table": (
         "source",
         "person",
@@ -92,7 +94,7 @@ def read_policy(path: str | Path) -> Policy:
     root.allow_only(SETTINGS[""])
     sections = {name: root.section("tables").section(name) for name in root.section("tables").values}
     check_names(root.section("tables"))
-    tables = {name: _table(name, section) for name, section in sections.items()}
+    tables = with_people({name: _table(name, section) for name, section in sections.items()}, sections)
     return Policy(
         dataset=_dataset(root.section("dataset"), tables),
         columns={name: read_columns(section, tables[name]) for name, section in sections.items()},
@@ -222,7 +224,8 @@ def _table(name: str, section: Section) -> Table:
         return _public_table(name, source, section)
     if "max_matches" in section.values:
         section.refuse("max_matches", "this is for public tables.", "Drop it, or write public = true.")
-    person = _person(section)
+    through = read_through(section) if isinstance(section.values.get("person"), dict) else None
+    person = _person(section) if through is None else PersonColumn(name="")
     unique = section.flag("unique")
     if unique or isinstance(person, EachRow):
         for setting in ("max_rows", "max_groups"):
@@ -243,6 +246,7 @@ def _table(name: str, section: Section) -> Table:
         columns={},
         cached=_cached(section),
         well_formed=section.flag("well_formed"),
+        through=through,
     )
 
 
@@ -275,6 +279,9 @@ def _cached(section: Section) -> tuple[str, ...]:
 
 
 def _person(section: Section) -> Person:
-    example = 'person = "COLUMN", person = "row" if every row is another person, or public = true'
+    example = (
+        'person = "COLUMN", person = "row" if every row is another person,'
+        f" {EXAMPLE} if another table says so, or public = true"
+    )
     value = section.text("person", example)
     return EachRow() if value == "row" else PersonColumn(name=value)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from discreet.aggregates.aggregate import AskedMeasure
+from discreet.aggregates.people import PEOPLE
 from discreet.aggregates.registry import AGGREGATES, READERS
 from discreet.bounds.work_limits import check_question
 from discreet.errors import QueryRefused
@@ -13,7 +14,6 @@ from discreet.functions.registry import build_call, range_of
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Dataset, ValueType
 from discreet.model.query import (
-    Aggregate,
     GroupingSets,
     GroupKey,
     Measure,
@@ -203,7 +203,7 @@ class Resolver:
         """Also count the people behind each number, if too few of them are not shown."""
         if self.min_people:
             for measure in tuple(self.measures):
-                self._add(AskedMeasure(aggregate=Aggregate.PEOPLE, argument=None), measure.condition)
+                self._add(PEOPLE, measure.condition)
 
     # ORDER BY and LIMIT
 

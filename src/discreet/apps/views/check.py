@@ -186,7 +186,9 @@ def _title(table: Table) -> str:
     if not isinstance(table.person, PersonColumn):
         return f"{name}: every row is a person"
     rows = "one row each" if table.unique else f"max_rows {table.max_rows}, max_groups {table.max_groups}"
-    return f"{name}: a person is {shown(table.person.name)}, {rows}"
+    through = table.through
+    way = "" if through is None else f" of {shown(through.table)} with the same {shown(through.other)}"
+    return f"{name}: a person is {shown(table.person.name)}{way}, {rows}"
 
 
 def _declared(column: Column) -> str:

@@ -74,6 +74,8 @@ class Scope:
     sources: list[NamedSource] = field(default_factory=list)
     persons: set[str] = field(default_factory=set)
     """Fields that hold the id of the person whom the row belongs to."""
+    owner_keys: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Fields by which another table says whose a row is: that table and its column. Its own field, too."""
     limits: dict[str, Range] = field(default_factory=dict)
     """Values of one person: what they are clamped to where nothing else bounds them."""
     keys: dict[str, Keys] = field(default_factory=dict)
@@ -114,6 +116,12 @@ class Scope:
 
     def is_person(self, expression: Expression) -> bool:
         return isinstance(expression, Field) and expression.name in self.persons
+
+    def leads_to_one_owner(self, pair: tuple[Expression, Expression]) -> bool:
+        """Whether both are keys by which the same table says whose a row is."""
+        names = [each.name for each in pair if isinstance(each, Field)]
+        keys = [self.owner_keys.get(name) for name in names]
+        return len(keys) == 2 and keys[0] is not None and keys[0] == keys[1]
 
     def keys_of(self, name: str) -> tuple[KeyValue, ...] | None:
         return self.keys[name]() if name in self.keys else None
@@ -175,6 +183,7 @@ class Scope:
         return Scope(
             sources=[*self.sources, *right],
             persons=self.persons | other.persons,
+            owner_keys=self.owner_keys | other.owner_keys,
             limits=self.limits | other.limits,
             keys=self.keys | other.keys,
             declared=self.declared | other.declared,
@@ -185,6 +194,7 @@ class Scope:
         return Scope(
             sources=[NamedSource(name, columns)],
             persons=self.persons,
+            owner_keys=self.owner_keys,
             limits=self.limits,
             keys=self.keys,
             declared=self.declared,

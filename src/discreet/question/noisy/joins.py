@@ -122,7 +122,7 @@ def _with_merged(
 
 
 def _most_rows(left: NoisyTable, right: NoisyTable, kind: str, on: Expression | None) -> int:
-    equal = set(_equal_fields(on))
+    equal = set(_equal_fields(on, _names(left), _names(right)))
     if any(keys <= equal for keys in _unique(right)):
         most = left.most_rows
     elif any(keys <= equal for keys in _unique(left)):
@@ -133,13 +133,18 @@ def _most_rows(left: NoisyTable, right: NoisyTable, kind: str, on: Expression | 
     return most + unmatched.get(kind, 0) if kind == "full" else max(most, unmatched.get(kind, 0))
 
 
-def _equal_fields(on: Expression | None) -> list[str]:
-    """The columns that equal one of the other side in every row."""
+def _names(table: NoisyTable) -> set[str]:
+    return {column.name for column in table.columns}
+
+
+def _equal_fields(on: Expression | None, left: set[str], right: set[str]) -> list[str]:
+    """The columns that equal one of the other side in every row. Those of one side say nothing of another."""
     match on:
         case Call(function="and", arguments=parts):
-            return [name for part in parts for name in _equal_fields(part)]
+            return [name for part in parts for name in _equal_fields(part, left, right)]
         case Call(function="=", arguments=(Field(name=one), Field(name=other))):
-            return [one, other]
+            across = (one in left and other in right) or (one in right and other in left)
+            return [one, other] if across else []
     return []
 
 

@@ -27,14 +27,14 @@ class Leaves:
 
     def answer_of(self, query: Query, number: int) -> LeafAnswer:
         """The answer of a leaf. What another leaf asks of the same groups is asked together with it."""
-        check_question(query)
-        check_answer_size(query)
         if not query.measures and query.picks is None and not query.private_keys:
             raise QueryRefused(
                 "A query asks for no aggregate, and single rows are never shown.",
                 remedy="Ask for count(*), sum(…) or avg(…), with GROUP BY for each group.",
             )
         place, names = self._place_of(query)
+        check_question(self.found[place])  # with all that others ask of the same groups
+        check_answer_size(self.found[place])
         most = _PRIVATE_ROWS if query.private_keys else group_count(query)
         return LeafAnswer(
             number=number,

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from discreet.errors import QueryRefused
 from discreet.functions.registry import check_size
+from discreet.functions.row_cost import check_row
 from discreet.model.expression import Call, Expression, Field
 from discreet.model.noisy_table import (
     AfterNoise,
@@ -51,7 +52,9 @@ def read_question(
     if isinstance(parsed, exp.Select) and not boundary.is_above(parsed, {}) and not aggregates(parsed):
         return resolve(parsed, dataset, public_keys, fan_out)  # refuses, as rows are never shown
     found = reader.query(parsed, {})
-    check_size(*(each for table in tables_within(found.table) for each in expressions_in(table)))
+    computed = [each for table in tables_within(found.table) for each in expressions_in(table)]
+    check_size(*computed)
+    check_row(computed)
     asked = AfterNoise(leaves=tuple(reader.leaves.found), table=found.table, names=found.names)
     check_noisy_size(asked)
     return asked

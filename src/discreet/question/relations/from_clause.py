@@ -6,7 +6,7 @@ each person.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlglot import exp
@@ -143,6 +143,11 @@ class Relations:
             return Public(table, alias), scope
         if isinstance(table.person, PersonColumn):
             scope.persons.add(f"{alias}.{table.person.name}")
+        if table.through is not None:  # its name means the column of the table that has it
+            scope.sources[0] = replace(scope.sources[0], merged=frozenset({table.through.person}))
+            if table.through.other == table.through.person:  # its key is the person
+                scope.persons.add(f"{alias}.{table.through.key}")
+        scope.owner_keys |= _owner_keys(table, alias, self._dataset)
         for column in table.columns.values():
             if column.keys is not None:
                 scope.keys[f"{alias}.{column.name}"] = partial(tuple, column.keys)
@@ -331,6 +336,16 @@ class Relations:
                     remedy="Ask about each table on its own.",
                 )
         return united(parts, name, self.new_alias())
+
+
+def _owner_keys(table: PrivateTable, alias: str, dataset: Dataset) -> dict[str, tuple[str, str]]:
+    """The fields of a table by which it says whose the rows of others are, or they whose its own are."""
+    others = (other.through for other in dataset.tables.values() if isinstance(other, PrivateTable))
+    told = {each.other for each in others if each is not None and each.table == table.name}
+    found = {f"{alias}.{key}": (table.name, key) for key in told}
+    if table.through is not None:
+        found[f"{alias}.{table.through.key}"] = (table.through.table, table.through.other)
+    return found
 
 
 def _field(alias: str, column: Column, table: Table) -> Field:

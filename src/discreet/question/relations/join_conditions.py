@@ -88,8 +88,12 @@ def _aliases(scope: Scope) -> set[str]:
 def person_join(
     left: Relation, right: Relation, pairs: list[Pair], scope: Scope, *, outer: bool
 ) -> PersonJoin:
+    """Both sides, where the person is the same: what else is compared is compared as well.
+
+    Rows with the same key of a table that says whose they are belong to the same person.
+    """
     others = [pair for pair in pairs if not (scope.is_person(pair[0]) and scope.is_person(pair[1]))]
-    if len(others) == len(pairs):
+    if len(others) == len(pairs) and not any(map(scope.leads_to_one_owner, pairs)):
         raise QueryRefused(
             "Two tables about people are joined only on the person, so that no row holds two people.",
             remedy="Write JOIN … ON a.PERSON = b.PERSON.",
