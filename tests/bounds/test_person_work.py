@@ -44,3 +44,11 @@ def test_a_condition_counts_where_it_is_computed(dataset):
     assert rows == 32 * 32
     both = steps_of("a.age > 1 AND upper(b.diagnosis) = 'X'", dataset)
     assert second < both < 2 * second
+
+
+def test_what_a_measure_computes_counts_for_each_of_its_vectors(dataset):
+    """On PostgreSQL, corr of a text's length took 18 seconds of the rows of one person, and sum 2."""
+    text = "length(upper(diagnosis))"
+    sql = f"SELECT sum(least({text}, 9)), variance(least({text}, 9)), corr(least({text}, 9), age) FROM visits"
+    sums, squares, pairs = (steps_of_measure(each) for each in resolved(sql, dataset).measures)
+    assert pairs > 2 * squares > 2 * sums
