@@ -228,8 +228,8 @@ def test_single_people_are_counted_instead(folder):
 @pytest.mark.parametrize(
     ("condition", "hint"),
     [
-        ("patient IN (SELECT patient FROM visits)", "join on the person"),
-        ("EXISTS (SELECT 1 FROM visits)", "join on the person"),
+        ("cost IN (SELECT cost FROM visits)", "PERSON IN (SELECT PERSON"),
+        ("EXISTS (SELECT 1 FROM visits)", "v.PERSON IN (SELECT PERSON"),
         ("cost > (SELECT avg(cost) FROM visits)", "join on the person"),
         ("rank() OVER (ORDER BY cost) < 3", "ORDER BY on noisy values"),
         ("log(cost) > 1", "ln"),

@@ -1,9 +1,12 @@
 """Attacks G3 on every engine: a statement has what is left of a question's time, and none begins after it."""
 
+import threading
+import time
 from contextlib import ExitStack
 
 import pytest
 
+from discreet.engines.base.execution import run_to_end
 from discreet.engines.postgres.session import MOST_CONNECTIONS
 from discreet.errors import TookTooLong
 from discreet.model.deadline import Deadline
@@ -64,3 +67,32 @@ def test_g3_waiting_for_a_connection_is_part_of_the_time(open_postgres):
         with pytest.raises(TookTooLong):
             engine.run("SELECT 1 AS one", deadline=Deadline.after(0.05))
     assert engine.run("SELECT 1 AS one").reveal()["one"].tolist() == [1]
+
+
+@pytest.mark.parametrize("begins", ["before", "after"])
+def test_ctrl_c_while_a_statement_is_about_to_begin_leaves_none_running(begins, monkeypatch):
+    """The thread of the statement begins before, or only after its caller has left."""
+    start, late = threading.Thread.start, []
+
+    def interrupted(thread):
+        if begins == "before":
+            start(thread)
+            time.sleep(0.2)
+        else:
+            late.append(thread)
+        raise KeyboardInterrupt
+
+    ran, stop = [], threading.Event()
+
+    def statement():
+        ran.append(True)
+        return stop.wait(60)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_to_end(statement, interrupt=stop.set, deadline=Deadline.after(60))
+    monkeypatch.undo()
+    for thread in late:
+        start(thread)
+        thread.join()
+    assert stop.is_set() == bool(ran) == (begins == "before")

@@ -98,7 +98,10 @@ class Drawing:
             case 6 if self.column(scope, ("date",)):
                 self.take("dates")
                 day = self.column(scope, ("date",))
-                return self.one([f"week({day})", f"dayofyear({day})", f"last_day({day}) - {day}"])
+                found = self.one([f"week({day})", f"dayofyear({day})", f"last_day({day}) - {day}"])
+                if "-" in found:  # without bounds of dates, it is rounded to many days
+                    self.take("days between")
+                return found
         return column
 
     def condition(self, scope):
@@ -383,7 +386,9 @@ class Drawing:
         aliases = [f"m{i}" for i in range(len(measures))]
         selected += [f"{measure} AS {alias}" for measure, alias in zip(measures, aliases, strict=True)]
         text = f"{prefix}SELECT {', '.join(selected)} FROM {sql}{where}{group}"
-        doubtful = {"quantile", "bins", "pairs of numbers"} | ({"LEFT JOIN"} if sets else set())
+        doubtful = {"quantile", "bins", "pairs of numbers", "days between"} | (
+            {"LEFT JOIN"} if sets else set()
+        )
         return self.made(text, names, aliases, exact=not doubtful & self.shapes)
 
     def group(self, names):

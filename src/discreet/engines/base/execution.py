@@ -108,19 +108,20 @@ def run_to_end(
     """
     deadline.check()
     results: list[T] = []
-    finished = threading.Event()
+    begun, left, finished = threading.Event(), threading.Event(), threading.Event()
 
     def work() -> None:
+        begun.set()
         try:
-            outcome = silently(action)
+            outcome = None if left.is_set() else silently(action)
             if outcome is not None:
                 results.append(outcome)
         finally:
             finished.set()
 
     worker = threading.Thread(target=work, daemon=True)
-    worker.start()
     try:
+        worker.start()  # Ctrl-C may come before it returns, and before or after the thread begins
         # not join(): if it is interrupted, it takes the thread for ended (CPython 3.11)
         while not finished.wait(_next_look(deadline, watched=watch is not None)):
             if deadline.is_over:
@@ -128,10 +129,12 @@ def run_to_end(
             if watch is not None:
                 watch(silently(progress))
     finally:
-        try:
-            _stop(interrupt, finished)
-        finally:
-            worker.join()
+        left.set()
+        if begun.is_set():
+            try:
+                _stop(interrupt, finished)
+            finally:
+                worker.join()
     if deadline.is_over:
         results.clear()  # a result just after the deadline is late, too
         raise deadline.took_too_long()
