@@ -1,9 +1,12 @@
 """G: queries over noisy answers reach released numbers, and nothing else."""
 
+import resource
+
 import pytest
 
 from discreet import QueryRefused
 from discreet.model.privacy import PureLoss
+from discreet.release.noisy import explain_noisy, intervals
 from tests.attacks.ask import Clinic
 
 WARDS = "SELECT ward, count(*) AS n FROM visits GROUP BY ward"
@@ -112,3 +115,68 @@ def test_a_person_who_is_alone_moves_nothing_by_more_than_the_noise(clinic):
     assert plain.repeated
     order = sorted(range(3), key=plain.released.raw["n"].tolist().__getitem__)
     assert [answer["r"].tolist()[place] for place in order] == [1, 2, 3]
+
+
+MANY = "SELECT floor(cost * 9) AS c, count(*) AS n FROM visits GROUP BY c"
+WIDE = ", ".join(f"a.n + {i} AS x{i}" for i in range(190))
+NAMED = "(SELECT count(*) AS z FROM (SELECT diagnosis, count(*) AS m FROM visits GROUP BY diagnosis))"
+
+
+def test_g4_private_keys_of_one_query_do_not_lift_limits_of_others(tmp_path):
+    """199 million numbers were planned, and charged for."""
+    clinic = Clinic(tmp_path, delta=1e-6)
+    for more in ("", f" CROSS JOIN {NAMED}"):
+        with pytest.raises(QueryRefused, match="numbers"):
+            clinic.ask(f"SELECT {WIDE} FROM ({MANY}) AS a CROSS JOIN ({MANY}) AS b{more}")
+    assert clinic.spent().rho == 0
+
+
+def test_g4_nested_choices_are_planned_at_once(clinic):
+    """64 of them took 2.2 GB and 7 s, and each eight more twice as much: DuckDB copies nested lambdas."""
+    terms = [f"n + {i} * n" for i in range(128)]
+    for many in (8, 8, 2):
+        terms = [f"greatest({', '.join(terms[i : i + many])})" for i in range(0, len(terms), many)]
+    (choice,) = terms
+    plain = choice.replace("n +", "count(*) +").replace("* n", "* count(*)")
+    before = peak_memory()
+    for sql in (
+        f"SELECT {choice} AS x FROM ({WARDS})",
+        f"SELECT ward, {plain} AS x FROM visits GROUP BY ward",
+    ):
+        clinic.open().plan(sql, epsilon=1)
+    assert peak_memory() - before < 500_000_000
+
+
+def peak_memory():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def test_g4_intervals_have_one_limit_for_all_columns(clinic, monkeypatch):
+    """Each of eight columns was simulated as if it were the only one."""
+    drawn = []
+    draws = intervals._draws
+    monkeypatch.setattr(intervals, "_draws", lambda rows, *more: drawn.append(rows) or draws(rows, *more))
+    monkeypatch.setattr(intervals, "_MOST_ROWS", 1_000_000)
+    running = ", ".join(f"sum(n) OVER (ORDER BY age ROWS {i} PRECEDING) AS s{i}" for i in range(1, 9))
+    clinic.ask(f"SELECT {running} FROM ({AGES})", epsilon=1)
+    assert drawn
+    assert sum(rows * (draws(rows, 0.025, 1_000_000 // 8) or 1) for rows in drawn) <= 2_000_000
+
+
+def test_g4_intervals_keep_no_more_numbers_for_many_parts(clinic, monkeypatch):
+    """327 characters took 4.5 GB and more: each of 16 factors kept all of its draws."""
+    kept = []
+    draws = intervals._draws
+    monkeypatch.setattr(intervals, "_draws", lambda *given: kept.append(given) or draws(*given))
+    other = AGES.replace("FROM visits", "FROM visits WHERE cost > 3").replace("AS n", "AS k")
+    for factors in (1, 16):
+        product = "*".join(f"(n + {i} * k)" for i in range(2, 2 + factors))
+        clinic.ask(f"SELECT {product} AS x FROM ({AGES}) JOIN ({other}) USING (age)", epsilon=1)
+    few, many = (most for _, _, most in (kept[0], kept[-1]))
+    assert many * 16 <= few
+
+
+def test_g4_explain_simulates_no_large_table(clinic, monkeypatch):
+    monkeypatch.setattr(explain_noisy, "noisy_answer", None)
+    many = clinic.open().explain(f"SELECT sum(n) OVER (ORDER BY c) AS s FROM ({DAYS})", epsilon=1)
+    assert any("known with the answer" in note for note in many.notes)

@@ -57,6 +57,13 @@ class EmitScope:
         name = f"{self.prefix}{self.used}"
         return self.dialect.let(name, sql, body(name))
 
+    def let_all(self, sqls: Sequence[str], body: Callable[[Sequence[str]], str]) -> str:
+        """Names for several values at once."""
+        if all(len(sql) <= _LONGEST_COPY for sql in sqls):
+            return body(sqls)
+        self.used += 1
+        return self.dialect.let_all(f"{self.prefix}{self.used}", sqls, body)
+
     def finite(self, sql: str, interval: ValueInterval = UNKNOWN) -> str:
         """NaN and ±∞ are NULL; nothing to do where the interval rules them out."""
         if interval.known:
@@ -142,6 +149,14 @@ class Dialect(ABC):
     def is_key(self, sql: str, keys: Sequence[Literal]) -> str:
         """Whether a value is one of the public keys. There may be very many, and none is NULL."""
         return self.is_in(sql, keys)
+
+    def let_all(self, name: str, sqls: Sequence[str], body: Callable[[Sequence[str]], str]) -> str:
+        """The body, with names for these values that begin with this one."""
+        names = [f"{name}_{i}" for i in range(len(sqls))]
+        found = body(names)
+        for each, sql in zip(names, sqls, strict=True):
+            found = self.let(each, sql, found)
+        return found
 
     @abstractmethod
     def let(self, name: str, sql: str, body: str) -> str:

@@ -141,11 +141,9 @@ def _extreme(name: str, rule: Callable[[Sequence[ValueInterval]], ValueInterval]
         return unified(usage, _comparable(usage, ordered=True)(arguments)[0])
 
     def emit(operands: Sequence[Operand], scope: EmitScope) -> str:
-        return _bound(operands, [], scope)
+        return scope.let_all([operand.sql for operand in operands], chosen)
 
-    def _bound(waiting: Sequence[Operand], names: list[str], scope: EmitScope) -> str:
-        if waiting:
-            return scope.let(waiting[0].sql, lambda value: _bound(waiting[1:], [*names, value], scope))
+    def chosen(names: Sequence[str]) -> str:
         known = " AND ".join(f"{value} IS NOT NULL" for value in names)
         return f"(CASE WHEN {known} THEN {name}({', '.join(names)}) END)"
 

@@ -71,8 +71,7 @@ class DuckDBEngine:
     ) -> None:
         """Open the sources, relative to `base_dir`, and lock the database.
 
-        A question is stopped after `time_limit` seconds. `frames` are tables that are used instead of their
-        sources.
+        A question is stopped after `time_limit` seconds. `frames` are used instead of their sources.
         """
         self.time_limit = time_limit
         self._schemas: dict[str, dict[str, ValueType]] = {}

@@ -7,6 +7,7 @@ from discreet.model.expression import Expression, Field
 from discreet.model.noisy_table import (
     AfterNoise,
     Grouped,
+    Joined,
     LeafAnswer,
     NoisyTable,
     SelectFrom,
@@ -18,12 +19,12 @@ from discreet.question.answer_size import MOST_BYTES, MOST_CELLS, longest_key, l
 
 
 def check_noisy_size(asked: AfterNoise) -> None:
-    """Refuse what could be too large. How many private keys there are is unknown, and not counted in."""
+    """Refuse what could be too large. How many private keys there are is unknown: they count as one."""
     longest: dict[str, int] = {}
-    private = any(leaf.private_keys for leaf in asked.leaves)
+    known: dict[int, int] = {}
     for table in tables_within(asked.table):
         longest |= _longest(table, asked, longest)
-        rows = 1 if private else table.most_rows
+        rows = known[table.number] = _rows(table, asked, known)
         if rows * len(table.columns) > MOST_CELLS:
             raise QueryRefused(
                 f"That is a table of more than {MOST_CELLS:,} numbers.",
@@ -35,6 +36,24 @@ def check_noisy_size(asked: AfterNoise) -> None:
                 "The texts of the answer could take too much room.",
                 remedy="Ask for the keys as they are, and for fewer or shorter texts beside them.",
             )
+
+
+def _rows(table: NoisyTable, asked: AfterNoise, known: Mapping[int, int]) -> int:
+    """The most rows of a table, if each leaf with private keys has one. Those below it are known."""
+    match table:
+        case LeafAnswer():
+            return 1 if asked.leaves[table.leaf].private_keys else table.most_rows
+        case SelectFrom():
+            below = known[table.source.number]
+            return below if table.limit is None else min(below, table.limit)
+        case Grouped():
+            return known[table.source.number] if table.keys else 1
+        case Joined():
+            left, right = known[table.left.number], known[table.right.number]
+            on_unique = table.most_rows <= max(table.left.most_rows, table.right.most_rows)
+            return max(left, right) if on_unique else left * right + left + right
+        case Stacked():
+            return sum(known[branch.number] for branch in table.branches)
 
 
 def _longest(table: NoisyTable, asked: AfterNoise, below: Mapping[str, int]) -> dict[str, int]:

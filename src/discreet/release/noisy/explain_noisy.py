@@ -10,6 +10,7 @@ from discreet.answers.explanation import ErrorStatement, Explanation
 from discreet.bounds.calibrate import Plan
 from discreet.bounds.leaves import NoisyPlan
 from discreet.model.deadline import Deadline
+from discreet.model.noisy_table import tables_within
 from discreet.model.policy import Dataset
 from discreet.model.privacy import Spend, amount_of
 from discreet.model.query import group_count
@@ -18,6 +19,9 @@ from discreet.release.exact_vectors import public_keys
 from discreet.release.explain import explain, priced
 from discreet.release.noisy.answer import DrawnLeaf, noisy_answer
 from discreet.release.noisy.shape import Shapes
+
+_MOST_CELLS = 2_000
+"""Errors of more numbers are not simulated before somebody pays for them: that would take too long."""
 
 
 def explain_noisy(
@@ -73,7 +77,8 @@ def _computed(plan: NoisyPlan, deadline: Deadline, taken: set[str]) -> tuple[lis
     ]
     affine = [name for name in noisy if shapes.shape(definitions[name]) is Shape.AFFINE]
     statements: list[ErrorStatement] = []
-    if affine and not found.selected and all(map(_is_known, plan.leaves)):
+    cells = max(each.most_rows for each in tables_within(plan.asked.table)) * len(columns)
+    if affine and cells <= _MOST_CELLS and not found.selected and all(map(_is_known, plan.leaves)):
         answer = noisy_answer(plan.asked, [_nothing(leaf) for leaf in plan.leaves], deadline)
         for name in affine:
             if name in answer.raw and len(answer):

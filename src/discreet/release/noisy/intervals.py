@@ -37,8 +37,9 @@ from discreet.release.shape import largest_parts
 
 _LEAST_BEYOND = 5
 """Draws that are left out on either side, at least."""
-_MOST_DRAWS, _ROWS_AT_ONCE, _MOST_ROWS = 2_000, 1_000_000, 20_000_000
-"""Of all draws and groups together: half a minute or so. What is more has wider intervals."""
+_MOST_DRAWS, _ROWS_AT_ONCE, _MOST_ROWS = 2_000, 1_000_000, 40_000_000
+"""Of all draws, groups, columns and parts of them: half a minute or so, and 160 MB. What is more has wider
+intervals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,6 +69,7 @@ class NoisyIntervals:
         self._rows = rows
         self._deadline = deadline
         self._shape = shapes.tables[table.number]
+        self._most_rows = _MOST_ROWS // max(1, len(table.columns))
         self._count = len(rows["id"])
         self._ids = Ids([leaf.groups for leaf in leaves])
         self.over_rows = False
@@ -175,7 +177,8 @@ class NoisyIntervals:
         near = any(each.near.any() for each in inputs)
         side = float(miss / (2 if near else 1)) / 2
         rows = max(self._ids.rows_of(each) for each in tables_within(self._table))
-        draws = _draws(rows, side)
+        kept_ends = len(ENDS) * max(1, len(parts) + len(fixed))  # they are in memory all at once
+        draws = _draws(rows, side, self._most_rows // kept_ends)
         by_tails = draws is None
         sided = with_lost or near or by_tails
         draws = 1 if draws is None else draws
@@ -257,12 +260,12 @@ def _spread(values: Floats, there: NDArray[np.bool_]) -> Floats:
     return found
 
 
-def _draws(rows: int, side: float) -> int | None:
+def _draws(rows: int, side: float, most_rows: int) -> int | None:
     """How many times the noise is drawn; None if that would take too long.
 
     Then each measure lies within the tails of its noise, for all groups at once.
     """
     least = ceil(_LEAST_BEYOND / side)
-    if least * rows > _MOST_ROWS:
+    if least * rows > most_rows:
         return None
-    return max(least, min(_MOST_DRAWS, _ROWS_AT_ONCE // rows))
+    return max(least, min(_MOST_DRAWS, _ROWS_AT_ONCE // rows, most_rows // rows))
