@@ -16,8 +16,8 @@ ENGINES = [
     pytest.param("postgres", marks=pytest.mark.xdist_group("postgres")),
     pytest.param("spark", marks=pytest.mark.xdist_group("spark")),
 ]
-PRICE = 300
-"""Sums of at most five rows are off by one with a probability below e⁻³⁰."""
+PRICE = 960
+"""Of all questions together."""
 ROWS = {
     "customers": "SELECT range AS c_custkey, ['up', 'down'][1 + range % 2] AS segment FROM range(200)",
     "orders": "SELECT range AS o_orderkey, range // 3 AS o_custkey, 2020 + range % 3 AS year FROM range(540)",
@@ -102,7 +102,9 @@ def shop(request, files, tmp_path):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_questions_over_keys_are_answered_as_plain_sql_does(engine, shop, files):
-    """The price is split over eight questions; the sums of amounts of ten rows are off by ten at most."""
+    """Joined, a person has up to 50 rows, with amounts up to 10. At a price of 120 less what is paid for what
+    limits leave out, the noise of a sum has a scale of 5 at most: it is off by 150 with a probability of e⁻³⁰.
+    """
     with shop(engine) as curator:
         for sql in QUESTIONS:
             answer = curator.ask(sql, epsilon=PRICE / len(QUESTIONS))
@@ -115,7 +117,7 @@ def test_questions_over_keys_are_answered_as_plain_sql_does(engine, shop, files)
             found = sorted(tuple(row.values()) for row in answer.rows())
             assert [row[:-1] for row in found] == [row[:-1] for row in exact], sql
             for ours, theirs in zip(found, exact, strict=True):
-                assert ours[-1] == pytest.approx(theirs[-1], abs=60), sql
+                assert ours[-1] == pytest.approx(theirs[-1], abs=150), sql
 
 
 def test_rows_of_nobody_are_left_out(shop):
