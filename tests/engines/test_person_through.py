@@ -102,8 +102,8 @@ def shop(request, files, tmp_path):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_questions_over_keys_are_answered_as_plain_sql_does(engine, shop, files):
-    """Joined, a person has up to 50 rows, with amounts up to 10. At a price of 120 less what is paid for what
-    limits leave out, the noise of a sum has a scale of 5 at most: it is off by 150 with a probability of e⁻³⁰.
+    """Joined, a person has up to 50 rows with amounts up to 10. At a price of 120, less what is paid for what
+    limits leave out, the noise of a sum has a scale of 5 at most: it exceeds 150 once in e³⁰ times.
     """
     with shop(engine) as curator:
         for sql in QUESTIONS:
