@@ -4,7 +4,7 @@ import pytest
 
 from discreet import QueryRefused
 from discreet.model.privacy import PureLoss
-from discreet.question import scope as scope_module
+from discreet.question.expressions import scope as scope_module
 from discreet.question.expressions.scope import nearest
 from discreet.sql import emit as emit_module
 from discreet.sql.statement import MOST_WRITTEN_SQL, check_written_size
