@@ -126,6 +126,19 @@ def test_rows_of_nobody_are_left_out(shop):
         assert curator.ask("SELECT count(*) AS n FROM notes", epsilon=100)["n"][0] == 216
 
 
+def test_an_order_that_is_listed_twice_has_its_lines_once(tmp_path):
+    """A person's lines count once for them, and for everybody whom the key leads to."""
+    duckdb.sql(f"COPY (SELECT * FROM (VALUES (1, 7), (1, 7), (1, 8)) AS o(k, who)) TO '{tmp_path}/o.parquet'")
+    duckdb.sql(f"COPY (SELECT 1 AS k FROM range(3)) TO '{tmp_path}/i.parquet'")
+    (tmp_path / "discreet.toml").write_text(
+        '[dataset]\nname = "x"\nneighbours = "add_remove"\nbudget = { epsilon = 1000, delta = 0 }\n'
+        '[tables.o]\nsource = "o.parquet"\nperson = "who"\nmax_rows = 5\n'
+        '[tables.i]\nsource = "i.parquet"\nperson = { through = "o", on = "k" }\nmax_rows = 9\n'
+    )
+    with discreet.open(tmp_path / "discreet.toml") as curator:
+        assert curator.ask("SELECT count(*) AS n FROM i", epsilon=900)["n"].tolist() == [6]
+
+
 def test_what_is_not_joined_on_the_person_or_a_key_is_refused(shop):
     with shop("duckdb") as curator, pytest.raises(QueryRefused, match="only on the person"):
         curator.explain("SELECT count(*) FROM orders JOIN items ON year = amount", epsilon=1)
