@@ -106,10 +106,10 @@ items_of = st.lists(
     max_rows=st.integers(1, 3),
     max_groups=st.integers(1, 3),
     stay=st.booleans(),
-    null_person=st.booleans(),
+    name=st.sampled_from([None, 99, -1]),
 )
 def test_random_people_move_no_vector_further_than_claimed(
-    question, neighbours, delta, others, one, other, items, max_rows, max_groups, stay, null_person
+    question, neighbours, delta, others, one, other, items, max_rows, max_groups, stay, name
 ):
     dataset = shop(neighbours, delta, max_rows, max_groups)
     request = Request(price=ByEpsilon(epsilon=Fraction(1)), confidence=Fraction(95, 100))
@@ -117,7 +117,6 @@ def test_random_people_move_no_vector_further_than_claimed(
     plan = calibrate(bound(query, dataset), request, dataset)
     database = Shop(dataset)
     rest = [(person, key) for person, keys in enumerate(others) for key in keys]
-    name = None if null_person else 99
     shared = {key for _, key in rest}
     exact = []
     for mine in (one, other if neighbours is Neighbours.REPLACE_ONE else []):

@@ -86,8 +86,13 @@ def test_the_account_is_that_of_the_source(policy, frame):
     duckdb.from_df(frame).write_parquet(str(policy.parent / "visits.parquet"))
     with discreet.open(policy) as curator:
         assert curator.ask(SQL, epsilon=300).repeated
-    policy.write_text(POLICY.replace('name = "clinic"', 'name = "renamed"'))
-    with pytest.raises(DiscreetError), discreet.open(policy, tables={"visits": frame}) as curator:
+    more = '[tables.more]\nsource = "visits.parquet"\nperson = "ward"\nmax_rows = 1\n'
+    policy.write_text(POLICY.replace('name = "clinic"', 'name = "renamed"') + more)
+    frame["patient"] = frame["patient"].astype(str)  # as ids of the other table are
+    with (
+        pytest.raises(DiscreetError, match=r"same people|same data|account|clinic"),
+        discreet.open(policy, tables={"visits": frame}) as curator,
+    ):
         curator.ask(SQL, epsilon=300)
 
 
