@@ -5,6 +5,7 @@ import importlib.util
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -17,6 +18,11 @@ from tests.slow import SLOW
 
 # Some virtual machines announce matrix units that they do not have, and torch would end by using them.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
+# Tests write to disk, and wait for it, all the time. In memory that takes nothing.
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30  # noqa: S108
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # No test asks a service that whoever runs it is signed in to.
 os.environ["XDG_CONFIG_HOME"] = os.devnull
@@ -84,7 +90,9 @@ def spark(spark_programs, tmp_path_factory):  # noqa: ARG001
     load_pyspark()
     settings = tmp_path_factory.mktemp("spark-conf")
     (settings / "spark-defaults.conf").write_text(
-        "spark.driver.memory 2g\nspark.sql.shuffle.partitions 2\nspark.connect.grpc.binding.port 0\n"
+        # No code that is compiled to be fast later: a third of the time would go into that.
+        "spark.driver.memory 2g\nspark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
+        "spark.sql.shuffle.partitions 2\nspark.connect.grpc.binding.port 0\n"
         "spark.connect.grpc.binding.address 127.0.0.1\n"
     )
     with pytest.MonkeyPatch.context() as patch:

@@ -3,6 +3,7 @@
 import io
 import logging
 import math
+import os
 import traceback
 from pathlib import Path
 
@@ -110,6 +111,7 @@ class Clinic:
         self.folder.mkdir(exist_ok=True)
         self.policy = self.folder / "clinic.toml"
         self.seen = io.StringIO()
+        self._opened = {}
         source = f"visits.{form}"
         self.policy.write_text(
             POLICY.format(epsilon=epsilon, delta=delta, source=source, dataset=dataset, cost=cost)
@@ -117,13 +119,22 @@ class Clinic:
         rows = f"{ROWS} UNION ALL {SECRET_ROW}" if rows is None else rows
         duckdb.sql(f"COPY (SELECT * FROM ({rows}) AS rows({COLUMNS})) TO '{self.folder / source}'")
 
+    def opened(self, analyst="mallory"):
+        """A curator of this analyst that is open already, unless policy, files or process are others."""
+        files = [each for each in self.folder.iterdir() if "ledger" not in each.name]
+        stamps = frozenset((str(each), each.stat().st_mtime_ns) for each in files)
+        now = analyst, self.policy.read_text(), stamps, os.getpid()
+        if now not in self._opened:
+            self._opened[now] = self.open(analyst)
+        return self._opened[now]
+
     def open(self, analyst="mallory"):
         return open_curator(self.policy, analyst=analyst)
 
     def ask(self, sql, *, analyst="mallory", **price):
         """The answer; an error of ours is kept, to the last frame and local, and raised again."""
         try:
-            answer = self.open(analyst).ask(sql, **(price or {"epsilon": 1}))
+            answer = self.opened(analyst).ask(sql, **(price or {"epsilon": 1}))
         except DiscreetError as error:
             self.see_error(error)
             raise
@@ -138,7 +149,7 @@ class Clinic:
             return None
 
     def spent(self):
-        return self.open().budget().spent
+        return self.opened().budget().spent
 
     def see(self, *things):
         for thing in things:

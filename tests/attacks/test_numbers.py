@@ -145,10 +145,16 @@ def test_a6_a_second_accountant_finds_the_whole_budget_kept(tmp_path, epsilon, d
 # A7: prices that are none. In policies: tests/policy/test_reader.py; in Python: tests/model/test_exact.py.
 
 
+@pytest.fixture(scope="module")
+def unpaid(tmp_path_factory):
+    """A clinic with a δ, of which nobody buys anything."""
+    return Clinic(tmp_path_factory.mktemp("unpaid"), delta=1e-6)
+
+
 @pytest.mark.parametrize("price", ["epsilon", "rho", "within", "confidence"])
 @pytest.mark.parametrize("bad", [bad for bad in BAD_QUANTITIES if bad is not None], ids=repr)
-def test_a7_a_price_that_is_none_is_refused_and_costs_nothing(tmp_path, price, bad):
-    clinic = Clinic(tmp_path, delta=1e-6)
+def test_a7_a_price_that_is_none_is_refused_and_costs_nothing(unpaid, price, bad):
+    clinic = unpaid
     arguments = {"epsilon": 1, "confidence": bad} if price == "confidence" else {price: bad}
     with pytest.raises(DiscreetError):
         clinic.ask("SELECT count(*) FROM visits", **arguments)
@@ -159,8 +165,8 @@ def test_a7_a_price_that_is_none_is_refused_and_costs_nothing(tmp_path, price, b
     "bad", ["nan", "inf", "-inf", "0", "-1", "1e-320", "1e300", "x", "", "True", "1,5", "0x1"]
 )
 @pytest.mark.parametrize("option", ["--epsilon", "--rho", "--within"])
-def test_a7_nor_on_the_command_line(tmp_path, option, bad):
-    clinic = Clinic(tmp_path, delta=1e-6)
+def test_a7_nor_on_the_command_line(unpaid, option, bad):
+    clinic = unpaid
     question = ["ask", "SELECT count(*) FROM visits", option, bad, "--policy", str(clinic.policy)]
     result = CliRunner().invoke(main, question)
     assert result.exit_code in (2, 3)

@@ -14,10 +14,12 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeVar
 
 from discreet.model.exact import SMALLEST_DELTA, decimal_context
 
 _WORK = decimal_context(50)
+_Number = TypeVar("_Number", float, Decimal)
 _SLACK = Decimal("1e-35")  # far above what 50 digits lose, far below what anyone reads
 
 
@@ -26,16 +28,18 @@ def concentrated_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     if rho == 0:
         return Fraction(0)
     with localcontext(_WORK):
-        return _concentrated_epsilon(rho, _ln(delta))
+        log_delta = _ln(delta)
+        guess = 1 + math.sqrt(max(float(-log_delta), 1e-3) / float(rho))
+        roughly = float(rho), float(log_delta), math.log
+        alpha = _minimise(lambda alpha: _epsilon_by(alpha, *roughly), guess)
+        best = _epsilon_by(alpha, _decimal(rho), log_delta, _WORK.ln)
+        return _outwards(max(best, Decimal(0)), ROUND_CEILING)
 
 
-def _concentrated_epsilon(rho: Fraction, log_delta: Decimal) -> Fraction:
-    def at(alpha: Decimal) -> Decimal:
-        return alpha * _decimal(rho) + _log_keep(alpha) - (log_delta + _WORK.ln(alpha)) / (alpha - 1)
-
-    guess = 1 + math.sqrt(max(float(-log_delta), 1e-3) / float(rho))
-    best = at(_minimise(lambda alpha: float(at(Decimal(alpha))), guess))
-    return _outwards(max(best, Decimal(0)), ROUND_CEILING)
+def _epsilon_by(
+    alpha: _Number, rho: _Number, log_delta: _Number, ln: Callable[[_Number], _Number]
+) -> _Number:
+    return alpha * rho + ln((alpha - 1) / alpha) - (log_delta + ln(alpha)) / (alpha - 1)
 
 
 def concentrated_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
@@ -43,37 +47,38 @@ def concentrated_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
     if rho == 0:
         return Fraction(0)
     with localcontext(_WORK):
-        return max(SMALLEST_DELTA, _concentrated_delta(rho, epsilon))
+        guess = 1 + max(float((epsilon - rho) / (2 * rho)), 1e-3)
+        roughly = float(rho), float(epsilon), math.log
+        alpha = _minimise(lambda alpha: _log_delta_by(alpha, *roughly), guess)
+        best = _log_delta_by(alpha, _decimal(rho), _decimal(epsilon), _WORK.ln)
+        return max(SMALLEST_DELTA, min(Fraction(1), _outwards(_WORK.exp(best), ROUND_CEILING)))
 
 
-def _concentrated_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
-    def log_delta(alpha: Decimal) -> Decimal:
-        moment = (alpha - 1) * (alpha * _decimal(rho) - _decimal(epsilon))
-        return moment - _WORK.ln(alpha) + (alpha - 1) * _log_keep(alpha)
-
-    guess = 1 + max(float((epsilon - rho) / (2 * rho)), 1e-3)
-    best = log_delta(_minimise(lambda alpha: float(log_delta(Decimal(alpha))), guess))
-    return min(Fraction(1), _outwards(_WORK.exp(best), ROUND_CEILING))
+def _log_delta_by(
+    alpha: _Number, rho: _Number, epsilon: _Number, ln: Callable[[_Number], _Number]
+) -> _Number:
+    return (alpha - 1) * (alpha * rho - epsilon + ln((alpha - 1) / alpha)) - ln(alpha)
 
 
 @lru_cache(maxsize=1024)
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest ρ (rounded down) for which every ρ-zCDP mechanism is (ε, δ)-DP."""
+    """The largest ρ (rounded down) for which every ρ-zCDP mechanism is (ε, δ)-DP.
+
+    Ledgers hold budgets that were computed by it. So it gives the same digits for ever, and α is searched
+    for in decimals.
+    """
     with localcontext(_WORK):
         return _largest_rho(epsilon, _ln(delta))
 
 
 def _largest_rho(epsilon: Fraction, log_delta: Decimal) -> Fraction:
     def at(alpha: Decimal) -> Decimal:
-        return (_decimal(epsilon) + (log_delta + _WORK.ln(alpha)) / (alpha - 1) - _log_keep(alpha)) / alpha
+        log_keep = _WORK.ln((alpha - 1) / alpha)
+        return (_decimal(epsilon) + (log_delta + _WORK.ln(alpha)) / (alpha - 1) - log_keep) / alpha
 
     guess = 1 + 2 * max(float(-log_delta), 1e-3) / float(epsilon)
     best = at(_minimise(lambda alpha: -float(at(Decimal(alpha))), guess))
     return _outwards(max(best, Decimal(0)), ROUND_FLOOR)
-
-
-def _log_keep(alpha: Decimal) -> Decimal:
-    return _WORK.ln((alpha - 1) / alpha)
 
 
 def _minimise(objective: Callable[[float], float], guess: float) -> Decimal:
