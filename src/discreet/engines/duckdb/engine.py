@@ -81,7 +81,10 @@ class DuckDBEngine:
         spill = tempfile.mkdtemp(prefix="discreet-")
         self._process = os.getpid()
         self._remove_spill = weakref.finalize(self, _remove, spill, self._process)
-        self._frames = {name: write_frame(name, frame, Path(spill)) for name, frame in (frames or {}).items()}
+        self._frames = {
+            name: write_frame(name, frame, Path(spill), sources[name])
+            for name, frame in (frames or {}).items()
+        }
         in_files = {name: source for name, source in sources.items() if name not in self._frames}
         self._located = {name: locate(source.location, base_dir) for name, source in in_files.items()}
         private = [self._located[name] for name, source in in_files.items() if not source.public]
