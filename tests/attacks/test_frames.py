@@ -1,5 +1,9 @@
 """Tables of pandas, polars and Arrow: no cell decides what is refused, or which columns there are."""
 
+import signal
+import subprocess
+import sys
+import tempfile
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -144,3 +148,34 @@ def test_what_is_declared_is_read_from_objects(tmp_path):
         with discreet.open(tmp_path / f"{kind}.toml", tables={"visits": frame}) as curator:
             found[kind] = curator.ask("SELECT count(note) AS n FROM visits", epsilon=300)["n"].tolist()
     assert found == {"integer": [4], "number": [6], "text": [9], "date": [1]}
+
+
+KILLED = """
+import os, signal, sys
+import pandas as pd
+import discreet
+frame = pd.DataFrame({"patient": range(9), "note": ["CANARY"] * 9})
+curator = discreet.open(sys.argv[1], tables={"visits": frame})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_g1_the_rows_that_a_killed_process_leaves_behind_are_removed(tmp_path, monkeypatch):
+    """The copy of a frame, and what DuckDB wrote because it did not fit into memory."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    (tmp_path / "clinic.toml").write_text(POLICY)
+    frame = pd.DataFrame({"patient": range(9), "note": ["a"] * 9})
+    with discreet.open(tmp_path / "clinic.toml", tables={"visits": frame}) as curator:
+        (ours,) = place.iterdir()
+        killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "clinic.toml")], check=False)
+        assert killed.returncode == -signal.SIGKILL
+        (left,) = set(place.iterdir()) - {ours}
+        assert any(b"CANARY" in file.read_bytes() for file in left.iterdir())
+        with discreet.open(tmp_path / "clinic.toml", tables={"visits": frame}):
+            assert not left.exists()
+            assert ours.exists()
+        curator.ask("SELECT count(*) AS n FROM visits", epsilon=1)
+    assert list(place.iterdir()) == []
