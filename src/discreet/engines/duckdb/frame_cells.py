@@ -3,7 +3,7 @@
 A column of objects has no type of its own. Whoever guesses one from its cells lets one person's cell decide
 what questions are taken, before any charge. So its type is the one that the policy declares, or text; a cell
 that is something else is missing. The same holds for categories, whose type is that of the values that occur,
-and for columns whose type does not fit the declared one: pandas makes numbers of a column of missing cells.
+and for columns of floats that are declared as something else: pandas makes them of missing cells.
 """
 
 import math
@@ -17,13 +17,6 @@ from uuid import UUID
 from discreet.engines.base.column_types import fits
 from discreet.model.policy import ValueType
 
-_BY_KIND = {
-    "i": ValueType.INTEGER,
-    "u": ValueType.INTEGER,
-    "f": ValueType.NUMBER,
-    "b": ValueType.BOOLEAN,
-    "M": ValueType.TIMESTAMP,
-}
 _DTYPES = {
     ValueType.INTEGER: "Int64",
     ValueType.NUMBER: "float64",
@@ -46,15 +39,11 @@ def with_fixed_types(frame: Any, declared: Mapping[str, ValueType]) -> tuple[Any
     types: dict[str, ValueType] = {}
     frame = frame.reset_index(drop=True)
     for name in frame.columns:
-        series, wanted = frame[name], declared.get(name)
-        own = _BY_KIND.get(series.dtype.kind)
-        is_text = isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow"
-        if series.dtype.kind == "M" and getattr(series.dt, "tz", None) is not None:
+        series, kind = frame[name], _decided_here(frame[name].dtype, declared.get(name))
+        if kind is not None:
+            types[name] = kind
+        elif _has_zone(series.dtype):
             series = series.dt.tz_convert(None)  # the same moments, in the time of UTC
-        if series.dtype.kind == "O" and not (is_text and wanted in (None, ValueType.TEXT)):
-            types[name] = wanted or ValueType.TEXT
-        elif own is not None and wanted is not None and not fits(own, wanted):
-            types[name] = wanted
         if name in types:
             read, missing = _READ[types[name]], series.isna()
             cells = [
@@ -64,6 +53,22 @@ def with_fixed_types(frame: Any, declared: Mapping[str, ValueType]) -> tuple[Any
             series = pd.Series(cells, dtype=_DTYPES[types[name]])
         columns[name] = series
     return pd.DataFrame(columns), types
+
+
+def _decided_here(dtype: Any, declared: ValueType | None) -> ValueType | None:
+    """The type of a column whose own type is none, or may follow from its cells; None for all others."""
+    import pandas as pd
+
+    if isinstance(dtype, pd.StringDtype):
+        return None if dtype.storage == "pyarrow" else ValueType.TEXT  # which may hold half a character
+    if dtype.kind == "O" and not isinstance(dtype, pd.ArrowDtype):
+        return declared or ValueType.TEXT
+    misfit = declared is not None and not fits(ValueType.NUMBER, declared)
+    return declared if misfit and dtype == "float64" else None
+
+
+def _has_zone(dtype: Any) -> bool:
+    return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None) is not None
 
 
 def _or_missing(read: Callable[[Any], object], cell: Any) -> object:
