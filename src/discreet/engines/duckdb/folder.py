@@ -12,8 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 
 _PREFIX = "discreet-"
+_LONGEST_NAME = 256
 _HELD = "held"
-"""A file in the folder that the process has locked. The system unlocks it, however the process ends."""
+"""A file in the folder that the process has locked, with the name of this machine. The system unlocks it,
+however the process ends. Locks of another machine may not be visible here."""
 
 
 def make_folder() -> tuple[Path, int]:
@@ -22,6 +24,7 @@ def make_folder() -> tuple[Path, int]:
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     unfinished = folder / f".{_HELD}"
     handle = os.open(unfinished, os.O_CREAT | os.O_RDWR, 0o600)
+    os.write(handle, _machine())
     with suppress(OSError):  # where there are no locks, nobody else removes it
         fcntl.flock(handle, fcntl.LOCK_EX)
         unfinished.rename(folder / _HELD)  # once it has this name, it is locked
@@ -46,6 +49,11 @@ def _remove_if_free(folder: Path) -> None:
     handle = os.open(folder / _HELD, os.O_RDWR | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder, ignore_errors=True)
+        if os.read(handle, _LONGEST_NAME) == _machine():
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(handle)
+
+
+def _machine() -> bytes:
+    return os.uname().nodename.encode()[:_LONGEST_NAME]
