@@ -60,6 +60,18 @@ def test_a_curator_can_be_opened_for_a_purpose(ruled):
         bob.ask(COUNT, epsilon=0.3)
 
 
+def test_a_purpose_is_kept_with_a_reading_of_a_cached_table(folder):  # noqa: F811
+    """It was not passed on, so that it was asked for, again and again."""
+    curator_of(folder, epsilon=2).close()
+    policy = folder / "clinic.toml"
+    text = policy.read_text().replace("[dataset]", '[dataset]\npurpose = "required"', 1)
+    cached = 'answers = "cached"\ncached_columns = ["ward"]'
+    policy.write_text(text.replace("[tables.visits]", f"[tables.visits]\n{cached}", 1))
+    with discreet.open(policy, analyst="ann") as curator:
+        curator.ask("SELECT count(*) AS n FROM visits WHERE ward = 'north'", within=50, purpose="a reading")
+        assert purposes(curator) == ["a reading"]
+
+
 def test_a_purpose_that_is_not_required_is_kept_too(ruled):
     curator = ruled('purpose = "optional"')
     curator.ask(COUNT, epsilon=0.1)

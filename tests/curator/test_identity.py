@@ -231,3 +231,51 @@ def test_a_model_is_known_by_its_settings_and_its_columns(clinic):
         assert clinic.plan_fit(model, columns, epsilon=4).identity() != first
     classes = clinic.plan_fit(LogisticRegression(), "SELECT age, cost, urgent FROM visits", epsilon=4)
     assert classes.identity() != first
+
+
+THROUGH = """
+[dataset]
+name = "shop"
+neighbours = "add_remove"
+budget = {{ epsilon = 100, delta = 0 }}
+[tables.customers]
+source = "customers.csv"
+person = "customer"
+max_rows = 1
+columns.key = {{ type = "{far}" }}
+{vouched}
+[tables.orders]
+source = "orders.csv"
+person = {{ through = "customers", on = {{ of = "key" }} }}
+max_rows = 1
+columns.of = {{ type = "{far}" }}
+columns.key = {{ type = "{near}" }}
+[tables.items]
+source = "items.csv"
+person = {{ through = "orders", on = "key" }}
+max_rows = 1
+columns.key = {{ type = "{near}" }}
+"""
+
+
+def test_how_keys_to_people_are_read_is_part_of_what_a_question_is(tmp_path):
+    """As integers, 0007 and 7 are one key. The answer that was paid for then was given again for texts."""
+    for name, header, row in (
+        ("customers", "key,customer", "{0},{0}\n"),
+        ("orders", "key,of", "{0},{0:04}\n"),
+        ("items", "key", "{0:04}\n"),
+    ):
+        rows = "".join(row.format(number) for number in range(200))
+        (tmp_path / f"{name}.csv").write_text(f"{header}\n{rows}")
+    found = set()
+    for near, far, vouched in (
+        *(("integer", "integer", ""), ("text", "integer", ""), ("integer", "text", "")),
+        ("integer", "integer", "well_formed = true"),
+    ):
+        (tmp_path / "shop.toml").write_text(THROUGH.format(near=near, far=far, vouched=vouched))
+        with discreet.open(tmp_path / "shop.toml", analyst="anna") as curator:
+            answer = curator.ask("SELECT count(*) AS n FROM items", epsilon=2)
+            assert not answer.repeated
+            assert (answer["n"][0] > 100) == (near == far == "integer")
+            found.add(identity(curator, "SELECT count(*) AS n FROM items"))
+    assert len(found) == 4

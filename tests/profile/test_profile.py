@@ -1,6 +1,7 @@
 """Profiles: what one person can change, what is charged, and what questions gain by them."""
 
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 
 import duckdb
@@ -48,6 +49,18 @@ def histograms(plan, rows):
     for place, leaf, count in zip(places, leaves, counts, strict=True):
         vectors[place][leaf] += count
     return vectors
+
+
+def test_another_format_of_dates_is_another_profile():
+    """Otherwise the one that was taken of days and months in another order was given again."""
+    table = plan_of().table
+    days = {form: replace(table.columns["born"], format=form) for form in (None, "DD.MM.YYYY", "MM.DD.YYYY")}
+    listed = {form: replace(column, keys=(date(2025, 2, 1),)) for form, column in days.items()}
+    plans = [
+        replace(plan_of(), table=replace(table, columns={**table.columns, "born": column}))
+        for column in listed.values()
+    ]
+    assert len({plan.identity() for plan in plans}) == 3
 
 
 def test_a_profile_shows_who_has_more_than_one_of_what_a_person_has_one_of():

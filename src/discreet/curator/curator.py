@@ -145,11 +145,11 @@ class Curator:
         """
         plan = self.plan(sql, **terms)
         release = self._planning().release(plan)
+        data = replace(self._data, purpose=purpose) if purpose else self._data
         if self._cached is not None and isinstance(plan, Plan):  # what was paid for before stays free
-            cached = self._recalled(release) or self._cached.answer(sql, plan)
+            cached = self._recalled(release) or replace(self._cached, data=data).answer(sql, plan)
             if cached is not None:
                 return cached
-        data = replace(self._data, purpose=purpose) if purpose else self._data
         receipt, stored, repeated = data.charge_and_draw(sql, release)
         return self._answer(release, receipt, stored, repeated=repeated)
 

@@ -183,7 +183,7 @@ def _with_person(table: Table, tables: Mapping[str, Table], place: str) -> Table
     """A table whose people another one knows, with their column."""
     if not isinstance(table, PrivateTable) or table.through is None:
         return table
-    step = table.through
+    step, through = table.through, _as_read(table.through, table, tables)
     owner = tables[step.table]
     _check_keys(table.columns.get(step.key), owner.columns.get(step.other), step, place)
     while step.further is not None:  # whose keys are checked where that table is
@@ -196,7 +196,19 @@ def _with_person(table: Table, tables: Mapping[str, Table], place: str) -> Table
             f"{place} person: the table has a column “{column.name}” of its own.",
             remedy=f'Write person = "{column.name}" if it is the person, and rename it otherwise.',
         )
-    return replace(table, columns={**table.columns, column.name: Column(name=column.name, type=column.type)})
+    columns = {**table.columns, column.name: Column(name=column.name, type=column.type)}
+    return replace(table, columns=columns, through=through)
+
+
+def _as_read(through: Through, table: Table, tables: Mapping[str, Table]) -> Through:
+    """The way to the people, with how its keys and files are read: that decides who they are."""
+    owner, key = tables[through.table], table.columns.get(through.key)
+    return replace(
+        through,
+        type=None if key is None else key.type,
+        well_formed=isinstance(owner, PrivateTable) and owner.well_formed,
+        further=None if through.further is None else _as_read(through.further, owner, tables),
+    )
 
 
 def _check_keys(key: Column | None, other: Column | None, step: Through, place: str) -> None:

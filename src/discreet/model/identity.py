@@ -185,8 +185,10 @@ def table_facts(table: PrivateTable) -> Facts:
 
 
 def _steps(through: Through | None) -> Facts:
-    """The way to the people of a table."""
+    """The way to the people of a table, and how its keys are read."""
     if through is None:
         return []
     further = _steps(through.further)
-    return [[through.source, through.key, through.other], *(further if isinstance(further, list) else [])]
+    kind = None if through.type is None else through.type.value
+    step: list[Facts] = [through.source, through.key, through.other, kind, through.well_formed]
+    return [step, *(further if isinstance(further, list) else [])]

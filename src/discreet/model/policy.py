@@ -208,6 +208,10 @@ class Through:
     """Where the other table is."""
     person: str = ""
     """The column of the person there, and here as well."""
+    type: ValueType | None = None
+    """What both keys are read as, once the sources were looked at."""
+    well_formed: bool = False
+    """Whether the owner vouches for the file of the other table."""
     further: "Through | None" = None
     """If a third table says whose the rows of the other one are."""
 

@@ -139,9 +139,10 @@ def _column_facts(column: Column) -> Facts:
     bounds: Facts = None
     if column.bounds is not None:
         bounds = [str(column.bounds.low), str(column.bounds.high)]
-    return {
+    facts: dict[str, Facts] = {
         "name": column.name,
         "type": column.type.value,
         "bounds": bounds,
         "keys": values_facts(column.keys),
     }
+    return facts if column.format is None else {**facts, "format": column.format}

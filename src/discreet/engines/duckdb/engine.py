@@ -6,8 +6,6 @@ word of the database's own errors is passed on.
 """
 
 import os
-import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -29,6 +27,7 @@ from discreet.engines.base.execution import (
 from discreet.engines.base.files import File, Format, Located, locate, read_header
 from discreet.engines.base.source_names import names_of_files, stamps_of
 from discreet.engines.duckdb import csv, parquet
+from discreet.engines.duckdb.folder import make_folder, remove_folder
 from discreet.engines.duckdb.frames import write_frame
 from discreet.engines.duckdb.statement import EmptyTables, result_columns
 from discreet.engines.duckdb.types import joined, list_of, literal, quoted, reading, returning, value_type
@@ -78,10 +77,13 @@ class DuckDBEngine:
         self._unsupported: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, frozenset[str]] = {}
         self._cursors = threading.Lock()
-        spill = tempfile.mkdtemp(prefix="discreet-")
+        folder, held = make_folder()
+        spill = str(folder)
         self._process = os.getpid()
-        self._remove_spill = weakref.finalize(self, _remove, spill, self._process)
-        self._frames = {name: write_frame(name, frame, Path(spill)) for name, frame in (frames or {}).items()}
+        self._remove_spill = weakref.finalize(self, remove_folder, folder, held, self._process)
+        self._frames = {
+            name: write_frame(name, frame, folder, sources[name]) for name, frame in (frames or {}).items()
+        }
         in_files = {name: source for name, source in sources.items() if name not in self._frames}
         self._located = {name: locate(source.location, base_dir) for name, source in in_files.items()}
         private = [self._located[name] for name, source in in_files.items() if not source.public]
@@ -339,12 +341,6 @@ class DuckDBEngine:
                 remedy="Check that it is one, that it is complete, and that the table in it exists.",
             )
         return rows
-
-
-def _remove(spill: str, process: int) -> None:
-    """Only in the process that made it: a forked child may end before its parent."""
-    if os.getpid() == process:
-        shutil.rmtree(spill, ignore_errors=True)
 
 
 def _connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:

@@ -43,6 +43,11 @@ def value_type(native: str) -> ValueType | None:
     return _VALUE_TYPES.get(native)
 
 
+def canonical_type(kind: ValueType) -> str:
+    """The type of DuckDB that columns of a kind are read as."""
+    return _CANONICAL[kind]
+
+
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
