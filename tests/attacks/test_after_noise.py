@@ -147,6 +147,23 @@ def test_g4_nested_choices_are_planned_at_once(clinic):
     assert peak_memory() - before < 500_000_000
 
 
+def test_g4_values_within_values_are_named_at_once(clinic):
+    """In its second argument, each NULLIF was a lambda within that of another: 665 characters took 4 GB and
+    20 s to plan, free of charge, and each two terms more four times as much.
+    """
+    term = " + ".join(f"{i} * n" for i in range(1, 8))
+    choice = f"({term})"
+    for i in range(14):
+        choice = f"nullif({term} + {i}, {choice})"
+    before = peak_memory()
+    for sql in (
+        f"SELECT {choice} AS x FROM ({WARDS})",
+        f"SELECT ward, {choice.replace('* n', '* count(*)')} AS x FROM visits GROUP BY ward",
+    ):
+        clinic.open().plan(sql, epsilon=1)
+    assert peak_memory() - before < 500_000_000
+
+
 def peak_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
@@ -181,3 +198,79 @@ def test_g4_explain_simulates_no_large_table(clinic, monkeypatch):
     monkeypatch.setattr(explain_noisy, "noisy_answer", None)
     many = clinic.open().explain(f"SELECT sum(n) OVER (ORDER BY c) AS s FROM ({DAYS})", epsilon=1)
     assert any("known with the answer" in note for note in many.notes)
+
+
+def steps_over(ages, steps, columns):
+    """Each step is over the one below it, so that what it is in terms of noisy counts gets longer."""
+    above = [f"c{i + 1} AS (SELECT age, s + sum(s) OVER (ORDER BY age) AS s FROM c{i})" for i in range(steps)]
+    parts = [f"c0 AS (SELECT age, n AS s FROM ({ages}))", *above]
+    named = ", ".join(f"s + {i} AS s{i}" for i in range(columns))
+    return f"WITH {', '.join(parts)} SELECT {named} FROM c{steps}"
+
+
+def work_done(monkeypatch):
+    """Rows times characters of all statements that simulate intervals."""
+    done = []
+    queried = intervals.queried_tables
+
+    def counted(tables, sql, deadline):
+        rows = max(len(table["row_number"]) for table in tables.values())
+        done.append(len(sql) * (rows + intervals._ROWS_OF_PLANNING))
+        return queried(tables, sql, deadline)
+
+    monkeypatch.setattr(intervals, "queried_tables", counted)
+    return done
+
+
+def test_g4_intervals_count_what_is_computed_for_each_number(clinic, monkeypatch):
+    """Only numbers were counted: 2,000 characters took minutes, again and again for one price."""
+    done = work_done(monkeypatch)
+    other = AGES.replace("FROM visits", "FROM visits WHERE cost > 4").replace("AS n", "AS k")
+    term = " + ".join(f"{i} * n + {i} * k" for i in range(1, 12))
+    named = ", ".join(f"x + {i} AS x{i}" for i in range(190))
+    clinic.ask(
+        f"SELECT {named} FROM (SELECT {term} AS x FROM ({AGES}) JOIN ({other}) USING (age))", epsilon=1
+    )
+    assert sum(done) <= intervals._MOST_WORK
+
+
+def test_g4_explain_simulates_nothing_that_takes_long(clinic, monkeypatch):
+    """898 characters took 24 s, free of charge."""
+    done = work_done(monkeypatch)
+    curator = clinic.open()
+    few = curator.explain(steps_over(AGES, 1, 1), epsilon=1)
+    assert [each.measure for each in few.errors if each.measure == "s0"]
+    assert done
+    many = curator.explain(steps_over(AGES, 10, 16), epsilon=1)
+    assert sum(done) <= 2 * intervals._MOST_WORK_BEFOREHAND
+    assert any("known with the answer" in note for note in many.notes)
+
+
+def test_g4_windows_over_joined_answers_are_limited(clinic):
+    """Twenty medians over a million rows took 45 s, again and again for one price."""
+    sides = f"({MANY}) AS a CROSS JOIN ({MANY}) AS b"
+    frame = "ROWS BETWEEN {} PRECEDING AND 100000 FOLLOWING"
+    many = " + ".join(f"median(a.n) OVER (ORDER BY b.n {frame.format(i)})" for i in range(20))
+    with pytest.raises(QueryRefused, match="Too much is computed"):
+        clinic.ask(f"SELECT max(x) AS m FROM (SELECT {many} AS x FROM {sides})")
+    assert clinic.open().plan(f"SELECT sum(n) OVER (ORDER BY c) AS s FROM ({DAYS})", epsilon=1)
+
+
+def joined_to_itself(times):
+    more = " ".join(f"JOIN ({AGES}) AS a{i} USING (age)" for i in range(1, times))
+    total = " + ".join(f"a{i}.n" for i in range(times))
+    return f"SELECT {total} AS s, age FROM ({AGES}) AS a0 {more}"
+
+
+def test_g4_many_joins_do_not_fail_after_the_charge(clinic):
+    """The numbers of pairs of rows left 64 bits: such a question was charged, and never answered."""
+    one = clinic.ask(AGES, epsilon=1).released.values["n"]
+    sums = clinic.ask(joined_to_itself(20), epsilon=1)
+    assert sums["s"].tolist() == pytest.approx([20 * n for n in sums_of(clinic)], rel=1e-9)
+    assert len(sums["s"]) == len(one)
+    both = clinic.ask(f"SELECT s FROM ({joined_to_itself(20)}) UNION ALL SELECT n FROM ({AGES})", epsilon=1)
+    assert len(both["s"]) == 2 * len(one)
+
+
+def sums_of(clinic):
+    return clinic.ask(f"SELECT n + 0 AS n FROM ({AGES})", epsilon=1)["n"].tolist()

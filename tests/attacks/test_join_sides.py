@@ -235,3 +235,21 @@ def test_g3_a_join_is_made_only_so_often(tmp_path, sets, counts, refused):
                 curator.explain(sql, epsilon=1)
         else:
             curator.explain(sql, epsilon=1)
+
+
+def united(tables):
+    rows = " UNION ALL ".join(f"SELECT patient, cost FROM visits WHERE age <> {i}" for i in range(tables))
+    return f"FROM ({rows}) AS a JOIN {GATE} AS b USING (patient)"
+
+
+def test_g3_tables_that_are_united_on_a_side_count_each(clinic):
+    """The rows of fifteen were sorted if the gate had a row: with a million in each, a question took 7.4 s
+    with it, and 1.4 s without it.
+    """
+    curator = clinic.open()
+    curator.explain(f"SELECT count(*) AS n {united(6)}", epsilon=1)
+    values = ", ".join(f"count(DISTINCT cost + {i}) AS n{i}" for i in range(4))
+    for sql in (f"SELECT count(*) AS n {united(15)}", f"SELECT {values} {united(4)}"):
+        with pytest.raises(QueryRefused, match="too many different things at once"):
+            clinic.ask(sql)
+    assert clinic.spent() == NOTHING

@@ -159,13 +159,15 @@ def _extreme(name: str, rule: Callable[[Sequence[ValueInterval]], ValueInterval]
 
 
 def _nullif(operands: Sequence[Operand], scope: EmitScope) -> str:
+    """Both are named at once: in each other's second argument, names would be within names."""
     x, y = operands
+    text = x.expression.type is ValueType.TEXT
 
-    def body(value: str) -> str:
-        left = scope.dialect.binary(value) if x.expression.type is ValueType.TEXT else value
-        return f"(CASE WHEN {left} = {binary(y, scope)} THEN NULL ELSE {value} END)"
+    def chosen(names: Sequence[str]) -> str:
+        left, right = (scope.dialect.binary(each) if text else each for each in names)
+        return f"(CASE WHEN {left} = {right} THEN NULL ELSE {names[0]} END)"
 
-    return scope.let(x.sql, body)
+    return scope.let_all([x.sql, y.sql], chosen)
 
 
 LOGIC = (

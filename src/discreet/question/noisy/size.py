@@ -17,11 +17,17 @@ from discreet.model.noisy_table import (
 from discreet.model.policy import ValueType
 from discreet.question.answer_size import MOST_BYTES, MOST_CELLS, longest_key, longest_text
 
+_MOST_WORK = 100_000_000
+"""The most numbers of all tables on the way: half a minute or so."""
+_NUMBERS_OF_A_WINDOW = 10
+"""A window takes each row as long as so many numbers: a median over many rows takes 2 µs."""
+
 
 def check_noisy_size(asked: AfterNoise) -> None:
     """Refuse what could be too large. How many private keys there are is unknown: they count as one."""
     longest: dict[str, int] = {}
     known: dict[int, int] = {}
+    work = 0
     for table in tables_within(asked.table):
         longest |= _longest(table, asked, longest)
         rows = known[table.number] = _rows(table, asked, known)
@@ -29,6 +35,14 @@ def check_noisy_size(asked: AfterNoise) -> None:
             raise QueryRefused(
                 f"That is a table of more than {MOST_CELLS:,} numbers.",
                 remedy="Ask for fewer columns, or for fewer groups.",
+            )
+        work += rows * len(table.columns)
+        if isinstance(table, SelectFrom):  # LIMIT comes after its windows
+            work += known[table.source.number] * len(table.windows) * _NUMBERS_OF_A_WINDOW
+        if work > _MOST_WORK:
+            raise QueryRefused(
+                "Too much is computed from noisy answers.",
+                remedy="Use fewer windows and steps, or fewer groups; or ask in several questions.",
             )
         texts = [column for column in table.columns if column.type is ValueType.TEXT]
         if rows * sum(longest.get(column.name, 0) for column in texts) > MOST_BYTES:

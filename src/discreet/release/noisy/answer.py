@@ -37,9 +37,14 @@ class DrawnLeaf:
     groups: int
 
 
-def noisy_answer(asked: AfterNoise, drawn: Sequence[DrawnLeaf], deadline: Deadline) -> Released:
-    """The answer, from what was drawn for each leaf. The same draws give the same answer."""
-    return _ComputedAnswer(asked, drawn, deadline).released()
+def noisy_answer(
+    asked: AfterNoise, drawn: Sequence[DrawnLeaf], deadline: Deadline, *, beforehand: bool = False
+) -> Released:
+    """The answer, from what was drawn for each leaf. The same draws give the same answer.
+
+    Beforehand, when nobody paid for it, what would take long has no interval.
+    """
+    return _ComputedAnswer(asked, drawn, deadline, beforehand=beforehand).released()
 
 
 def check_noisy_answer(plan: NoisyPlan, deadline: Deadline) -> None:
@@ -58,7 +63,9 @@ def check_noisy_answer(plan: NoisyPlan, deadline: Deadline) -> None:
 
 
 class _ComputedAnswer:
-    def __init__(self, asked: AfterNoise, drawn: Sequence[DrawnLeaf], deadline: Deadline) -> None:
+    def __init__(
+        self, asked: AfterNoise, drawn: Sequence[DrawnLeaf], deadline: Deadline, *, beforehand: bool
+    ) -> None:
         self._asked = asked
         self._deadline = deadline
         self._leaves = [
@@ -71,7 +78,13 @@ class _ComputedAnswer:
         }
         self._rows = self._computed()
         self._intervals = NoisyIntervals(
-            asked.table, self._shapes, self._leaves, self._answers, self._rows, deadline
+            asked.table,
+            self._shapes,
+            self._leaves,
+            self._answers,
+            self._rows,
+            deadline,
+            beforehand=beforehand,
         )
 
     def released(self) -> Released:

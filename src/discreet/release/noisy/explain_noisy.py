@@ -79,7 +79,8 @@ def _computed(plan: NoisyPlan, deadline: Deadline, taken: set[str]) -> tuple[lis
     statements: list[ErrorStatement] = []
     cells = max(each.most_rows for each in tables_within(plan.asked.table)) * len(columns)
     if affine and cells <= _MOST_CELLS and not found.selected and all(map(_is_known, plan.leaves)):
-        answer = noisy_answer(plan.asked, [_nothing(leaf) for leaf in plan.leaves], deadline)
+        drawn = [_nothing(leaf) for leaf in plan.leaves]
+        answer = noisy_answer(plan.asked, drawn, deadline, beforehand=True)
         for name in affine:
             if name in answer.raw and len(answer):
                 each = float(np.nanmax((answer.high[name] - answer.low[name]) / 2))

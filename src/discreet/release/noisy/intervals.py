@@ -31,15 +31,23 @@ from discreet.release.intervals import Ends, lost_something
 from discreet.release.noisy.draw_sql import ENDS, DrawSql
 from discreet.release.noisy.leaf_draws import LeafDraws
 from discreet.release.noisy.shape import Shapes
-from discreet.release.noisy.sql import LARGEST_ID, Ids, leaf_name, row_name
+from discreet.release.noisy.sql import Ids, leaf_name, row_name
 from discreet.release.outputs import NoisyGroups, queried_tables
 from discreet.release.shape import largest_parts
 
 _LEAST_BEYOND = 5
 """Draws that are left out on either side, at least."""
 _MOST_DRAWS, _ROWS_AT_ONCE, _MOST_ROWS = 2_000, 1_000_000, 40_000_000
-"""Of all draws, groups, columns and parts of them: half a minute or so, and 160 MB. What is more has wider
-intervals."""
+"""Of all draws, groups, columns and parts of them: 160 MB. What is more has wider intervals."""
+_MOST_WORK, _MOST_WORK_BEFOREHAND = 10**11, 5 * 10**9
+"""Of rows times characters of the statements that compute them, in all draws and columns: half a minute or
+so, and a second or two of what nobody paid for. A character takes a row 0.1 to 0.4 ns."""
+_ROWS_OF_PLANNING = 30_000
+"""So many take as long as planning does: 5 to 10 µs a character."""
+_CHARACTERS_OF_A_WINDOW = 1_000
+"""So many take as long as a window does."""
+_PASSES = 2
+"""Each column is computed with limits, and without them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,7 +69,10 @@ class NoisyIntervals:
         answers: Mapping[int, int],
         rows: Mapping[str, ColumnValues],
         deadline: Deadline,
+        *,
+        beforehand: bool,
     ) -> None:
+        """Beforehand, what would take long has no interval."""
         self._table = table
         self._shapes = shapes
         self._leaves = leaves
@@ -69,7 +80,10 @@ class NoisyIntervals:
         self._rows = rows
         self._deadline = deadline
         self._shape = shapes.tables[table.number]
-        self._most_rows = _MOST_ROWS // max(1, len(table.columns))
+        columns = max(1, len(table.columns))
+        self._beforehand = beforehand
+        self._most_rows = _MOST_ROWS // columns
+        self._most_work = (_MOST_WORK_BEFOREHAND if beforehand else _MOST_WORK) // (_PASSES * columns)
         self._count = len(rows["id"])
         self._ids = Ids([leaf.groups for leaf in leaves])
         self.over_rows = False
@@ -85,7 +99,7 @@ class NoisyIntervals:
         if len(read) == 1 and -1 not in read:
             return self._of_one_leaf(definition, read.pop())
         self.over_rows = True
-        if self._shape.broken or self._ids.of(self._table) > LARGEST_ID:
+        if self._shape.broken or self._ids.numbered(self._table):
             return None
         if not self._count:
             return FoundEnds(noise=(np.empty(0), np.empty(0)), plain=None)
@@ -178,11 +192,16 @@ class NoisyIntervals:
         side = float(miss / (2 if near else 1)) / 2
         rows = max(self._ids.rows_of(each) for each in tables_within(self._table))
         kept_ends = len(ENDS) * max(1, len(parts) + len(fixed))  # they are in memory all at once
-        draws = _draws(rows, side, self._most_rows // kept_ends)
-        by_tails = draws is None
-        sided = with_lost or near or by_tails
-        draws = 1 if draws is None else draws
+        sided = with_lost or near
         sql = DrawSql(self._shapes, self._ids, sided).statement(self._table, [*parts, *fixed])
+        draws = _draws(rows, side, min(self._most_rows // kept_ends, self._rows_in_time(sql)))
+        by_tails = draws is None
+        if by_tails and not sided:
+            sided = True
+            sql = DrawSql(self._shapes, self._ids, sided).statement(self._table, [*parts, *fixed])
+        if by_tails and (self._beforehand or rows > self._rows_in_time(sql)):
+            return None
+        draws = 1 if draws is None else draws
         at_once = max(1, _ROWS_AT_ONCE // rows)
         cells = max(1, sum(leaf.groups * len(leaf.measures) for leaf in self._leaves))
         kept: NDArray[np.int64] | None = None
@@ -213,6 +232,11 @@ class NoisyIntervals:
                 truth = part.type is ValueType.BOOLEAN
                 boxes[part] = Truth.points(ends[0][:, 0]) if truth else Box.points(ends[0][:, 0])
         return boxes
+
+    def _rows_in_time(self, sql: str) -> int:
+        """How many rows a statement may have: each of its tables has at most as many."""
+        characters = len(sql) + _CHARACTERS_OF_A_WINDOW * sql.count(" OVER (")
+        return self._most_work // characters - _ROWS_OF_PLANNING
 
     def _places(self, ids: NDArray[np.int64] | None) -> NDArray[np.intp] | None:
         """Where each row of the answer is among those that were drawn."""

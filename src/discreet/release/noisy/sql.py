@@ -25,7 +25,8 @@ from discreet.model.noisy_table import (
 )
 from discreet.model.policy import ValueType
 
-LARGEST_ID = 2**62
+_LARGEST_ID = 2**55
+"""Of a join. All tables of a question one below the other have ids of 64 bits then."""
 _BY_ID = ("row_number", "ntile", "lag", "lead", "first_value")
 """Functions that depend on the order of rows which are equal: the id decides then."""
 
@@ -74,9 +75,19 @@ class Ids:
             case SelectFrom() | Grouped():
                 return self.of(table.source)
             case Joined():
-                return (self.of(table.left) + 1) * (self.of(table.right) + 1)
+                pairs = self._pairs(table)
+                return pairs if pairs <= _LARGEST_ID else self.rows_of(table) + 1
             case Stacked():
                 return sum(self.of(branch) for branch in table.branches)
+
+    def numbered(self, table: NoisyTable) -> bool:
+        """Whether rows are numbered anew somewhere, so that their ids depend on which others there are."""
+        return any(
+            isinstance(each, Joined) and self._pairs(each) > _LARGEST_ID for each in tables_within(table)
+        )
+
+    def _pairs(self, table: Joined) -> int:
+        return (self.of(table.left) + 1) * (self.of(table.right) + 1)
 
     def rows_of(self, table: NoisyTable) -> int:
         """The most rows that a table has if noise leaves none out."""
@@ -96,8 +107,13 @@ class Ids:
                 return sum(self.rows_of(branch) for branch in table.branches)
 
     def joined(self, table: Joined) -> str:
-        """The id of a pair of rows. Where one side is missing, its id is the first that it cannot have."""
+        """The id of a pair of rows. Where one side is missing, its id is the first that it cannot have.
+
+        Where these would not fit 64 bits, pairs are numbered in the same order.
+        """
         left, right = self.of(table.left), self.of(table.right)
+        if self._pairs(table) > _LARGEST_ID:
+            return f"row_number() OVER (ORDER BY coalesce(l.id, {left}), coalesce(r.id, {right}))"
         return f"coalesce(l.id, {left}) * {right + 1} + coalesce(r.id, {right})"
 
 
