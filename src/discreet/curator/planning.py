@@ -13,13 +13,13 @@ from discreet.bounds.report_plan import ReportPlan
 from discreet.curator.charging import ChargedData, planned_too_long
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicReading, PublicTables
-from discreet.errors import DiscreetError, QueryRefused
+from discreet.errors import DiscreetError
 from discreet.model.deadline import Deadline
 from discreet.model.noisy_table import AfterNoise
 from discreet.model.policy import Dataset
 from discreet.model.query import Query
 from discreet.model.report import AskedReport, ReportQuestion
-from discreet.model.request import Request, Within
+from discreet.model.request import Request
 from discreet.question.noisy.read_question import read_question
 from discreet.question.parse import parse_question, parse_sql
 from discreet.question.plain_rows import RowQuery, resolve_rows
@@ -57,11 +57,6 @@ class Planning:
 
     def plan_report(self, questions: Sequence[ReportQuestion], request: Request) -> ReportPlan:
         """A plan for all of them together, at one price. What is refused of one names it."""
-        if isinstance(request.price, Within):
-            raise QueryRefused(
-                "A report has one price, which is split over its questions. It cannot be within= an error.",
-                remedy="Give epsilon= for all of it, or ask each question by itself with within=.",
-            )
         deadline = self.data.deadline()
         parsed, asked = [], []
         for number, question in enumerate(questions, 1):

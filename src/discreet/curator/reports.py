@@ -13,7 +13,7 @@ from discreet.bounds.calibrate import budget_of
 from discreet.curator.charging import ChargedData
 from discreet.curator.planning import Planning
 from discreet.curator.repeats import repeat_notes
-from discreet.curator.terms import QuestionTerms, request_for
+from discreet.curator.terms import QuestionTerms, request_for_report
 from discreet.model.report import ReportQuestion
 from discreet.question.report.statements import questions_of
 from discreet.release.report.explain_report import explain_report
@@ -77,5 +77,5 @@ class CuratorReports:
 
     def _release(self, questions: Sequence[ReportQuestion], terms: QuestionTerms) -> ReportRelease:
         dataset = self.data.dataset
-        plan = self.planning.plan_report(questions, request_for(dict(terms), dataset, self.data.left))
+        plan = self.planning.plan_report(questions, request_for_report(dict(terms), dataset, self.data.left))
         return ReportRelease(plan=plan, dataset=dataset)

@@ -58,7 +58,8 @@ def report_html(report: "Report") -> str:
 
 
 def _sections(report: "Report") -> str:
-    below = "".join(f"<p>{escape(key_text(line))}</p>" for line in report.below())
+    lines = [report.paid(), *report.shared_notes()]
+    below = "".join(f"<p>{escape(key_text(line))}</p>" for line in lines)
     sections = "".join(_section(report, number) for number in range(len(report)))
     return f'<div class="discreet-report">{sections}<footer>{below}</footer></div>'
 

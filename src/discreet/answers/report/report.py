@@ -10,7 +10,7 @@ from typing import overload
 from discreet.answers.answer import Answer
 from discreet.answers.json_text import answer_facts, escaped_json, to_json
 from discreet.answers.text import text_rows
-from discreet.answers.wording import confidence_text, key_text
+from discreet.answers.wording import charge_text, confidence_text, key_text
 from discreet.errors import InvalidInput
 from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
@@ -108,14 +108,16 @@ class Report(Sequence[Answer]):
 
     def summary(self) -> str:
         """What the errors mean, and the price of all questions together."""
-        measured = [each for each in self.answers if each.released.measured]
-        told = confidence_text(measured[0].released.confidence) if measured else ""
-        price = self.answers[0].price()
-        return f"Each error holds at {told} confidence. {price}" if told else price
+        return self._errors_hold() + self.answers[0].price()
 
-    def below(self) -> list[str]:
-        """What stands below all answers."""
-        return [self.summary(), *self.shared_notes()]
+    def _errors_hold(self) -> str:
+        measured = [each.released.confidence for each in self.answers if each.released.measured]
+        return f"Each error holds at {confidence_text(measured[0])} confidence. " if measured else ""
+
+    def paid(self) -> str:
+        """What the errors mean and what all questions cost, for whoever reads the report later."""
+        price = charge_text(self.charged, self.answers[0].budget, of=" of the budget")
+        return f"{self._errors_hold()}Cost {price} for all questions. Receipt {self.receipt.number}."
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())
@@ -126,7 +128,7 @@ class Report(Sequence[Answer]):
             yield from text_rows(self.answers[number].released)
             yield from map(key_text, self.notes_of(number))
             yield ""
-        yield from map(key_text, self.below())
+        yield from map(key_text, [self.summary(), *self.shared_notes()])
 
     def _repr_html_(self) -> str:
         from discreet.answers.report.page import report_html

@@ -22,13 +22,16 @@ _MARKS = re.compile(r"^[\s*-]*(.*?)[\s*]*$")
 _TITLE = re.compile(r"^title\s*:\s*", re.IGNORECASE)
 
 
-def statements_in(text: str) -> list[str]:
-    """The statements of a text, each with the comments before it. A text without any is refused."""
+def statements_in(text: str, place: str) -> list[str]:
+    """The statements of a text, each with the comments before it. A text without any is refused.
+
+    `place` is where the text is from.
+    """
     _check_length([text])
     found = [text[before:last] for before, _, last in _places(text)]
     if not found:
         raise QueryRefused(
-            "There is no question in it.",
+            f"There is no question in {place}.",
             remedy="Write one SELECT or more, with a semicolon after each.",
         )
     _check_length(found)
