@@ -287,7 +287,7 @@ class RemoteCurator:
         return self._requests.post("datasets", self.dataset, *path, body=body)
 
 
-def _terms(sql: str, **numbers: Number | None) -> dict[str, Any]:
+def _terms(sql: object, **numbers: Number | None) -> dict[str, Any]:
     """As JSON. Numbers are checked as a local curator does."""
     if isinstance(sql, list | tuple):
         raise InvalidInput(
