@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from discreet.accounting.filters import ConcentratedFilter, PureFilter
 from discreet.answers.answer import Answer
+from discreet.answers.report.report import Report
 from discreet.audit.own_mechanism import OwnAudit, audit_mechanism
 from discreet.errors import (
     BudgetExceeded,
@@ -81,6 +82,7 @@ __all__ = [
     "QuantileTree",
     "QueryRefused",
     "RandomizedResponse",
+    "Report",
     "ScoreSensitivity",
     "SelfTestFailed",
     "Sensitivity",

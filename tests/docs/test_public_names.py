@@ -35,6 +35,7 @@ NAMES = [
     "QuantileTree",
     "QueryRefused",
     "RandomizedResponse",
+    "Report",
     "ScoreSensitivity",
     "SelfTestFailed",
     "Sensitivity",

@@ -16,6 +16,7 @@ LARGE_FOLDERS = {
     "aggregates": "one file for each aggregate, and for what they share",
     "audit": "one file for the claims of each part of the house, and for each way to check them",
     "apps/views": "one file for each thing that is shown",
+    "curator": "one file for each thing that it can be asked for, and for each step that these share",
     "model": "the nouns that all others speak of",
     "noise": "one file for each mechanism, and for what they share",
 }

@@ -85,6 +85,8 @@ class NoisyMeasure:
     """Whether there are several groups, each of which may have lost all that is left out."""
     check_time: Callable[[], None] = lambda: None
     """Raises if time is up. To be called every few hundred groups where each takes long."""
+    reach: Floats | float = 1.0
+    """How far the error of the last vector reaches, relative to its noise: less if it was reconciled."""
 
 
 Each = TypeVar("Each")

@@ -24,7 +24,7 @@ class OneVectorAggregate(AggregateDefinition):
         return noisy.sums[0]
 
     def reach(self, noisy: NoisyMeasure, values: Floats) -> tuple[Floats, Floats]:
-        error = float(self.error(noisy.vectors[-1], noisy.noise[-1], noisy.confidence).high)
+        error = float(self.error(noisy.vectors[-1], noisy.noise[-1], noisy.confidence).high) * noisy.reach
         return np.maximum(values - error, self.least), np.maximum(values + error, self.least)
 
     def span(self, measure: Measure) -> tuple[float, float]:  # noqa: ARG002

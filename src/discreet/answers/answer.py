@@ -34,6 +34,8 @@ class Answer(Tabular):
     """Whether it follows from noisy counts paid for before; then `receipt` is that of the last of them."""
     budget: Spend | None = None
     """The whole budget, if it is known: what was charged is told as a share of it."""
+    questions: int = 1
+    """How many questions were paid with this charge: more than one in a report."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -127,7 +129,14 @@ class Answer(Tabular):
         elif self.repeated:
             when = f"on {self.receipt.at:%Y-%m-%d}, of version {self.receipt.version} of the data"
             free = f"Asked before, {when}: the same answer, free"
-        return price_text(self.charged, self.left, self.receipt, free=free, budget=self.budget)
+        return price_text(
+            self.charged,
+            self.left,
+            self.receipt,
+            free=free,
+            budget=self.budget,
+            questions=self.questions,
+        )
 
     def summary(self) -> str:
         """What the errors mean, and the price."""

@@ -4,6 +4,7 @@ One piece of HTML that needs nothing else. All colours but one are the page's ow
 it is readable on light and on dark. All text is escaped: a key is whatever somebody wrote into the data.
 """
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -42,34 +43,41 @@ overflow:hidden;text-overflow:ellipsis}
 
 def html_table(answer: "Answer") -> str:
     """The first rows as a table, then what the errors mean, the price and the notes."""
-    released = answer.released
-    heads = {name: released.head(name, _MOST_ROWS) for name in released.columns}
+    return html_answer(answer.released, [answer.summary(), *answer.released.notes])
+
+
+def html_answer(
+    released: Released, below: Sequence[str], *, rows: int = _MOST_ROWS, bars: bool = False
+) -> str:
+    """The first rows as a table, and lines of text below it. With `bars`, whiskers stand on bars from 0."""
+    heads = {name: released.head(name, rows) for name in released.columns}
     plotted = released.measured[:_MOST_PLOTS] if len(released) > 1 else ()
     axes = {name: axis for name in plotted if (axis := axis_of(heads[name], _WIDTH)) is not None}
-    titles = "".join(_title(name, answer, axes) for name in heads)
-    rows = [
-        "".join(_cells(released, name, heads[name][i], axes.get(name)) for name in heads)
-        for i in range(min(len(released), _MOST_ROWS))
+    titles = "".join(_title(name, released, axes) for name in heads)
+    lines = [
+        "".join(_cells(released, name, heads[name][i], axes.get(name), bars=bars) for name in heads)
+        for i in range(min(len(released), rows))
     ]
-    below = [f"… and {len(released) - _MOST_ROWS:,} more"] if len(released) > _MOST_ROWS else []
-    below += [answer.summary(), *released.notes]
+    more = [f"… and {len(released) - rows:,} more"] if len(released) > rows else []
     return (
         f'<div class="discreet-answer"><style>{_STYLE}</style>'
         f'<table class="discreet"><thead><tr>{titles}</tr></thead>'
-        f"<tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
-        f"{''.join(f'<p>{escape(key_text(line))}</p>' for line in below)}</div>"
+        f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
+        f"{''.join(f'<p>{escape(key_text(line))}</p>' for line in (*more, *below))}</div>"
     )
 
 
-def _title(name: str, answer: "Answer", axes: dict[str, Scale]) -> str:
+def _title(name: str, released: Released, axes: dict[str, Scale]) -> str:
     shown = escape(key_text(name))
-    if name not in answer.released.raw:
+    if name not in released.raw:
         return f'<th scope="col">{shown}</th>'
     title = f'<th scope="col" class="value">{shown}</th><td class="error"></td>'
     return title + (f'<td class="plot">{axis_labels(axes[name])}</td>' if name in axes else "")
 
 
-def _cells(released: Released, name: str, cell: tuple[Cell, float, float], axis: Scale | None) -> str:
+def _cells(
+    released: Released, name: str, cell: tuple[Cell, float, float], axis: Scale | None, *, bars: bool
+) -> str:
     value, low, high = cell
     if name not in released.raw:
         shown = escape(released.key_label(name, value))
@@ -80,4 +88,4 @@ def _cells(released: Released, name: str, cell: tuple[Cell, float, float], axis:
     cells = f'<td class="value">{escape(number)}</td><td class="error">{escape(error)}</td>'
     if axis is None:
         return cells
-    return f'{cells}<td class="plot">{whisker(cell, axis, f"{name}: {number} {error}")}</td>'
+    return f'{cells}<td class="plot">{whisker(cell, axis, f"{name}: {number} {error}", bar=bars)}</td>'

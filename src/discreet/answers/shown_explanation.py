@@ -16,7 +16,7 @@ def explanation_text(found: "Explanation") -> str:
     """Price, errors, what private keys mean, and every hint."""
     rows = error_rows(found)
     wide = max((len(row[0]) for row in rows), default=0)
-    every = [f" each, {{}} for {told}" for told in _all(found)] or [""]
+    every = [f" each, {{}} for {told}" for told in all_groups(found)] or [""]
     errors = [f"  {name.ljust(wide)}  {each}{every[0].format(*rest)}" for name, each, *rest in rows]
     if rows:
         errors.insert(0, f"Errors, at {confidence_text(found.confidence)} confidence:")
@@ -24,7 +24,7 @@ def explanation_text(found: "Explanation") -> str:
 
 
 def explanation_html(found: "Explanation") -> str:
-    headings = ("", f"error, each, at {confidence_text(found.confidence)}", *_all(found))
+    headings = ("", f"error, each, at {confidence_text(found.confidence)}", *all_groups(found))
     return html_block(
         html_line(price_line(found), strong=True),
         html_rows(headings, error_rows(found)),
@@ -43,12 +43,17 @@ def price_line(found: "Explanation") -> str:
 def error_rows(found: "Explanation") -> list[tuple[str, ...]]:
     """The name of each measure, its error, and that of all groups at once if there are several."""
     return [
-        (key_text(error.measure), _error(error, error.each), *(_error(error, error.all) for _ in _all(found)))
+        (
+            key_text(error.measure),
+            _error(error, error.each),
+            *(_error(error, error.all) for _ in all_groups(found)),
+        )
         for error in found.errors
     ]
 
 
-def _all(found: "Explanation") -> tuple[str, ...]:
+def all_groups(found: "Explanation") -> tuple[str, ...]:
+    """How the errors of all groups at once are headed, if there are several groups."""
     return (f"all {found.groups:,} at once",) if (found.groups or 1) > 1 else ()
 
 
@@ -58,8 +63,14 @@ def _error(error: "ErrorStatement", size: float) -> str:
 
 def _hints(found: "Explanation") -> list[str]:
     lines = [found.way] if found.way else []
-    if found.private_groups is not None:
-        people = found.private_groups.people
-        lines.append(f"The keys are private: a group of {people:,} people is shown in half of all cases.")
+    lines += private_hint(found)
     lines += [f"→ {text}" for text in found.alternatives]
     return [key_text(line) for line in (*lines, *found.notes)]
+
+
+def private_hint(found: "Explanation") -> list[str]:
+    """How large a group has to be, if keys are private."""
+    if found.private_groups is None:
+        return []
+    people = found.private_groups.people
+    return [f"The keys are private: a group of {people:,} people is shown in half of all cases."]

@@ -6,6 +6,7 @@ from discreet.answers.wording import cut_text, key_text, measure_text
 
 if TYPE_CHECKING:
     from discreet.answers.answer import Answer
+    from discreet.answers.released import Released
 
 _MOST_ROWS = 20
 _WIDEST_KEY = 40
@@ -14,6 +15,11 @@ _WIDEST_KEY = 40
 def text_table(answer: "Answer") -> str:
     """The first rows, each number with its error, the price, and every note."""
     released = answer.released
+    return "\n".join([*text_rows(released), answer.summary(), *map(key_text, released.notes)])
+
+
+def text_rows(released: "Released") -> list[str]:
+    """The names of the columns, and the first rows."""
     columns = []
     for name in released.columns:
         head = released.head(name, _MOST_ROWS)
@@ -22,9 +28,9 @@ def text_table(answer: "Answer") -> str:
         else:
             columns.append(_padded(key_text(name), [released.key_label(name, cell) for cell, _, _ in head]))
     lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
-    if len(answer) > _MOST_ROWS:
-        lines.append(f"… and {len(answer) - _MOST_ROWS:,} rows more")
-    return "\n".join([*lines, answer.summary(), *map(key_text, released.notes)])
+    if len(released) > _MOST_ROWS:
+        lines.append(f"… and {len(released) - _MOST_ROWS:,} rows more")
+    return lines
 
 
 def _padded(title: str, cells: list[str]) -> list[str]:

@@ -54,17 +54,30 @@ def short_tick(tick: float) -> str:
     return f"{tick:.4g}".replace("-", "−")
 
 
-def whisker(cell: tuple[Cell, float, float], axis: Scale, told: str) -> str:
-    """One number. `told` is for those who cannot see it."""
+def whisker(cell: tuple[Cell, float, float], axis: Scale, told: str, *, bar: bool = False) -> str:
+    """One number, on a bar from 0 if there is to be one. `told` is for those who cannot see it."""
     middle, label = _HEIGHT / 2, escape(key_text(told.strip()))
     lines = "".join(
         f'<path d="M{axis.inside(tick)} 0V{_HEIGHT}" stroke="currentColor"'
         f' stroke-opacity="{0.18 if tick else 0.55}"/>'
         for tick in ticks(axis.low, axis.high)
     )
+    drawn = (_bar(cell, axis) if bar else "") + whisker_path(cell, axis, middle)
     return (
         f'<svg width="{axis.end:g}" height="{_HEIGHT}" role="img" aria-label="{label}">'
-        f"<title>{label}</title>{lines}{whisker_path(cell, axis, middle)}</svg>"
+        f"<title>{label}</title>{lines}{drawn}</svg>"
+    )
+
+
+def _bar(cell: tuple[Cell, float, float], axis: Scale) -> str:
+    """From 0 to the number; none where 0 is not on the axis."""
+    value = _float(cell[0])
+    if not math.isfinite(value) or not axis.low <= 0 <= axis.high:
+        return ""
+    left, right = sorted((axis.inside(0), axis.inside(value)))
+    return (
+        f'<rect x="{left:g}" y="5" width="{round(right - left, 1):g}" height="{_HEIGHT - 10}" fill="{_DOT}"'
+        ' fill-opacity=".3"/>'
     )
 
 

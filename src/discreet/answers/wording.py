@@ -159,13 +159,21 @@ def epsilon_beside(loss: Spend, epsilon: float, *, digits: int = 4) -> str:
 
 
 def price_text(
-    charged: Spend, left: Spend, receipt: Receipt, *, free: str = "", budget: Spend | None = None
+    charged: Spend,
+    left: Spend,
+    receipt: Receipt,
+    *,
+    free: str = "",
+    budget: Spend | None = None,
+    questions: int = 1,
 ) -> str:
     """What something cost and what is left, in a sentence; `free` says why it cost nothing."""
     rest = f"{charge_text(left, budget)} left."
     if free:
         return f"{free}; {rest}"
-    return f"Cost {charge_text(charged, budget, of=' of the budget')}; {rest} Receipt {receipt.number}."
+    together = f" for {questions} questions together" if questions > 1 else ""
+    price = charge_text(charged, budget, of=" of the budget")
+    return f"Cost {price}{together}; {rest} Receipt {receipt.number}."
 
 
 def standing_text(spent: Spend, left: Spend, budget: Spend) -> str:

@@ -63,6 +63,12 @@ class Bounded:
     pieces: int = field(default=1, repr=False, compare=False)
     """How many sums its statements consist of. Each reads the rows anew."""
 
+    @property
+    def measured_parts(self) -> list[Part]:
+        """The parts that its measures are computed from, and the one that names private keys."""
+        used = {part for measure in self.measures for part in measure.parts} | {self.selector}
+        return [part for i, part in enumerate(self.parts) if i in used]
+
 
 def bound(query: Query, dataset: Dataset, one_value: OneValue = fields_with_one_value) -> Bounded:
     """Turn each measure into its parts. Measures share equal parts.

@@ -1,4 +1,4 @@
-"""One price for all leaves of a question, split so that the errors of all their measures are least.
+"""One price for all leaves of a question or report, split so that the errors of all their measures are least.
 
 Within a leaf the price is split over its parts by the square roots of how much they matter, or the cube roots
 (`split_price`). Over all leaves the same rule gives a leaf the sum of the roots of its parts. Shares are
@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor
+from math import floor, fsum
 
 from discreet.bounds.bound import Bounded
 from discreet.bounds.calibrate import Plan, calibrate, charge_of
@@ -37,7 +37,7 @@ class NoisyPlan:
     def loss(self) -> Spend:
         """All leaves are one release: their losses add up."""
         if not self._loss_found:
-            self._loss_found.append(_total([leaf.loss for leaf in self.leaves]))
+            self._loss_found.append(total_loss(self.leaves))
         return self._loss_found[0]
 
 
@@ -69,9 +69,9 @@ def _prices(leaves: Sequence[Bounded], request: Request, dataset: Dataset) -> li
 
 def shares_of_leaves(leaves: Sequence[Bounded], *, concentrated: bool) -> list[Fraction]:
     """The share of the price that each leaf gets: it does not depend on which of them is named first."""
-    weights = [sum(roots_of(leaf, concentrated=concentrated)) for leaf in leaves]
+    weights = [fsum(roots_of(leaf, concentrated=concentrated)) for leaf in leaves]
     total = _STEPS * max(1, len(weights) // 16)
-    steps = [max(1, int(total * weight / sum(weights))) for weight in weights]
+    steps = [max(1, int(total * weight / fsum(weights))) for weight in weights]
     steps[max(_in_order(leaves), key=steps.__getitem__)] += total - sum(steps)
     return [Fraction(step, total) for step in steps]
 
@@ -82,7 +82,9 @@ def _in_order(leaves: Sequence[Bounded]) -> list[int]:
     return sorted(range(len(texts)), key=texts.__getitem__)
 
 
-def _total(losses: Sequence[Spend]) -> Spend:
+def total_loss(leaves: Sequence[Plan]) -> Spend:
+    """What all of them tell of one person, drawn at once."""
+    losses = [leaf.loss for leaf in leaves]
     if all(isinstance(loss, PureLoss) for loss in losses):
         return PureLoss(epsilon=sum((amount_of(loss) for loss in losses), Fraction(0)))
     return ConcentratedLoss(

@@ -287,8 +287,13 @@ class RemoteCurator:
         return self._requests.post("datasets", self.dataset, *path, body=body)
 
 
-def _terms(sql: str, **numbers: Number | None) -> dict[str, Any]:
+def _terms(sql: object, **numbers: Number | None) -> dict[str, Any]:
     """As JSON. Numbers are checked as a local curator does."""
+    if isinstance(sql, list | tuple):
+        raise InvalidInput(
+            "A service cannot be asked for a report yet.",
+            remedy="Ask its questions one by one, or where the data is: discreet.open(POLICY).ask([…]).",
+        )
     if not isinstance(sql, str):
         raise InvalidInput("A question is text.", remedy='Write "SELECT count(*) FROM …".')
     given = {

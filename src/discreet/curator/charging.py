@@ -195,7 +195,7 @@ class ChargedData:
         for statement in statements:
             for sql in statement.runs:
                 if deadline.is_over:
-                    raise _planned_too_long(deadline)
+                    raise planned_too_long(deadline)
                 self.engine.prepare(sql, parameters=statement.parameters)
 
     def read_exact(self, statements: Sequence[Statement], deadline: Deadline) -> Results:
@@ -248,7 +248,8 @@ class Watched:
         return lambda share: self(None if share is None else (statement + share) / statements)
 
 
-def _planned_too_long(deadline: Deadline) -> QueryRefused:
+def planned_too_long(deadline: Deadline) -> QueryRefused:
+    """The refusal of what could not be planned in time."""
     return QueryRefused(
         f"To plan this question took longer than {deadline.seconds:g} seconds, the time limit of this policy."
         " No data was read and nothing was spent.",

@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, overload
 
 from discreet.answers.answer import Answer
 from discreet.answers.explanation import Explanation
 from discreet.answers.plain_html import html_block, html_line
+from discreet.answers.report.report import Report
+from discreet.answers.report.report_explanation import ReportExplanation
 from discreet.answers.table_facts import TableList
 from discreet.answers.wording import charge_text
 from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of
@@ -28,6 +30,7 @@ from discreet.curator.planning import Planning
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
 from discreet.curator.repeats import answer_of
+from discreet.curator.reports import CuratorReports, Questions
 from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, request_for, spelled_out
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch
@@ -131,11 +134,18 @@ class Curator:
         self._profiles.load()
         return list(self._profiles.found.values())
 
+    @overload
+    def ask(self, sql: str, *, purpose: str = ..., **terms: Unpack[QuestionTerms]) -> Answer: ...
+    @overload
+    def ask(self, sql: Questions, *, purpose: str = ..., **terms: Unpack[QuestionTerms]) -> Report: ...
     @spelled_out(QuestionTerms)
-    def ask(self, sql: str, *, purpose: str = "", **terms: Unpack[QuestionTerms]) -> Answer:
+    def ask(
+        self, sql: str | Questions, *, purpose: str = "", **terms: Unpack[QuestionTerms]
+    ) -> Answer | Report:
         """The private answer. The same question at the same price is charged once.
 
-        sql: one SELECT about the tables of the policy.
+        sql: one SELECT about the tables of the policy. Or a list of them: a `Report` of all answers, for one
+        price that they share.
         epsilon, rho: the price. Give one of the two, or `within`.
         within: how far each number may be off. The least price for that is paid.
         confidence: of the stated errors.
@@ -143,15 +153,23 @@ class Curator:
 
         >>> curator.ask("SELECT ward, count(*) AS n FROM visits GROUP BY ward", epsilon=0.1)  # doctest: +SKIP
         """
+        if isinstance(sql, list | tuple):
+            return self._reports(purpose).ask(sql, terms, lambda one: self.ask(one, purpose=purpose, **terms))
         plan = self.plan(sql, **terms)
         release = self._planning().release(plan)
-        data = replace(self._data, purpose=purpose) if purpose else self._data
+        data = self._for(purpose)
         if self._cached is not None and isinstance(plan, Plan):  # what was paid for before stays free
             cached = self._recalled(release) or replace(self._cached, data=data).answer(sql, plan)
             if cached is not None:
                 return cached
         receipt, stored, repeated = data.charge_and_draw(sql, release)
         return self._answer(release, receipt, stored, repeated=repeated)
+
+    def _for(self, purpose: str) -> ChargedData:
+        return replace(self._data, purpose=purpose) if purpose else self._data
+
+    def _reports(self, purpose: str = "") -> CuratorReports:
+        return CuratorReports(data=self._for(purpose), planning=self._planning(), changed=self.changed_since)
 
     @spelled_out(QuestionTerms)
     def recall(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer | None:
@@ -172,14 +190,22 @@ class Curator:
     ) -> Answer:
         return answer_of(self._data, release, receipt, stored, repeated=repeated, changed=self.changed_since)
 
+    @overload
+    def explain(self, sql: str, **terms: Unpack[QuestionTerms]) -> Explanation: ...
+    @overload
+    def explain(self, sql: Questions, **terms: Unpack[QuestionTerms]) -> ReportExplanation: ...
     @spelled_out(QuestionTerms)
-    def explain(self, sql: str, **terms: Unpack[QuestionTerms]) -> Explanation:
+    def explain(
+        self, sql: str | Questions, **terms: Unpack[QuestionTerms]
+    ) -> Explanation | ReportExplanation:
         """Price and error, from the policy and the text alone. Reads no data and costs nothing.
 
         It takes what `ask` takes.
 
         >>> curator.explain("SELECT count(*) FROM visits", epsilon=0.1).errors[0].each  # doctest: +SKIP
         """
+        if isinstance(sql, list | tuple):
+            return self._reports().explain(sql, terms, lambda one: self.explain(one, **terms))
         plan = self.plan(sql, **terms)
         self._data.emit(self._planning().release(plan))  # refuses what it cannot do
         budget, left = budget_of(self.dataset), self._data.left()

@@ -1,5 +1,7 @@
 """From the text of a question to what would be run. No data is read, and nothing is spent."""
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -7,16 +9,21 @@ from sqlglot import exp
 from discreet.bounds.bound import bound
 from discreet.bounds.calibrate import Plan, calibrate, check_cap
 from discreet.bounds.leaves import NoisyPlan, calibrate_leaves
-from discreet.curator.charging import ChargedData
+from discreet.bounds.report_plan import ReportPlan
+from discreet.curator.charging import ChargedData, planned_too_long
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicReading, PublicTables
+from discreet.errors import DiscreetError
+from discreet.model.deadline import Deadline
 from discreet.model.noisy_table import AfterNoise
 from discreet.model.policy import Dataset
 from discreet.model.query import Query
+from discreet.model.report import AskedReport, ReportQuestion
 from discreet.model.request import Request
 from discreet.question.noisy.read_question import read_question
 from discreet.question.parse import parse_question, parse_sql
 from discreet.question.plain_rows import RowQuery, resolve_rows
+from discreet.question.report.together import asked_together
 from discreet.release.drawn import check_size
 from discreet.release.noisy.answer import check_noisy_answer
 from discreet.release.noisy.noisy_release import NoisyRelease
@@ -48,6 +55,36 @@ class Planning:
         check_outputs(plan, self.data.deadline())
         return plan
 
+    def plan_report(self, questions: Sequence[ReportQuestion], request: Request) -> ReportPlan:
+        """A plan for all of them together, at one price. What is refused of one names it."""
+        deadline = self.data.deadline()
+        parsed, asked = [], []
+        for number, question in enumerate(questions, 1):
+            with _about(question.named(number), deadline):
+                parsed.append(parse_question(question.sql))
+                asked.append(self._read(parsed[-1], self.dataset))
+                for query in _leaves_of(asked[-1]):
+                    bound(query, self.dataset)
+        plan = self._report_of(parsed, asked_together(asked), request)
+        check_cap(plan.loss, self.dataset)
+        check_size(*plan.leaves)
+        for number, (question, own) in enumerate(zip(questions, plan.questions(), strict=True), 1):
+            with _about(question.named(number), deadline):
+                if isinstance(own, NoisyPlan):
+                    check_noisy_answer(own, deadline)
+                else:
+                    check_outputs(own, deadline)
+        return plan
+
+    def _report_of(
+        self, parsed: Sequence[exp.Select | exp.Union], asked: AskedReport, request: Request
+    ) -> ReportPlan:
+        def leaves_with(limits: Dataset) -> tuple[Query, ...]:
+            return asked_together([self._read(each, limits) for each in parsed]).leaves
+
+        leaves = self._calibrated(asked.leaves, leaves_with, request)
+        return ReportPlan(leaves=leaves, asked=asked, request=request)
+
     def release(self, plan: Plan | NoisyPlan) -> QuestionRelease | NoisyRelease:
         """What is charged for a plan, drawn and stored."""
         if isinstance(plan, NoisyPlan):
@@ -60,8 +97,7 @@ class Planning:
 
     def _leaves(self, parsed: exp.Select | exp.Union, dataset: Dataset) -> tuple[Query, ...]:
         """The private questions of a text, under a policy with other limits."""
-        asked = self._read(parsed, dataset)
-        return asked.leaves if isinstance(asked, AfterNoise) else (asked,)
+        return _leaves_of(self._read(parsed, dataset))
 
     def _of_query(self, query: Query, request: Request, dataset: Dataset) -> Plan:
         return calibrate(bound(query, dataset), request, dataset, at_any_price=True)
@@ -70,19 +106,42 @@ class Planning:
         return self.profiles.best_limits(plan) if self.profiles.found else self.dataset
 
     def _of_leaves(self, parsed: exp.Select | exp.Union, asked: AfterNoise, request: Request) -> NoisyPlan:
-        leaves = [bound(leaf, self.dataset) for leaf in asked.leaves]
-        plans = calibrate_leaves(leaves, request, self.dataset)
+        leaves = self._calibrated(asked.leaves, lambda limits: self._leaves(parsed, limits), request)
+        return NoisyPlan(leaves=leaves, asked=asked, request=request)
+
+    def _calibrated(
+        self, leaves: Sequence[Query], leaves_with: Callable[[Dataset], Sequence[Query]], request: Request
+    ) -> tuple[Plan, ...]:
+        """Plans for leaves, each with the best limits for it. `leaves_with` reads them with other limits."""
+        plans = calibrate_leaves([bound(leaf, self.dataset) for leaf in leaves], request, self.dataset)
         datasets = [self._best(plan) for plan in plans]
-        if any(best is not self.dataset for best in datasets):
-            leaves = [bound(self._leaves(parsed, best)[place], best) for place, best in enumerate(datasets)]
-            plans = calibrate_leaves(leaves, request, self.dataset)
-        return NoisyPlan(leaves=plans, asked=asked, request=request)
+        if all(best is self.dataset for best in datasets):
+            return plans
+        better = [bound(leaves_with(best)[place], best) for place, best in enumerate(datasets)]
+        return calibrate_leaves(better, request, self.dataset)
 
     def _checked(self, plan: NoisyPlan) -> NoisyPlan:
         check_cap(plan.loss, self.dataset)
         check_size(*plan.leaves)
         check_noisy_answer(plan, self.data.deadline())
         return plan
+
+
+def _leaves_of(asked: Query | AfterNoise) -> tuple[Query, ...]:
+    return asked.leaves if isinstance(asked, AfterNoise) else (asked,)
+
+
+@contextmanager
+def _about(name: str, deadline: Deadline) -> Iterator[None]:
+    """Whatever is refused meanwhile names the question that it is about."""
+    if deadline.is_over:
+        raise planned_too_long(deadline)
+    try:
+        yield
+        return
+    except DiscreetError as error:
+        problem = type(error)(f"{name}: {error.problem}", remedy=error.remedy)
+    raise problem
 
 
 def rows_of(sql: str, dataset: Dataset, public: PublicReading) -> RowQuery:

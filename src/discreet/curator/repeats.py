@@ -22,7 +22,7 @@ def answer_of(
 ) -> Answer:
     """An answer from what is stored; if it is given again, with what has to be known of that."""
     released = release.answer_from(receipt.key, stored, data.deadline())
-    notes = _repeat_notes(receipt, changed) if repeated else ()
+    notes = repeat_notes(receipt, changed) if repeated else ()
     return Answer(
         released=replace(released, notes=(*notes, *released.notes)),
         charged=receipt.charged,
@@ -33,7 +33,7 @@ def answer_of(
     )
 
 
-def _repeat_notes(receipt: Receipt, changed: datetime | None) -> tuple[str, ...]:
+def repeat_notes(receipt: Receipt, changed: datetime | None) -> tuple[str, ...]:
     """What has to be known of an answer that is given again."""
     if changed is None:
         return ()

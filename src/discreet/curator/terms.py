@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from discreet.answers.wording import epsilon_within, rounded_down
 from discreet.bounds.calibrate import budget_of, charge_of, check_cap, least_amount, too_dear
-from discreet.errors import InvalidInput
+from discreet.errors import InvalidInput, QueryRefused
 from discreet.model.exact import Number, positive_epsilon, positive_rho
 from discreet.model.policy import Dataset
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of, share_of
@@ -78,6 +78,18 @@ _SUGGESTED = Fraction(1, 10)
 """The share of what is left that is suggested to somebody who names no price."""
 
 
+def request_for_report(terms: dict[str, Any], dataset: Dataset, left: Callable[[], Spend]) -> Request:
+    """The same for a report, whose price is split over its questions."""
+    if terms.get("within") is not None:
+        raise QueryRefused(
+            "A report has one price, which is split over its questions. It cannot be within= an error.",
+            remedy="Give epsilon= for all of it, or ask each question by itself with within=.",
+        )
+    if dataset.default_price is None and all(terms.get(name) is None for name in _PRICES):
+        raise InvalidInput("A report needs one price.", remedy=_price_suggestion(dataset, left()))
+    return request_for(terms, dataset, left)
+
+
 def request_for(terms: dict[str, Any], dataset: Dataset, left: Callable[[], Spend]) -> Request:
     """What an analyst gave, as a request to this dataset. `left` is what they may still spend."""
     if dataset.default_price is not None and all(terms.get(name) is None for name in _PRICES):
@@ -104,16 +116,17 @@ def check_price(terms: dict[str, Any], dataset: Dataset, left: Callable[[], Spen
 
 
 def _suggestion(dataset: Dataset, left: Spend) -> str:
+    return f"{_price_suggestion(dataset, left)} Or say with within= how far the answer may be off."
+
+
+def _price_suggestion(dataset: Dataset, left: Spend) -> str:
     budget = budget_of(dataset)
     tenth = share_of(left, _SUGGESTED)
     if amount_of(tenth) < least_amount(dataset):
         return "Give a price, such as epsilon=0.1; hardly anything is left of the budget."
     epsilon = epsilon_within(tenth, budget)
     suggested = min(epsilon or float(amount_of(tenth)), float(dataset.question_epsilon))
-    return (
-        f"Give a price: epsilon={rounded_down(suggested, 2):g} takes a tenth of what is left for you."
-        " Or say with within= how far the answer may be off."
-    )
+    return f"Give a price: epsilon={rounded_down(suggested, 2):g} takes a tenth of what is left for you."
 
 
 def price_of_rows(dataset: Dataset, *, epsilon: Number | None = None, rho: Number | None = None) -> Spend:

@@ -1,5 +1,8 @@
 """How large an answer can be, before anything is paid: from the types of its columns and from public keys."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from discreet.errors import QueryRefused
 from discreet.model.expression import Call, Expression, Field, Literal
 from discreet.model.policy import ValueType
@@ -9,6 +12,8 @@ from discreet.model.receipt import LARGEST_ANSWER
 MOST_CELLS = 4_000_000
 MOST_BYTES = 2**27
 """The most bytes of all texts: half of the largest answer that a ledger stores."""
+_MOST_WORK = 100_000_000
+"""The most numbers of all tables that are computed from noisy answers: half a minute or so."""
 
 _LONGEST_JOINED = 4 * 4096
 """Joined texts are cut to 4,096 characters."""
@@ -17,20 +22,45 @@ _WIDER = 3
 """A text in upper or lower case can take so many times as many bytes."""
 
 
+class AnswerSize(NamedTuple):
+    """The most that an answer can have, if there is one group with private keys: nobody knows how many."""
+
+    cells: int
+    text_bytes: int
+    work: int = 0
+    """Numbers of all tables on the way from noisy answers."""
+
+
+def size_of_answer(query: Query) -> AnswerSize:
+    groups = 1 if query.private_keys else group_count(query)
+    longest = {key_field(i): longest_key(key.values or ()) for i, key in enumerate(query.keys)}
+    texts = [output.expression for output in query.outputs if output.expression.type is ValueType.TEXT]
+    return AnswerSize(
+        groups * len(query.outputs), groups * sum(longest_text(text, longest) for text in texts)
+    )
+
+
 def check_answer_size(query: Query) -> None:
     """Refuse what could be too large to store. The number of private keys is unknown, and not counted in."""
-    groups = 1 if query.private_keys else group_count(query)
-    if groups * len(query.outputs) > MOST_CELLS:
+    check_sizes([size_of_answer(query)])
+
+
+def check_sizes(answers: Sequence[AnswerSize]) -> None:
+    """Refuse answers that could be too large together."""
+    if sum(each.cells for each in answers) > MOST_CELLS:
         raise QueryRefused(
             f"That is an answer of more than {MOST_CELLS:,} numbers.",
             remedy="Ask for fewer columns, or for fewer groups.",
         )
-    longest = {key_field(i): longest_key(key.values or ()) for i, key in enumerate(query.keys)}
-    texts = [output.expression for output in query.outputs if output.expression.type is ValueType.TEXT]
-    if groups * sum(longest_text(text, longest) for text in texts) > MOST_BYTES:
+    if sum(each.text_bytes for each in answers) > MOST_BYTES:
         raise QueryRefused(
             "The texts of the answer could take too much room.",
             remedy="Ask for the keys as they are, and for fewer or shorter texts beside them.",
+        )
+    if sum(each.work for each in answers) > _MOST_WORK:
+        raise QueryRefused(
+            "Too much is computed from noisy answers.",
+            remedy="Use fewer windows and steps, or fewer groups; or ask in several questions.",
         )
 
 

@@ -28,6 +28,7 @@ from discreet.release.estimate import Noisy
 from discreet.release.exact_vectors import ExactVectors, Results, exact_vectors
 from discreet.release.notes.answer_notes import notes_of
 from discreet.release.outputs import check_time, compute_outputs
+from discreet.release.reconcile import RECONCILED, reconciled
 
 
 def draw_noise(plan: Plan, results: Results) -> bytes:
@@ -46,6 +47,7 @@ def draw_noise(plan: Plan, results: Results) -> bytes:
         sums={order.index(part): vector for part, vector in sums.items()},
         trees={order.index(part): nodes for part, nodes in trees.items()},
         left_out={order.index(part): _release_people(plan, part, exact) for part in exact.left_out},
+        reconciled=len(plan.bounded.query.sets) > 1,
     ).encode()
 
 
@@ -55,7 +57,9 @@ def answer_from(plan: Plan, stored: bytes, deadline: Deadline) -> Released:
     if drawn is None:  # stored by a version that kept whole answers
         return Released.decode(stored)
     keys, noisy, groups = noisy_numbers(plan, drawn, deadline)
-    return compute_outputs(plan, keys, noisy, groups, notes_of(plan), deadline)
+    noisy = reconciled(plan, noisy) if drawn.reconciled else noisy
+    notes = (*notes_of(plan), *([RECONCILED] if noisy.mixed else []))
+    return compute_outputs(plan, keys, noisy, groups, notes, deadline)
 
 
 def noisy_numbers(

@@ -42,6 +42,9 @@ class Drawn:
     """By the place of a part: how many people are in each bin of what is left out of them."""
     ordered: bool = True
     """Whether places are those of `parts_in_order`. At first they were those of the question's parts."""
+    reconciled: bool = False
+    """Whether answers are computed from tables that add up (`reconcile`). What was drawn before that is
+    answered as it was."""
 
     def encode(self) -> bytes:
         """The same numbers give the same bytes."""
@@ -56,6 +59,8 @@ class Drawn:
         }
         if self.left_out:
             facts["left_out"] = list(self.left_out)
+        if self.reconciled:
+            facts["reconciled"] = True
         places = [] if self.places is None else [self.places]
         columns = [*map(as_column, self.keys), *places, *map(_stored, vectors)]
         return encode_columns(facts, columns)
@@ -80,6 +85,7 @@ class Drawn:
                 trees={part: vectors[part] for part in facts["trees"]},
                 left_out={part: vectors[part] for part in left_out},
                 ordered=facts["drawn"] == 2,
+                reconciled=bool(facts.get("reconciled", False)),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InvalidInput(

@@ -8,7 +8,7 @@ follows from the noisy numbers: an interval that is computed again is the same.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -26,12 +26,35 @@ from discreet.model.query import group_count
 from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
+from discreet.noise.mixed_noise import MixedNoise
 from discreet.noise.quantile import NoisyTree, QuantileTree
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 from discreet.noise.threshold import StabilityThreshold
 
 _SMOOTH = 50.0
 """Beyond this scale, the rounded continuous laws are as good as the discrete ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MixedErrors:
+    """The errors of sums that were reconciled, relative to those that were drawn."""
+
+    laws: tuple[MixedNoise, ...]
+    law_of: NDArray[np.intp]
+    """Which of them is that of each group."""
+    _reaches: dict[tuple[bool, Fraction], Floats] = field(default_factory=dict, init=False, repr=False)
+
+    def spread(self) -> Floats:
+        """Of each group."""
+        return np.array([law.spread for law in self.laws])[self.law_of]
+
+    def reach(self, noise: AdditiveNoise, confidence: Fraction) -> Floats:
+        """Of each group, at this confidence."""
+        known_as = isinstance(noise, DiscreteLaplace), confidence
+        if known_as not in self._reaches:
+            reaches = np.array([law.reach(noise, confidence) for law in self.laws])
+            self._reaches[known_as] = reaches[self.law_of]
+        return self._reaches[known_as]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,6 +71,8 @@ class Noisy:
     """The seed of simulations. It follows from what was drawn, so that they come out the same each time."""
     check_time: Callable[[], None] = lambda: None
     """Raises if time is up. To be called every few hundred trees."""
+    mixed: Mapping[int, MixedErrors] = field(default_factory=dict)
+    """By part whose sums were reconciled (`reconcile`)."""
 
 
 def estimate(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> Floats:
@@ -124,8 +149,10 @@ def reach_of_sums(
         if i == plan.bounded.selector and plan.threshold is not None:
             low[i], high[i] = _reach_of_passed(plan, noisy, confidence)
             continue
-        found = added_noise(plan.mechanisms[i]).interval(confidence)
-        error = float(found.high * plan.bounded.parts[i].scale)
+        noise = added_noise(plan.mechanisms[i])
+        error: Floats | float = float(noise.interval(confidence).high * plan.bounded.parts[i].scale)
+        if i in noisy.mixed:
+            error = error * noisy.mixed[i].reach(noise, confidence)
         low[i], high[i] = noisy.sums[i] - error, noisy.sums[i] + error
     return low, high
 
@@ -156,6 +183,8 @@ def draw_sums(
     drawn: dict[int, Floats] = {}
     for i in sorted(parts & set(noisy.sums)):
         noise = _like(added_noise(plan.mechanisms[i]), len(at), generator)
+        if i in noisy.mixed:
+            noise = noise * noisy.mixed[i].spread()[at]
         drawn[i] = noisy.sums[i][at] - noise * float(plan.bounded.parts[i].scale)
     return drawn
 
@@ -187,6 +216,8 @@ def noisy_measure(
     plan: Plan, measure: BoundedMeasure, noisy: Noisy, sums: Mapping[int, Floats], confidence: Fraction
 ) -> NoisyMeasure:
     """A measure with these sums, which may be the noisy ones, or others that are as likely."""
+    last = measure.parts[-1]
+    mixed = noisy.mixed.get(last)
     return NoisyMeasure(
         measure=measure.measure,
         vectors=tuple(plan.bounded.parts[i] for i in measure.parts),
@@ -196,6 +227,7 @@ def noisy_measure(
         confidence=confidence,
         grouped=bool(plan.bounded.query.keys),
         check_time=noisy.check_time,
+        reach=1.0 if mixed is None else mixed.reach(added_noise(plan.mechanisms[last]), confidence),
     )
 
 

@@ -111,7 +111,8 @@ def _noise(plan: Plan) -> str:
 
 
 def _weights(plan: Plan) -> str:
-    weighed = [p.weight for p in plan.bounded.parts if isinstance(p, WeightedSum) and p.weight is not None]
+    parts = plan.bounded.measured_parts
+    weighed = [p.weight for p in parts if isinstance(p, WeightedSum) and p.weight is not None]
     if not weighed:
         return "not needed" if plan.bounded.query.source.one_row_a_person else "ℓ₁"
     return " and ".join(norm.value for norm in Norm if any(weight.norm is norm for weight in weighed))

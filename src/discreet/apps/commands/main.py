@@ -16,6 +16,7 @@ from discreet.apps.commands.options import policy_option, purpose_option, table_
 from discreet.apps.commands.output import written_or_told
 from discreet.apps.commands.owner import budget, data, ledger
 from discreet.apps.commands.questions import ask, explain
+from discreet.apps.commands.report import report
 from discreet.apps.commands.service import account, log, serve
 from discreet.apps.commands.synth import synth
 from discreet.apps.commands.tables import completion, tables
@@ -77,6 +78,7 @@ def main() -> None:
       discreet dummy try            made-up tables to try questions on
       discreet explain "SELECT count(*) FROM visits" --epsilon 0.1
       discreet ask "SELECT count(*) FROM visits" --epsilon 0.1
+      discreet report questions.sql --epsilon 1 --out report.html
       discreet synth --columns ward,age --epsilon 1 --output synthetic.parquet
       discreet budget               what is spent, and how long the rest will last
       discreet ledger verify
@@ -325,6 +327,7 @@ def demo(folder: Path) -> None:
 for command in (
     ask,
     explain,
+    report,
     tables,
     budget,
     ledger,

@@ -1,5 +1,6 @@
 """The commands that ask: of data on this machine, or of a service."""
 
+import difflib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -24,18 +25,28 @@ def _text_of(_: click.Context, __: click.Parameter, given: str) -> str:
     """The question itself; that of standard input for “-”, and that of a file for “@FILE”."""
     if given == "-":
         return _without_end(sys.stdin.read())
-    if not given.startswith("@"):
-        return given
+    return _without_end(text_of_file(given[1:])) if given.startswith("@") else given
+
+
+def text_of_file(name: str) -> str:
+    """The text of a file, without a mark of its encoding."""
     try:
-        return _without_end(Path(given[1:]).read_text(encoding="utf-8"))
+        return Path(name).read_text(encoding="utf-8").removeprefix("\ufeff")
     except FileNotFoundError:
-        raise click.UsageError(f"There is no file {given[1:]}.") from None
+        raise click.UsageError(f"There is no file {name}.{_nearest_file(Path(name))}") from None
     except (OSError, UnicodeDecodeError):
-        raise click.UsageError(f"{given[1:]} cannot be read as text in UTF-8.") from None
+        raise click.UsageError(f"{name} cannot be read as text in UTF-8.") from None
+
+
+def _nearest_file(path: Path) -> str:
+    """The file beside it that may be meant, as a question."""
+    names = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f" Did you mean {path.parent / near[0]}?" if near else ""
 
 
 def _without_end(text: str) -> str:
-    """A file often ends with a semicolon, and begins with a mark of its encoding."""
+    """A file often ends with a semicolon."""
     return text.removeprefix("\ufeff").strip().removesuffix(";")
 
 

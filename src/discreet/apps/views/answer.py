@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
@@ -34,8 +35,22 @@ def show_answer(answer: Answer, output: str) -> None:
 
 
 def show_table(answer: Answer, console: Console) -> None:
-    """Each number with its error, never cut, and as many columns of bars as fit."""
-    released = answer.released
+    """The rows, what the errors mean, the price and the notes."""
+    show_rows(answer.released, console)
+    console.print(answer.summary(), markup=False, highlight=False)
+    show_notes(answer.released.notes, console)
+
+
+def show_notes(notes: Sequence[str], console: Console) -> None:
+    for note in notes:
+        console.print(key_text(note), style="dim", markup=False, highlight=False)
+
+
+def show_rows(released: Released, console: Console, all_rows: str = "--format csv") -> None:
+    """Each number with its error, never cut, and as many columns of bars as fit.
+
+    `all_rows` is the option that shows all rows, if they are very many.
+    """
     heads = {name: released.head(name, _MOST_ROWS) for name in released.columns}
     texts = {name: _texts(released, name, head) for name, head in heads.items()}
     widths = _widths(released, texts, console.width)
@@ -59,10 +74,7 @@ def show_table(answer: Answer, console: Console) -> None:
     roomy = console if needed <= console.width else Console(width=needed, file=console.file)
     roomy.print(table)
     if len(released) > _MOST_ROWS:
-        console.print(f"… and {len(released) - _MOST_ROWS:,} rows more; --format csv shows all.")
-    console.print(answer.summary(), markup=False, highlight=False)
-    for note in released.notes:
-        console.print(key_text(note), style="dim", markup=False, highlight=False)
+        console.print(f"… and {len(released) - _MOST_ROWS:,} rows more; {all_rows} shows all.")
 
 
 def _texts(released: Released, name: str, head: list[tuple[Cell, float, float]]) -> list[Text]:

@@ -37,9 +37,9 @@ def show_explanation(found: Explanation, output: str) -> None:
     if found.way:
         console.print(escape(key_text(found.way)))
     if found.errors:
-        console.print(_errors(found))
+        console.print(error_table(found))
     if found.private_groups is not None:
-        console.print(_private(found.private_groups))
+        console.print(private_keys(found.private_groups))
     console.print(f"Noise: {found.noise}. Weights of people with many rows: {found.weights}.{_split(found)}")
     console.print(
         "An even suspicion about one person (50 %) can rise to"
@@ -58,7 +58,8 @@ def rare_cases(found: Explanation) -> str:
     return f", but for {one_case_in(exact_fraction(found.posterior_chance, 'chance'))}"
 
 
-def _errors(found: Explanation) -> Table:
+def error_table(found: Explanation) -> Table:
+    """Each measure with its error, and that of all groups at once if there are several."""
     several = found.groups is not None and found.groups > 1
     table = Table(box=SIMPLE_HEAD)
     table.add_column("error")
@@ -75,7 +76,8 @@ def _reach(error: ErrorStatement, reach: float) -> str:
     return f"± {number_text(reach, reach)}{_SUFFIX[error.of]}"
 
 
-def _private(groups: PrivateGroups) -> str:
+def private_keys(groups: PrivateGroups) -> str:
+    """How large a group has to be to be shown."""
     return (
         f"The keys are private: a group of [bold]{groups.people:,}[/] people with one row each is shown in"
         f" half of all cases.\n{_chances(groups.chances)}"

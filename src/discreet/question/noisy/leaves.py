@@ -1,4 +1,4 @@
-"""The leaves of a question: private questions whose noisy answers the rest is computed from.
+"""The leaves of a question, or of a report: private questions whose noisy answers the rest is computed from.
 
 What several of them ask of the same groups is one leaf, and is paid once.
 """
@@ -21,9 +21,12 @@ _PRIVATE_ROWS = 100_000
 
 @dataclass(slots=True)
 class Leaves:
-    """All leaves of one question, in the order in which they are met."""
+    """All leaves that are paid together, in the order in which they are met."""
 
     found: list[Query] = field(default_factory=list)
+    whole: str = "question"
+    """What they are the leaves of."""
+    most: int = _MOST_LEAVES
 
     def answer_of(self, query: Query, number: int) -> LeafAnswer:
         """The answer of a leaf. What another leaf asks of the same groups is asked together with it."""
@@ -32,8 +35,7 @@ class Leaves:
                 "A query asks for no aggregate, and single rows are never shown.",
                 remedy="Ask for count(*), sum(…) or avg(…), with GROUP BY for each group.",
             )
-        place, names = self._place_of(query)
-        check_question(self.found[place])  # with all that others ask of the same groups
+        place, names = self.place_of(query)
         check_answer_size(self.found[place])
         most = _PRIVATE_ROWS if query.private_keys else group_count(query)
         return LeafAnswer(
@@ -50,8 +52,13 @@ class Leaves:
             most_rows=most if query.picks is None else min(most, query.picks.count),
         )
 
-    def _place_of(self, query: Query) -> tuple[int, dict[str, str]]:
+    def place_of(self, query: Query) -> tuple[int, dict[str, str]]:
         """The leaf that asks this, and what it calls each measure."""
+        place, names = self._placed(query)
+        check_question(self.found[place])  # with all that others ask of the same groups
+        return place, names
+
+    def _placed(self, query: Query) -> tuple[int, dict[str, str]]:
         for place, leaf in enumerate(self.found):
             if _groups(leaf) == _groups(query):
                 names: dict[str, str] = {}
@@ -64,10 +71,10 @@ class Leaves:
                     outputs=(*leaf.outputs, *(_renamed(each, names) for each in query.outputs)),
                 )
                 return place, names
-        if len(self.found) == _MOST_LEAVES:
+        if len(self.found) == self.most:
             raise QueryRefused(
-                f"The question aggregates people in more than {_MOST_LEAVES} ways.",
-                remedy="Ask in several questions.",
+                f"The {self.whole} aggregates people in more than {self.most} ways.",
+                remedy=f"Ask in several {self.whole}s.",
             )
         self.found.append(query)
         return len(self.found) - 1, {measure.name: measure.name for measure in query.measures}

@@ -1,8 +1,7 @@
 """How large the answer of a question over noisy answers can be, before anything is paid."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from discreet.errors import QueryRefused
 from discreet.model.expression import Expression, Field
 from discreet.model.noisy_table import (
     AfterNoise,
@@ -15,41 +14,37 @@ from discreet.model.noisy_table import (
     tables_within,
 )
 from discreet.model.policy import ValueType
-from discreet.question.answer_size import MOST_BYTES, MOST_CELLS, longest_key, longest_text
+from discreet.question.answer_size import AnswerSize, check_sizes, longest_key, longest_text
 
-_MOST_WORK = 100_000_000
-"""The most numbers of all tables on the way: half a minute or so."""
 _NUMBERS_OF_A_WINDOW = 10
 """A window takes each row as long as so many numbers: a median over many rows takes 2 µs."""
 
 
 def check_noisy_size(asked: AfterNoise) -> None:
     """Refuse what could be too large. How many private keys there are is unknown: they count as one."""
+    for size in _sizes(asked):
+        check_sizes([size])
+
+
+def size_of_noisy_answer(asked: AfterNoise) -> AnswerSize:
+    """The size of the last table."""
+    return list(_sizes(asked))[-1]
+
+
+def _sizes(asked: AfterNoise) -> Iterator[AnswerSize]:
+    """Of each table, with the work of all up to it; those below others first."""
     longest: dict[str, int] = {}
     known: dict[int, int] = {}
     work = 0
     for table in tables_within(asked.table):
         longest |= _longest(table, asked, longest)
         rows = known[table.number] = _rows(table, asked, known)
-        if rows * len(table.columns) > MOST_CELLS:
-            raise QueryRefused(
-                f"That is a table of more than {MOST_CELLS:,} numbers.",
-                remedy="Ask for fewer columns, or for fewer groups.",
-            )
         work += rows * len(table.columns)
         if isinstance(table, SelectFrom):  # LIMIT comes after its windows
             work += known[table.source.number] * len(table.windows) * _NUMBERS_OF_A_WINDOW
-        if work > _MOST_WORK:
-            raise QueryRefused(
-                "Too much is computed from noisy answers.",
-                remedy="Use fewer windows and steps, or fewer groups; or ask in several questions.",
-            )
         texts = [column for column in table.columns if column.type is ValueType.TEXT]
-        if rows * sum(longest.get(column.name, 0) for column in texts) > MOST_BYTES:
-            raise QueryRefused(
-                "The texts of the answer could take too much room.",
-                remedy="Ask for the keys as they are, and for fewer or shorter texts beside them.",
-            )
+        text_bytes = rows * sum(longest.get(column.name, 0) for column in texts)
+        yield AnswerSize(rows * len(table.columns), text_bytes, work)
 
 
 def _rows(table: NoisyTable, asked: AfterNoise, known: Mapping[int, int]) -> int:

@@ -1,6 +1,6 @@
 """What is computed from the noisy answers of several private questions, or from several rows of one.
 
-noisy_release   leaves as one release: charged, drawn and stored at once
+noisy_release   such a question as a release
 answer          the answer, from what was drawn
 sql             how tables of noisy numbers are written for the database of outputs
 shape           how columns turn with the noise

@@ -36,7 +36,7 @@ def notes_of(plan: Plan) -> tuple[str, ...]:
 
 
 def _people(plan: Plan) -> list[str]:
-    source, parts = plan.bounded.query.source, plan.bounded.parts
+    source, parts = plan.bounded.query.source, plan.bounded.measured_parts
     notes = [
         f"People with more than {few.rows:,} rows of {_named(few)} on one side of a join are left out of it."
         for few in sides_cut(source)

@@ -1,0 +1,81 @@
+"""Reports: many questions that are planned, charged, drawn and stored as one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeAlias
+
+from discreet.answers.answer import Answer
+from discreet.answers.explanation import Explanation
+from discreet.answers.report.report import Report
+from discreet.answers.report.report_explanation import ReportExplanation
+from discreet.bounds.calibrate import budget_of
+from discreet.curator.charging import ChargedData
+from discreet.curator.planning import Planning
+from discreet.curator.repeats import repeat_notes
+from discreet.curator.terms import QuestionTerms, request_for_report
+from discreet.model.report import ReportQuestion
+from discreet.question.report.statements import questions_of
+from discreet.release.report.explain_report import explain_report
+from discreet.release.report.report_release import ReportRelease
+
+Questions: TypeAlias = list[str] | tuple[str, ...]
+"""The questions of a report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CuratorReports:
+    """Those of one analyst."""
+
+    data: ChargedData
+    planning: Planning
+    changed: datetime | None
+    """When this version of the data was first opened, if its files have changed since."""
+
+    def ask(self, texts: Questions, terms: QuestionTerms, alone: Callable[[str], Answer]) -> Report:
+        """All answers, for one charge. A single question is asked `alone`, as always."""
+        questions = questions_of(texts)
+        if len(questions) == 1:
+            return Report(questions=tuple(questions), answers=(alone(questions[0].sql),))
+        release = self._release(questions, terms)
+        text = ";\n\n".join(question.sql for question in questions)
+        receipt, stored, repeated = self.data.charge_and_draw(text, release)
+        notes = repeat_notes(receipt, self.changed) if repeated else ()
+        left, budget = self.data.left(), budget_of(self.data.dataset)
+        answers = tuple(
+            Answer(
+                released=replace(released, notes=(*notes, *released.notes)),
+                charged=receipt.charged,
+                left=left,
+                receipt=receipt,
+                repeated=repeated,
+                budget=budget,
+                questions=len(questions),
+            )
+            for released in release.answers_from(receipt.key, stored, self.data.deadline)
+        )
+        return Report(questions=tuple(questions), answers=answers)
+
+    def explain(
+        self, texts: Questions, terms: QuestionTerms, alone: Callable[[str], Explanation]
+    ) -> ReportExplanation:
+        """The price of all, and the errors of each."""
+        questions = questions_of(texts)
+        if len(questions) == 1:
+            return ReportExplanation(questions=tuple(questions), explanations=(alone(questions[0].sql),))
+        release = self._release(questions, terms)
+        self.data.emit(release)  # refuses what it cannot do
+        budget, left = budget_of(self.data.dataset), self.data.left()
+        found = explain_report(
+            release.plan, self.data.dataset, self.data.deadline(), budget=budget, left=left
+        )
+        told = [
+            self.planning.profiles.explained(each, *(release.plan.leaves[use.leaf] for use in question.uses))
+            for each, question in zip(found, release.plan.asked.questions, strict=True)
+        ]
+        return ReportExplanation(questions=tuple(questions), explanations=tuple(told))
+
+    def _release(self, questions: Sequence[ReportQuestion], terms: QuestionTerms) -> ReportRelease:
+        dataset = self.data.dataset
+        plan = self.planning.plan_report(questions, request_for_report(dict(terms), dataset, self.data.left))
+        return ReportRelease(plan=plan, dataset=dataset)
