@@ -19,7 +19,7 @@ from typing import TypeVar
 from discreet.model.exact import SMALLEST_DELTA, decimal_context
 
 _WORK = decimal_context(50)
-_Number = TypeVar("_Number", float, Decimal)
+_FloatOrDecimal = TypeVar("_FloatOrDecimal", float, Decimal)
 _SLACK = Decimal("1e-35")  # far above what 50 digits lose, far below what anyone reads
 
 
@@ -37,8 +37,11 @@ def concentrated_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def _epsilon_by(
-    alpha: _Number, rho: _Number, log_delta: _Number, ln: Callable[[_Number], _Number]
-) -> _Number:
+    alpha: _FloatOrDecimal,
+    rho: _FloatOrDecimal,
+    log_delta: _FloatOrDecimal,
+    ln: Callable[[_FloatOrDecimal], _FloatOrDecimal],
+) -> _FloatOrDecimal:
     return alpha * rho + ln((alpha - 1) / alpha) - (log_delta + ln(alpha)) / (alpha - 1)
 
 
@@ -55,8 +58,11 @@ def concentrated_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def _log_delta_by(
-    alpha: _Number, rho: _Number, epsilon: _Number, ln: Callable[[_Number], _Number]
-) -> _Number:
+    alpha: _FloatOrDecimal,
+    rho: _FloatOrDecimal,
+    epsilon: _FloatOrDecimal,
+    ln: Callable[[_FloatOrDecimal], _FloatOrDecimal],
+) -> _FloatOrDecimal:
     return (alpha - 1) * (alpha * rho - epsilon + ln((alpha - 1) / alpha)) - ln(alpha)
 
 
