@@ -92,6 +92,7 @@ def spark(spark_programs, tmp_path_factory):  # noqa: ARG001
     (settings / "spark-defaults.conf").write_text(
         # No code that is compiled to be fast later: a third of the time would go into that.
         "spark.driver.memory 2g\nspark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
+        "spark.sql.files.openCostInBytes 1024\n"  # small files, too, are read by two tasks
         "spark.sql.shuffle.partitions 2\nspark.connect.grpc.binding.port 0\n"
         "spark.connect.grpc.binding.address 127.0.0.1\n"
     )

@@ -48,7 +48,7 @@ def write_files(folder, *, rows, people):
         connection.execute("INSERT INTO labs " + _LABS.format(rows=rows // 3, people=people))
         connection.executemany("INSERT INTO wards VALUES (?, ?, ?)", PUBLIC)
         for name in TABLES:
-            connection.execute(f"COPY {name} TO '{folder}/{name}.parquet'")
+            connection.execute(f"COPY {name} TO '{folder}/{name}.parquet' (ROW_GROUP_SIZE 20480)")
 
 
 def fill_postgres(url, schema, folder):
