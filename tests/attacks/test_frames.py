@@ -138,6 +138,34 @@ def test_g2_a_moment_with_a_zone_that_is_out_of_range_changes_nothing_before_the
         assert seen_for_free(tmp_path, form(far)) == expected
 
 
+def _moments_in_lists(numbers):
+    return pa.ListArray.from_arrays(np.arange(ROWS + 1, dtype="int32"), pa.array(numbers, pa.timestamp("s")))
+
+
+NOT_USED = {
+    "durations of pandas": lambda numbers: pd.Series(numbers.astype("timedelta64[us]")),
+    "durations": lambda numbers: pa.array(numbers, type=pa.duration("s")),
+    "moments in lists": _moments_in_lists,
+    "moments in records": lambda numbers: pa.StructArray.from_arrays(
+        [pa.array(numbers, type=pa.timestamp("s"))], names=["at"]
+    ),
+}
+
+
+@pytest.mark.parametrize("column", NOT_USED)
+def test_g2_a_cell_of_a_column_that_is_not_used_changes_nothing_before_the_charge(column, tmp_path):
+    """Parquet has no durations below zero, and no moments in lists beyond what microseconds can hold."""
+    near, far = np.zeros(ROWS, dtype="int64"), np.zeros(ROWS, dtype="int64")
+    far[7] = -(2**62)
+    frames = []
+    for numbers in (near, far):
+        cells = {"patient": np.arange(ROWS) // 3, "note": NOT_USED[column](numbers)}
+        frames.append(pd.DataFrame(cells) if isinstance(cells["note"], pd.Series) else pa.table(cells))
+    expected = seen_for_free(tmp_path, frames[0])
+    assert len(expected) == 1 + len(QUESTIONS)
+    assert seen_for_free(tmp_path, frames[1]) == expected
+
+
 def test_what_is_declared_is_read_from_objects(tmp_path):
     """At ε = 100 a count is off less than once in 10⁴⁰ times."""
     cells = [1, 2.0, Decimal(3), 2.5, "4", True, None, np.int64(5), 2**63, date(2025, 1, 1)]

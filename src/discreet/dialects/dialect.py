@@ -13,12 +13,14 @@ from typing import ClassVar
 
 from discreet.dialects.parameters import Parameters
 from discreet.dialects.quoting import as_double, check_literal, quote_identifier, text_sql
-from discreet.model.expression import Expression, Literal
+from discreet.model.expression import Expression, Literal, size_of
 from discreet.model.interval_arithmetic import LARGEST_INTEGER, SMALLEST_INTEGER, UNKNOWN, ValueInterval
 from discreet.model.policy import ValueType
 
 _LONGEST_COPY = 400
 """Text up to this length is repeated where a value is needed twice; longer text is bound to a name."""
+FEW_CALLS = 2
+"""The same for values that the database repeats: copies of copies take it four times as long a level."""
 
 LONGEST_PARSED = 800
 """The most characters of a text that is read as a number or date."""
@@ -63,6 +65,20 @@ class EmitScope:
             return body(sqls)
         self.used += 1
         return self.dialect.let_all(f"{self.prefix}{self.used}", sqls, body)
+
+    def once(self, operands: Sequence[Operand], body: Callable[[Sequence[str]], str]) -> str:
+        """Names for what the database itself would write several times: x in x BETWEEN y AND z."""
+        if all(size_of(operand.expression).calls <= FEW_CALLS for operand in operands):
+            return body([operand.sql for operand in operands])
+        computed = [i for i, operand in enumerate(operands) if not isinstance(operand.expression, Literal)]
+
+        def with_constants(names: Sequence[str]) -> str:
+            named = dict(zip(computed, names, strict=True))
+            return body([named.get(i, operand.sql) for i, operand in enumerate(operands)])
+
+        self.used += 1
+        sqls = [operands[i].sql for i in computed]
+        return self.dialect.let_all(f"{self.prefix}{self.used}", sqls, with_constants)
 
     def finite(self, sql: str, interval: ValueInterval = UNKNOWN) -> str:
         """NaN and ±∞ are NULL; nothing to do where the interval rules them out."""

@@ -70,8 +70,14 @@ def _null_test(name: str, symbol: str) -> Function:
 
 
 def _between(operands: Sequence[Operand], scope: EmitScope) -> str:
-    value, low, high = (binary(operand, scope) for operand in operands)
-    return f"({value} BETWEEN {low} AND {high})"
+    """Databases make two comparisons of it."""
+    text = operands[0].expression.type is ValueType.TEXT
+
+    def compared(names: Sequence[str]) -> str:
+        value, low, high = (scope.dialect.binary(each) if text else each for each in names)
+        return f"({value} BETWEEN {low} AND {high})"
+
+    return scope.once(operands, compared)
 
 
 def _check_in(arguments: Arguments) -> tuple[Arguments, ValueType]:
@@ -83,9 +89,15 @@ def _check_in(arguments: Arguments) -> tuple[Arguments, ValueType]:
 
 
 def _in(operands: Sequence[Operand], scope: EmitScope) -> str:
+    """DuckDB makes as many comparisons of a short list."""
     value, *members = operands
     listed = [each.expression for each in members if isinstance(each.expression, Literal)]
-    return f"({scope.dialect.is_in(binary(value, scope), listed)})"
+    text = value.expression.type is ValueType.TEXT
+
+    def compared(names: Sequence[str]) -> str:
+        return f"({scope.dialect.is_in(scope.dialect.binary(names[0]) if text else names[0], listed)})"
+
+    return scope.once([value], compared)
 
 
 def _connective(name: str) -> Function:

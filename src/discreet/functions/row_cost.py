@@ -8,10 +8,10 @@ one row is limited. This bounds how long a question goes on after the time limit
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from discreet.dialects.dialect import LONGEST_PARSED
+from discreet.dialects.dialect import FEW_CALLS, LONGEST_PARSED
 from discreet.errors import QueryRefused
 from discreet.functions.texts import LONGEST_GROWN_TEXT, LONGEST_PATTERN, kept_of_replaced
-from discreet.model.expression import Call, Expression, Literal
+from discreet.model.expression import Call, Expression, Literal, size_of
 from discreet.model.policy import ValueType
 
 MOST_STEPS_OF_A_ROW = 2**16
@@ -73,7 +73,11 @@ _STEPS_OF_DIGITS = 200
 _FEW_MEMBERS = 16
 """So many members of a list take one step: databases look them up."""
 
-_COPIES = {"least": 3, "greatest": 3, "nullif": 2}
+_NAMED = ("between", "in", "split_part")
+_STEPS_OF_A_NAME = 28
+"""Of naming what the database would repeat, where that is a subquery."""
+
+_COPIES = {"least": 3, "greatest": 3, "nullif": 2, "between": 2}
 _COPIES_OF_A_CAST = 8
 """How often an argument may be written. Some databases compute it as often."""
 
@@ -107,7 +111,7 @@ def steps_in(expressions: Iterable[Expression], cell: int = USUAL_CELL, *, every
             parts = [measure(argument) for argument in node.arguments]
             lengths = [length for _, length in parts]
             below = _copies(node) * sum(steps for steps, _ in parts)
-            own = _steps_of(node, lengths, everywhere=everywhere)
+            own = _steps_of(node, lengths, everywhere=everywhere) + _steps_of_names(node) * everywhere
             measured[id(node)] = own + below, _longest_of_call(node, lengths)[1]
         return measured[id(node)]
 
@@ -137,6 +141,11 @@ def _steps_of(call: Call, lengths: list[int], *, everywhere: bool) -> int:
         return 1 + slowest.get(name, _STEPS[name]) * length // LONGEST_GROWN_TEXT
     each = _STEPS_OF_NUMBERS_ELSEWHERE.get(name, 1) if everywhere else 1
     return each * max(1, len(lengths) - 1) if each > 1 else max(1, len(lengths))
+
+
+def _steps_of_names(call: Call) -> int:
+    is_named = any(size_of(argument).calls > FEW_CALLS for argument in call.arguments)
+    return _STEPS_OF_A_NAME if call.function in _NAMED and is_named else 0
 
 
 def _of_whole_text(call: Call, *, everywhere: bool) -> int:

@@ -6,6 +6,7 @@ they do not depend on rows.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from discreet.dialects.dialect import EmitScope, Operand
 from discreet.errors import QueryRefused
@@ -164,10 +165,14 @@ def _check_split_part(arguments: Arguments) -> tuple[Arguments, ValueType]:
 
 
 def _split_part(operands: Sequence[Operand], scope: EmitScope) -> str:
-    """An empty text where there are fewer parts."""
+    """An empty text where there are fewer parts. In DuckDB, a macro that repeats its argument."""
     text, separator, number = operands
     place = literal_integer(_SPLIT_PART, number.expression, 1, LONGEST_GROWN_TEXT)
-    return f"split_part({scope.dialect.binary(_cut(text))}, {separator.sql}, {place})"
+
+    def part(names: Sequence[str]) -> str:
+        return f"split_part({scope.dialect.binary(names[0])}, {separator.sql}, {place})"
+
+    return scope.once([replace(text, sql=_cut(text))], part)
 
 
 _REPLACE = "replace(text, 'from', 'to')"

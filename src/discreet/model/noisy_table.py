@@ -139,6 +139,15 @@ class Joined:
     def columns(self) -> tuple[Field, ...]:
         return (*self.left.columns, *self.right.columns)
 
+    def rows(self, left: int, right: int) -> int:
+        """The most rows, if the sides have so many: fewer than all pairs where one is unique in what it is
+        joined on.
+        """
+        sides = self.left.most_rows, self.right.most_rows
+        if self.most_rows <= max(sides):
+            return max(left, right)
+        return left + right if self.most_rows <= sum(sides) else left * right + left + right
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stacked:

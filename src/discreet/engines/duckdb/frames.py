@@ -13,7 +13,7 @@ import duckdb
 from discreet.engines.base.execution import silently
 from discreet.engines.base.files import File, Format, Located
 from discreet.engines.duckdb.frame_cells import with_fixed_types
-from discreet.engines.duckdb.types import canonical_type, literal, quoted
+from discreet.engines.duckdb.types import canonical_type, literal, quoted, value_type
 from discreet.errors import InvalidInput, MissingExtra
 from discreet.model.declaration import TableSource
 from discreet.model.policy import ValueType
@@ -22,6 +22,9 @@ _COARSE = ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 """Moments are written in microseconds, which can be read back whatever they are."""
 _NOTHING = '"NULL"'
 """The type of a column of Arrow in which every cell is missing."""
+_NOT_USED = "NULL::INTERVAL"
+"""What is written of a column whose type is not used. Some of its cells could not be: durations below zero,
+moments out of range in a list."""
 
 
 def write_frame(name: str, frame: object, folder: Path, source: TableSource) -> Located:
@@ -107,6 +110,8 @@ def _written(column: str, native: str, kind: ValueType | None) -> str:
     own = quoted(column)
     if kind is not None:
         return f"TRY_CAST({own} AS {canonical_type(kind)}) AS {own}"
+    if value_type(native) is None:
+        return f"{_NOT_USED} AS {own}"
     return f"TRY_CAST({own} AS TIMESTAMP) AS {own}" if native in _COARSE else own
 
 

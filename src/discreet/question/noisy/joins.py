@@ -122,15 +122,20 @@ def _with_merged(
 
 
 def _most_rows(left: NoisyTable, right: NoisyTable, kind: str, on: Expression | None) -> int:
+    """Where each row of a side meets one of the other at most, those of the other may all be left over."""
     equal = set(_equal_fields(on, _names(left), _names(right)))
-    if any(keys <= equal for keys in _unique(right)):
-        most = left.most_rows
-    elif any(keys <= equal for keys in _unique(left)):
-        most = right.most_rows
-    else:
-        most = left.most_rows * right.most_rows
-    unmatched = {"left": left.most_rows, "right": right.most_rows, "full": left.most_rows + right.most_rows}
-    return most + unmatched.get(kind, 0) if kind == "full" else max(most, unmatched.get(kind, 0))
+    one_right = any(keys <= equal for keys in _unique(right))
+    one_left = any(keys <= equal for keys in _unique(left))
+    every = left.most_rows + right.most_rows
+    if kind == "full":
+        return every if one_right or one_left else left.most_rows * right.most_rows + every
+    if one_right and kind != "right":
+        return left.most_rows
+    if one_left and kind != "left":
+        return right.most_rows
+    if one_right or one_left:
+        return every
+    return max(left.most_rows * right.most_rows, left.most_rows, right.most_rows)
 
 
 def _names(table: NoisyTable) -> set[str]:

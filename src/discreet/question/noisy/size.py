@@ -58,9 +58,7 @@ def _rows(table: NoisyTable, asked: AfterNoise, known: Mapping[int, int]) -> int
         case Grouped():
             return known[table.source.number] if table.keys else 1
         case Joined():
-            left, right = known[table.left.number], known[table.right.number]
-            on_unique = table.most_rows <= max(table.left.most_rows, table.right.most_rows)
-            return max(left, right) if on_unique else left * right + left + right
+            return table.rows(known[table.left.number], known[table.right.number])
         case Stacked():
             return sum(known[branch.number] for branch in table.branches)
 

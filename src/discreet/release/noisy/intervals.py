@@ -23,7 +23,7 @@ from discreet.aggregates.shape import Shape
 from discreet.arrays import ColumnValues, Floats
 from discreet.errors import QueryRefused
 from discreet.model.deadline import Deadline
-from discreet.model.expression import Call, Expression, Field, fields_of
+from discreet.model.expression import Call, Expression, Field, fields_of, size_of
 from discreet.model.noisy_table import NoisyTable, tables_within
 from discreet.model.policy import ValueType
 from discreet.release.box import Box, BoxOrTruth, Truth, push
@@ -42,6 +42,9 @@ _MOST_DRAWS, _ROWS_AT_ONCE, _MOST_ROWS = 2_000, 1_000_000, 40_000_000
 _MOST_WORK, _MOST_WORK_BEFOREHAND = 10**11, 5 * 10**9
 """Of rows times characters of the statements that compute them, in all draws and columns: half a minute or
 so, and a second or two of what nobody paid for. A character takes a row 0.1 to 0.4 ns."""
+_MOST_CALLS, _MOST_CALLS_BEFOREHAND = 10_000, 1_000
+"""The same where one group is enough: operations of all columns, once their names are put in. Each takes 1 to
+2 ms. A question without steps has as many as `functions.registry` lets it have."""
 _ROWS_OF_PLANNING = 30_000
 """So many take as long as planning does: 5 to 10 µs a character."""
 _CHARACTERS_OF_A_WINDOW = 1_000
@@ -84,6 +87,7 @@ class NoisyIntervals:
         self._beforehand = beforehand
         self._most_rows = _MOST_ROWS // columns
         self._most_work = (_MOST_WORK_BEFOREHAND if beforehand else _MOST_WORK) // (_PASSES * columns)
+        self._calls_left = _MOST_CALLS_BEFOREHAND if beforehand else _MOST_CALLS
         self._count = len(rows["id"])
         self._ids = Ids([leaf.groups for leaf in leaves])
         self.over_rows = False
@@ -97,7 +101,8 @@ class NoisyIntervals:
             return None
         read = {atom.table for _, atom in self._shapes.atoms_of(definition)}
         if len(read) == 1 and -1 not in read:
-            return self._of_one_leaf(definition, read.pop())
+            self._calls_left -= size_of(definition).calls
+            return self._of_one_leaf(definition, read.pop()) if self._calls_left >= 0 else None
         self.over_rows = True
         if self._shape.broken or self._ids.numbered(self._table):
             return None

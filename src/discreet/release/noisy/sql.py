@@ -99,10 +99,7 @@ class Ids:
             case Grouped():
                 return self.rows_of(table.source) if table.keys else 1
             case Joined():
-                left, right = self.rows_of(table.left), self.rows_of(table.right)
-                if table.most_rows <= max(table.left.most_rows, table.right.most_rows):
-                    return max(left, right)  # joined on what is unique
-                return left * right + left + right
+                return table.rows(self.rows_of(table.left), self.rows_of(table.right))
             case Stacked():
                 return sum(self.rows_of(branch) for branch in table.branches)
 

@@ -6,6 +6,7 @@ prefixes 1        how many are at or below each value, on every column
 ranges 1          how many are between any two values, on every column
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from discreet.errors import QueryRefused
+from discreet.model.expression import Expression, size_of
 from discreet.model.identity import Facts
 from discreet.model.query import Filter, Query, Relation, Scan
 from discreet.question.counting import plain_count
@@ -27,6 +29,8 @@ _KINDS: dict[str, Callable[[Domain, int], Workload]] = {
     "prefixes": Workload.prefixes,
     "ranges": Workload.ranges,
 }
+_MOST_COMPUTED = 2**29
+"""The most operations on cells, of all questions together: some 3 seconds, which nobody pays for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,23 @@ def wanted_of(
 ) -> tuple[Wanted, ...]:
     """What each text asks for. Reads no data."""
     table = _table(source)
-    return tuple(
-        _kind(text, len(attributes)) or _cells(text, resolve(text), attributes, table) for text in texts
-    )
+    found: list[Wanted] = []
+    computed = 0
+    for text in texts:
+        kind = _kind(text, len(attributes))
+        if kind is None:
+            condition, chosen, cells = _about(text, resolve(text), attributes, table)
+            computed += cells * (1 + size_of(condition).calls)
+            if computed > _MOST_COMPUTED:
+                raise QueryRefused(
+                    "The questions for this synthetic table compute too much together.",
+                    remedy="Give fewer or simpler ones, or ones about fewer columns.",
+                )
+            bits = np.packbits(cells_where(condition, attributes, chosen)).tobytes()
+            found.append(CountedCells(chosen, bits))
+        else:
+            found.append(kind)
+    return tuple(found)
 
 
 def workload_of(wanted: Sequence[Wanted], domain: Domain) -> Workload:
@@ -94,7 +112,10 @@ def _kind(text: str, columns: int) -> QuestionKind | None:
     return QuestionKind(name, int(order))
 
 
-def _cells(text: str, query: Query, attributes: Sequence[Attribute], table: str) -> CountedCells:
+def _about(
+    text: str, query: Query, attributes: Sequence[Attribute], table: str
+) -> tuple[Expression, tuple[int, ...], int]:
+    """The condition of a counting question, the attributes that it reads, and how many cells they have."""
     count = plain_count(query)
     if count is None or count.table != table:
         raise QueryRefused(
@@ -107,12 +128,12 @@ def _cells(text: str, query: Query, attributes: Sequence[Attribute], table: str)
             f"“{text.strip()[:60]}” reads more than the columns of the synthetic table.",
             remedy="Add the columns that it reads, without bins; or leave it out.",
         )
-    if np.prod([attributes[i].size for i in chosen], dtype=object) > MOST_COUNTED_CELLS:
+    cells = math.prod(attributes[i].size for i in chosen)
+    if cells > MOST_COUNTED_CELLS:
         raise QueryRefused(
             f"“{text.strip()[:60]}” is about too many columns at once.", remedy="Ask about fewer."
         )
-    mask = cells_where(count.condition, attributes, chosen)
-    return CountedCells(chosen, np.packbits(mask).tobytes())
+    return count.condition, chosen, cells
 
 
 def _table(source: Relation) -> str:
