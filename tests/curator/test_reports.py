@@ -8,7 +8,8 @@ import pytest
 
 from discreet import BudgetExceeded, ConcentratedLoss, InvalidInput, PureLoss, QueryRefused
 from discreet.ledger.interface import EntryKind
-from discreet.release import leaves_release, question_release
+from discreet.release import leaves_release, outputs, question_release
+from discreet.release.noisy import intervals
 from discreet.release.report import report_release
 from tests.attacks.ask import Clinic, stored_bytes
 
@@ -327,6 +328,43 @@ def test_a_draw_that_fails_halfway_stays_charged_and_shows_nothing(clinic, monke
     with clinic.open() as curator:
         assert not curator.ask(REPORT, epsilon=1).repeated
         assert (spent(curator), len(charges(curator))) == (2, 2)
+
+
+def running(width):
+    sums = f"sum(n) OVER (ORDER BY age ROWS {width} PRECEDING)"
+    return f"SELECT age, {sums} AS s FROM (SELECT age, count(*) AS n FROM visits GROUP BY age)"
+
+
+@pytest.mark.parametrize("call", ["ask", "explain"])
+def test_g4_all_questions_of_a_report_share_what_intervals_may_take(clinic, monkeypatch, call):
+    """As many numbers are drawn at most as for one question."""
+    allowed, honest = [], intervals._draws
+
+    def draws(rows, side, most_rows):
+        allowed.append(most_rows)
+        return honest(rows, side, most_rows)
+
+    monkeypatch.setattr(intervals, "_draws", draws)
+    with clinic.open() as curator:
+        getattr(curator, call)(running(1), epsilon=1)
+        alone = sum(allowed)
+        allowed.clear()
+        getattr(curator, call)([running(width) for width in range(2, 10)], epsilon=1)
+        assert len(allowed) >= 8
+        assert sum(allowed) <= alone
+
+
+def test_g4_so_do_questions_without_steps(clinic, monkeypatch):
+    given, honest = [], outputs.OutputIntervals
+
+    def noted(plan, noisy, *others):
+        given.append(noisy.questions)
+        return honest(plan, noisy, *others)
+
+    monkeypatch.setattr(outputs, "OutputIntervals", noted)
+    with clinic.open() as curator:
+        curator.ask([WARDS, TOTAL], epsilon=1)
+    assert given == [2, 2]
 
 
 def test_a_service_refuses_a_list_kindly():

@@ -6,6 +6,7 @@ answer from those bytes alone, so that it can be done again, and comes out the s
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -51,13 +52,16 @@ def draw_noise(plan: Plan, results: Results) -> bytes:
     ).encode()
 
 
-def answer_from(plan: Plan, stored: bytes, deadline: Deadline) -> Released:
-    """The answer, from what was drawn. The same bytes give the same answer, if there is time enough."""
+def answer_from(plan: Plan, stored: bytes, deadline: Deadline, *, questions: int = 1) -> Released:
+    """The answer, from what was drawn. The same bytes give the same answer, if there is time enough.
+
+    So many questions share the limits of one answer.
+    """
     drawn = Drawn.decode(stored)
     if drawn is None:  # stored by a version that kept whole answers
         return Released.decode(stored)
     keys, noisy, groups = noisy_numbers(plan, drawn, deadline)
-    noisy = reconciled(plan, noisy) if drawn.reconciled else noisy
+    noisy = replace(reconciled(plan, noisy) if drawn.reconciled else noisy, questions=questions)
     notes = (*notes_of(plan), *([RECONCILED] if noisy.mixed else []))
     return compute_outputs(plan, keys, noisy, groups, notes, deadline)
 

@@ -73,6 +73,8 @@ class Noisy:
     """Raises if time is up. To be called every few hundred trees."""
     mixed: Mapping[int, MixedErrors] = field(default_factory=dict)
     """By part whose sums were reconciled (`reconcile`)."""
+    questions: int = 1
+    """How many questions share the limits on what intervals may take: all those of a report."""
 
 
 def estimate(plan: Plan, measure: BoundedMeasure, noisy: Noisy) -> Floats:

@@ -77,7 +77,7 @@ class OutputIntervals:
         self._estimates = estimates
         self._generator = np.random.default_rng(noisy.seed)
         self._selecting = self._selecting_parts()
-        self._draws_left = MOST_DRAWS_OF_AN_ANSWER
+        self._draws_left = MOST_DRAWS_OF_AN_ANSWER // noisy.questions
 
     def of(self, expression: Expression, kept: NDArray[np.int64], *, together: int = 1) -> Ends:
         """The ends for each group that is kept; NaN where there is nothing to be known.

@@ -25,9 +25,12 @@ _MOST_CELLS = 2_000
 
 
 def explain_noisy(
-    plan: NoisyPlan, dataset: Dataset, deadline: Deadline, *, budget: Spend, left: Spend
+    plan: NoisyPlan, dataset: Dataset, deadline: Deadline, *, budget: Spend, left: Spend, questions: int = 1
 ) -> Explanation:
-    """What is said of its leaves, and the errors of what is computed from them, where they are known."""
+    """What is said of its leaves, and the errors of what is computed from them, where they are known.
+
+    So many questions share the limits on what that may take.
+    """
     leaves = [explain(leaf, dataset, budget=budget, left=left) for leaf in plan.leaves]
     first = leaves[0]
     errors, shares, taken = [], {}, set[str]()
@@ -38,7 +41,7 @@ def explain_noisy(
             names[name] = _free(name, taken)
             shares[names[name]] = share * part
         errors += [replace(error, measure=names[error.measure]) for error in found.errors]
-    known, unknown = _computed(plan, deadline, taken)
+    known, unknown = _computed(plan, deadline, taken, questions)
     whole = priced(first, plan.loss, dataset, budget=budget, left=left, way="", reach=0.0)
     groups = [found.groups for found in leaves]
     return replace(
@@ -64,7 +67,9 @@ def _free(name: str, taken: set[str]) -> str:
     return free
 
 
-def _computed(plan: NoisyPlan, deadline: Deadline, taken: set[str]) -> tuple[list[ErrorStatement], list[str]]:
+def _computed(
+    plan: NoisyPlan, deadline: Deadline, taken: set[str], questions: int
+) -> tuple[list[ErrorStatement], list[str]]:
     """The errors of columns that are computed, and a note on those whose errors depend on the data."""
     shapes = Shapes(plan.leaves)
     found = shapes.read(plan.asked.table)
@@ -79,7 +84,7 @@ def _computed(plan: NoisyPlan, deadline: Deadline, taken: set[str]) -> tuple[lis
     statements: list[ErrorStatement] = []
     cells = max(each.most_rows for each in tables_within(plan.asked.table)) * len(columns)
     if affine and cells <= _MOST_CELLS and not found.selected and all(map(_is_known, plan.leaves)):
-        drawn = [_nothing(leaf) for leaf in plan.leaves]
+        drawn = [_nothing(leaf, questions) for leaf in plan.leaves]
         answer = noisy_answer(plan.asked, drawn, deadline, beforehand=True)
         for name in affine:
             if name in answer.raw and len(answer):
@@ -103,9 +108,10 @@ def _is_known(leaf: Plan) -> bool:
     )
 
 
-def _nothing(leaf: Plan) -> DrawnLeaf:
+def _nothing(leaf: Plan, questions: int) -> DrawnLeaf:
     """An answer in which all noisy numbers are 0: what is affine in them errs by the same everywhere."""
     groups = group_count(leaf.bounded.query)
     used = {part for measure in leaf.bounded.measures for part in measure.parts}
-    noisy = Noisy(sums={part: np.zeros(groups) for part in used}, trees={}, left_out={}, seed=0)
+    sums = {part: np.zeros(groups) for part in used}
+    noisy = Noisy(sums=sums, trees={}, left_out={}, seed=0, questions=questions)
     return DrawnLeaf(plan=leaf, keys=public_keys(leaf.bounded.query), noisy=noisy, groups=groups)

@@ -83,11 +83,12 @@ class NoisyIntervals:
         self._rows = rows
         self._deadline = deadline
         self._shape = shapes.tables[table.number]
-        columns = max(1, len(table.columns))
+        questions = max(leaf.noisy.questions for leaf in leaves)
+        columns = questions * max(1, len(table.columns))
         self._beforehand = beforehand
         self._most_rows = _MOST_ROWS // columns
         self._most_work = (_MOST_WORK_BEFOREHAND if beforehand else _MOST_WORK) // (_PASSES * columns)
-        self._calls_left = _MOST_CALLS_BEFOREHAND if beforehand else _MOST_CALLS
+        self._calls_left = (_MOST_CALLS_BEFOREHAND if beforehand else _MOST_CALLS) // questions
         self._count = len(rows["id"])
         self._ids = Ids([leaf.groups for leaf in leaves])
         self.over_rows = False

@@ -1,7 +1,7 @@
 """A question over noisy answers as a release. Its answer is computed from what is stored for its leaves."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from discreet.aggregates.vectors import known
 from discreet.answers.released import Released
@@ -28,13 +28,17 @@ class NoisyRelease(LeavesRelease):
         )
 
 
-def noisy_answer_from(plan: NoisyPlan, parts: Sequence[bytes], deadline: Deadline) -> Released:
-    """The answer, from what was drawn for each leaf of the plan."""
-    found = [_drawn_leaf(leaf, part, deadline) for leaf, part in zip(plan.leaves, parts, strict=True)]
+def noisy_answer_from(
+    plan: NoisyPlan, parts: Sequence[bytes], deadline: Deadline, *, questions: int = 1
+) -> Released:
+    """The answer, from what was drawn for each leaf of the plan. So many questions share its limits."""
+    found = [
+        _drawn_leaf(leaf, part, deadline, questions) for leaf, part in zip(plan.leaves, parts, strict=True)
+    ]
     return noisy_answer(plan.asked, found, deadline)
 
 
-def _drawn_leaf(leaf: Plan, part: bytes, deadline: Deadline) -> DrawnLeaf:
+def _drawn_leaf(leaf: Plan, part: bytes, deadline: Deadline, questions: int) -> DrawnLeaf:
     drawn = known(Drawn, Drawn.decode(part))
     keys, noisy, groups = noisy_numbers(leaf, drawn, deadline)
-    return DrawnLeaf(plan=leaf, keys=keys, noisy=noisy, groups=groups)
+    return DrawnLeaf(plan=leaf, keys=keys, noisy=replace(noisy, questions=questions), groups=groups)

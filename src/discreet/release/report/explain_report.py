@@ -16,10 +16,12 @@ def explain_report(
     plan: ReportPlan, dataset: Dataset, deadline: Deadline, *, budget: Spend, left: Spend
 ) -> list[Explanation]:
     """What is said of each question, at the price of all."""
-    found = []
-    for question in plan.questions():
+    found, questions = [], list(plan.questions())
+    for question in questions:
         if isinstance(question, NoisyPlan):
-            own = explain_noisy(question, dataset, deadline, budget=budget, left=left)
+            own = explain_noisy(
+                question, dataset, deadline, budget=budget, left=left, questions=len(questions)
+            )
         else:
             own = explain(question, dataset, budget=budget, left=left)
         part = float(amount_of(question.loss) / amount_of(plan.loss))

@@ -21,14 +21,14 @@ class ReportRelease(LeavesRelease):
     def answers_from(self, key: str, stored: bytes, deadline: Callable[[], Deadline]) -> list[Released]:
         """The answer of each question, from what is stored under this key.
 
-        Each has a deadline of its own, as if it were asked again by itself: all of it is free.
+        Each has a deadline of its own. What intervals may take is shared by all.
         """
         plans, parts = self.drawn_for(key, stored)
-        found = []
-        for question in self.plan.asked.questions:
+        found, asked = [], self.plan.asked.questions
+        for question in asked:
             plan, drawn = self.plan.plan_of(question, plans), [parts[use.leaf] for use in question.uses]
             if isinstance(plan, NoisyPlan):
-                found.append(noisy_answer_from(plan, drawn, deadline()))
+                found.append(noisy_answer_from(plan, drawn, deadline(), questions=len(asked)))
             else:
-                found.append(answer_from(plan, drawn[0], deadline()))
+                found.append(answer_from(plan, drawn[0], deadline(), questions=len(asked)))
         return found
