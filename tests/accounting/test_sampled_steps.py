@@ -67,7 +67,7 @@ def test_the_noise_is_enough_and_a_hundredth_less_would_not_be(case):
     sigma = math.sqrt(1 / (2 * largest_step_rho(epsilon, delta, rate, steps, everyone)))
 
     def cost(noise):
-        accountant = accounting.pld.PLDAccountant(value_discretization_interval=3e-4)
+        accountant = accounting.pld.PLDAccountant(value_discretization_interval=1e-4)
         step = accounting.PoissonSampledDpEvent(rate, accounting.GaussianDpEvent(noise))
         accountant.compose(step, steps)
         if everyone:
