@@ -128,6 +128,12 @@ class Clinic:
             self._opened[now] = self.open(analyst)
         return self._opened[now]
 
+    def close(self):
+        """Close all curators that were kept open."""
+        for curator in self._opened.values():
+            curator.close()
+        self._opened.clear()
+
     def open(self, analyst="mallory"):
         return open_curator(self.policy, analyst=analyst)
 

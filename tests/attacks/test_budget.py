@@ -1,6 +1,5 @@
 """Attacks D1–D11: on the budget, and on what it is meant to bound."""
 
-import gc
 import inspect
 import json
 import random
@@ -210,7 +209,7 @@ def test_d6_a_ledger_from_a_backup_answers_nothing(clinic):
     clinic.ask(COUNT)
     shutil.copy(ledger, clinic.folder / "backup")
     clinic.ask("SELECT sum(cost) AS total FROM visits")
-    gc.collect()  # whoever restores a backup closes the ledger first: an open handle would put its own back
+    clinic.close()  # whoever restores a backup closes the ledger first: an open handle would put its own back
     for leftover in clinic.folder.glob("clinic.ledger-*"):
         leftover.unlink()
     shutil.copy(clinic.folder / "backup", ledger)
