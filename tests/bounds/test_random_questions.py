@@ -34,7 +34,7 @@ TOO_MUCH = ("could have too many rows", "too many different things", "computes t
 """Why a question may be refused for what one person's rows would take."""
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 HUNT = int(os.environ.get("DISCREET_HUNT", "0"))
-RANDOM = settings(max_examples=HUNT or 200, derandomize=not HUNT, suppress_health_check=SLOW)
+RANDOM = settings(max_examples=HUNT or 300, derandomize=not HUNT, suppress_health_check=SLOW)
 NO_TIE = np.pi / 10_000  # 0.0525, off by its last bit, would be 0.052 or 0.053
 DATABASE = Database()
 ASKED: Counter[str] = Counter()
