@@ -25,11 +25,10 @@ _STEPS = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoisyPlan:
-    """What will be run for a question that is computed from noisy answers: a plan for each of them."""
+class LeavesPlan:
+    """What will be run for several private questions that have one price: a plan for each of them."""
 
     leaves: tuple[Plan, ...]
-    asked: AfterNoise
     request: Request
     _loss_found: list[Spend] = field(default_factory=list, init=False, compare=False, repr=False)
 
@@ -37,8 +36,15 @@ class NoisyPlan:
     def loss(self) -> Spend:
         """All leaves are one release: their losses add up."""
         if not self._loss_found:
-            self._loss_found.append(total_loss(self.leaves))
+            self._loss_found.append(_total(self.leaves))
         return self._loss_found[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyPlan(LeavesPlan):
+    """What will be run for a question that is computed from noisy answers."""
+
+    asked: AfterNoise
 
 
 def calibrate_leaves(leaves: Sequence[Bounded], request: Request, dataset: Dataset) -> tuple[Plan, ...]:
@@ -82,7 +88,7 @@ def _in_order(leaves: Sequence[Bounded]) -> list[int]:
     return sorted(range(len(texts)), key=texts.__getitem__)
 
 
-def total_loss(leaves: Sequence[Plan]) -> Spend:
+def _total(leaves: Sequence[Plan]) -> Spend:
     """What all of them tell of one person, drawn at once."""
     losses = [leaf.loss for leaf in leaves]
     if all(isinstance(loss, PureLoss) for loss in losses):

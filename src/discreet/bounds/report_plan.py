@@ -1,30 +1,18 @@
 """The plan of a report: one plan for each leaf, and what each question sees of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from discreet.bounds.calibrate import Plan
-from discreet.bounds.leaves import NoisyPlan, total_loss
-from discreet.model.privacy import Spend
+from discreet.bounds.leaves import LeavesPlan, NoisyPlan
 from discreet.model.report import AskedReport, LeafUse, QuestionOnLeaves
-from discreet.model.request import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportPlan:
+class ReportPlan(LeavesPlan):
     """What will be run for a report."""
 
-    leaves: tuple[Plan, ...]
     asked: AskedReport
-    request: Request
-    _loss_found: list[Spend] = field(default_factory=list, init=False, compare=False, repr=False)
-
-    @property
-    def loss(self) -> Spend:
-        """All leaves are one release: their losses add up."""
-        if not self._loss_found:
-            self._loss_found.append(total_loss(self.leaves))
-        return self._loss_found[0]
 
     def questions(self) -> tuple[Plan | NoisyPlan, ...]:
         """Each question by itself, on the same leaves."""

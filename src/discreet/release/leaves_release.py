@@ -11,8 +11,7 @@ import numpy as np
 
 from discreet.answers.encoding import decode_columns, encode_columns
 from discreet.bounds.calibrate import Plan
-from discreet.bounds.leaves import NoisyPlan
-from discreet.bounds.report_plan import ReportPlan
+from discreet.bounds.leaves import LeavesPlan
 from discreet.dialects.dialect import Dialect
 from discreet.errors import InvalidInput
 from discreet.model.deadline import Deadline
@@ -29,7 +28,7 @@ from discreet.sql.statement import Statement
 class LeavesRelease:
     """The leaves of a plan, and the policy that they were planned for."""
 
-    plan: NoisyPlan | ReportPlan
+    plan: LeavesPlan
     dataset: Dataset
 
     @property
