@@ -9,7 +9,7 @@ from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import WeightedSum, known
 from discreet.aggregates.weights import Norm, Unit
 from discreet.answers.explanation import ErrorStatement, Explanation, PrivateGroups
-from discreet.bounds.bound import OneValue, bound
+from discreet.bounds.bound import Bounded, OneValue, bound
 from discreet.bounds.calibrate import THRESHOLD_SHARE, Plan, calibrate
 from discreet.bounds.one_value import fields_with_one_value
 from discreet.errors import DiscreetError
@@ -162,8 +162,7 @@ def _alternatives(plan: Plan, dataset: Dataset) -> list[str]:
     found = []
     half = plan.loss.epsilon / 2 if isinstance(plan.loss, PureLoss) else None
     price: Price = ByEpsilon(epsilon=half) if half is not None else ByRho(rho=amount_of(plan.loss) / 4)
-    cheaper = _planned(plan.bounded.query, replace(plan.request, price=price), dataset)
-    if cheaper is not None and plan.bounded.measures:
+    if plan.bounded.measures and _calibrated(plan.bounded, replace(plan.request, price=price), dataset):
         share = "half" if half is not None else "a quarter"
         found.append(f"For {share} of this price, every error is twice as large.")
     if len(plan.bounded.measures) > 1:
@@ -221,9 +220,17 @@ def _columns(relation: Relation) -> set[str]:
 def _planned(
     query: Query, request: Request, dataset: Dataset, one_value: OneValue = fields_with_one_value
 ) -> Plan | None:
-    """Another question, or another price; None if that cannot be asked."""
+    """Another question; None if that cannot be asked."""
     try:
         return calibrate(bound(query, dataset, one_value), request, dataset)
+    except DiscreetError:
+        return None
+
+
+def _calibrated(bounded: Bounded, request: Request, dataset: Dataset) -> Plan | None:
+    """The same at another price; None if that is not taken."""
+    try:
+        return calibrate(bounded, request, dataset)
     except DiscreetError:
         return None
 

@@ -136,7 +136,7 @@ class _StatementWriter:
         rows = ""
         if columns and not self._reads_once(part.weight):
             keys = self._query.sets[number] if by_squares(part.weight) else ()
-            rows = self._keyed_rows(keys, columns, used_by(part))
+            rows = f"({self._keyed_rows(keys, columns, used_by(part))}) AS read"
         return CountedPeople(part=part, index=index, beyond=[name for name, *_ in columns], rows=rows)
 
     def _reads_once(self, weight: Weight | None) -> bool:

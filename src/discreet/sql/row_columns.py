@@ -33,21 +33,21 @@ def beyond_columns(part: LeftOut, dialect: Dialect) -> list[EmittedColumn]:
         value = replace(each.value, range=Range(low=low - room, high=high + room))
         grid = (high - low) / BEYOND_STEPS
         steps = emit_steps(value, dialect, offset=low, grid=grid, half=Fraction(0))
-        conditions = [f"({_is_beyond(each, dialect)})"]
-        if each.condition is not None:
-            conditions.append(f"({emit(each.condition, dialect)}) IS TRUE")
-        name = f"beyond{i}"
-        above = f"WHEN {name} > {BEYOND_STEPS} THEN {name} - {BEYOND_STEPS}"
-        beyond = f"CAST(CASE {above} WHEN {name} < -1 THEN {name} + 1 END AS BIGINT)"
-        columns.append((name, f"CASE WHEN {' AND '.join(conditions)} THEN {steps} END", beyond))
+        kind = dialect.types[ValueType.INTEGER]
+        only = "" if each.condition is None else f" AND ({emit(each.condition, dialect)}) IS TRUE"
+        below, above = _is_outside(each, dialect)
+        cases = f"WHEN {above}{only} THEN CAST(greatest({steps} - {BEYOND_STEPS}, 0) AS {kind})"
+        cases += f" WHEN {below}{only} THEN CAST(least({steps} + 1, 0) AS {kind})"
+        columns.append((f"beyond{i}", f"CASE {cases} END", f"beyond{i}"))
     return columns
 
 
-def _is_beyond(clamped: Clamped, dialect: Dialect) -> str:
-    """Most values are not. So that is asked first, as simply as possible."""
+def _is_outside(clamped: Clamped, dialect: Dialect) -> tuple[str, str]:
+    """Whether a value is below its bounds, and above. Most are not, so this is as simple as possible."""
     read = dialect.read(dialect.identifier(clamped.value.name), clamped.value.type)
-    low, high = (dialect.double(float(end)) for end in clamped.bounds)
-    return f"{read} < {low} OR {read} > {high}"
+    whole = clamped.value.type is ValueType.INTEGER and all(end.denominator == 1 for end in clamped.bounds)
+    low, high = (str(end) if whole else dialect.double(float(end)) for end in clamped.bounds)
+    return f"{read} < {low}", f"{read} > {high}"
 
 
 def integer_column(part: WeightedSum, name: str, dialect: Dialect) -> tuple[str, str]:

@@ -41,7 +41,7 @@ class CountedPeople:
     beyond: Sequence[str]
     """Columns: by how many steps a value lies beyond its bounds, negative if below."""
     rows: str
-    """Rows with these columns, if they are read beside those that are totalled; else the latter have them."""
+    """A subquery with these columns, if they are read beside what is totalled; else that has them."""
 
 
 def weighed(
@@ -64,25 +64,15 @@ def weighed(
     if dialect.weighs_in_windows:
         return f"SELECT {select} FROM ({_in_windows(rows, weight, names, dialect)}) AS rows{rest}"
     tables = [f"rows AS {dialect.kept(once=once)}({rows})"]
-    read, kept = "rows", ""
-    if lost is not None:
-        kept = dialect.kept(once=True)
-        if lost.rows:  # DuckDB hands what is read here to both who need it, and keeps nothing
-            tables.append(f"read AS {kept}({lost.rows})")
-            read = "read"
-    people = people_sql(read, weight, [name for name in names if name != "leaf"], (), dialect)
+    kept = "" if lost is None else dialect.kept(once=True)
+    read, beyond = ("rows", ()) if lost is None else (lost.rows or "rows", lost.beyond)
+    people = people_sql(read, weight, [name for name in names if name != "leaf"], beyond, dialect)
     heavy = f"SELECT p, {weight_sql(weight, 'n', dialect)} AS w FROM people WHERE n > {most_of_whole(weight)}"
     tables += [f"people AS {kept}({people})", f"heavy AS ({heavy})"]
     totalled = f"SELECT {dialect.join_hint}{select} FROM {dialect.with_weights()}{rest}"
     if lost is None:
         return f"WITH {', '.join(tables)} {totalled}"
-    sized = "people"
-    if lost.beyond:  # few rows have any: to join them is faster than to add them up of everybody
-        net = ", ".join(f"sum({column}) AS {column}" for column in lost.beyond)
-        some = " OR ".join(f"{column} IS NOT NULL" for column in lost.beyond)
-        tables.append(f"beyond AS (SELECT p AS b, {net} FROM {read} WHERE {some} GROUP BY p)")
-        sized = f"people LEFT JOIN beyond ON {dialect.same_person('people.p', 'beyond.b')}"
-    counted = people_by_loss(lost.part, lost.index, dialect, sized)
+    counted = people_by_loss(lost.part, lost.index, dialect)
     return f"WITH {', '.join(tables)} {_beside(totalled, names, totals, counted, lost)}"
 
 
