@@ -10,7 +10,9 @@ from discreet.apps.views.explain import show_explanation
 from discreet.curator.open_policy import open_curator
 from discreet.errors import BudgetExceeded, EngineFailed, PolicyError, QueryRefused
 from discreet.model.privacy import ConcentratedLoss, PureLoss
+from discreet.synth.cached import cache
 from discreet.synth.cached.cache import Cache, decode_readings, encode_readings
+from discreet.synth.cached.strategy import Online
 
 POLICY = """
 [dataset]
@@ -110,6 +112,29 @@ def test_what_was_paid_for_is_known_to_everybody_and_after_a_restart(folder):
     assert not closer.cached  # only what is missing is paid
     alone = float(first.plan(OLD, within=WITHIN / 2).loss.rho) * 0.9  # without what limits leave out
     assert float(closer.charged.rho) == pytest.approx(alone * 3 / 4, rel=0.02)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("place", ["from_text", "learn"])
+def test_what_was_paid_for_is_learnt_also_after_it_was_stopped(place, stop, folder, monkeypatch):
+    """It was skipped then for as long as the process ran: the question failed, and others were paid again."""
+    curator = curator_of(folder)
+    curator.ask(OLD, within=2 * WITHIN)
+
+    def stopped(*_):
+        raise stop
+
+    with monkeypatch.context() as patched:
+        where, name = (cache, "from_text") if place == "from_text" else (Online, "_learn_single")
+        patched.setattr(where, name, stopped)
+        with pytest.raises(stop):
+            curator.ask(OLD, within=WITHIN)
+    paid = curator.budget().spent
+    again, elsewhere = curator.ask(OLD, within=WITHIN), curator_of(folder).ask(OLD, within=WITHIN)
+    assert curator.budget().spent == paid
+    assert again.cached
+    assert again.scalar() == elsewhere.scalar()
+    assert again.interval("old") == elsewhere.interval("old")
 
 
 def test_an_answer_from_the_cache_says_that_a_chosen_question_needs_noise_of_its_own(folder):

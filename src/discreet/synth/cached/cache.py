@@ -49,6 +49,8 @@ MOST_OVER_DIRECT = Fraction(5, 4)
 error of hardly more than one person it would cost far more: estimates make no use of counts being whole."""
 _TESTS = ("run:", "passed:")
 """What follows the prefix in the key of a test; in that of a reading it is a digest."""
+_UNFINISHED = 0
+"""No version of data: what is known is not all of what was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,7 @@ class Cache:
         """The prefixes of the keys of readings, also in older versions."""
         self._tests = tuple(prefix + test for prefix in prefixes for test in _TESTS)
         self._lock = Lock()
-        self._known = _ReadingsSoFar(table, version=0)
+        self._known = _ReadingsSoFar(table, version=_UNFINISHED)
 
     def ask(self, count: Count, request: Request, *, left: Spend, direct: Spend) -> Asked | None:
         """What the question takes; None if the cache cannot answer it, or only at too high a price."""
@@ -163,11 +165,15 @@ class Cache:
         return self._prefix + hashlib.sha256(self._known.digest + told + mask).hexdigest()
 
     def _catch_up(self) -> None:
-        """Learn what was stored since the last look. A new version of the data begins with nothing."""
+        """Learn what was stored since the last look. A new version of the data begins with nothing.
+
+        If that is stopped halfway, nothing of it is kept, and all is learnt anew the next time.
+        """
         dataset = self.table.dataset.name
         version = self._ledger.balance(dataset, analysts=()).version
         if version != self._known.version:
             self._known = _ReadingsSoFar(self.table, version=version)
+        self._known.version = _UNFINISHED
         for entry in self._ledger.entries(dataset, after=self._known.seen):
             self._known.seen = entry.number
             answered = entry.kind is EntryKind.ANSWERED and entry.version == version
@@ -175,6 +181,7 @@ class Cache:
                 stored = self._ledger.stored_answer(dataset, entry.key)
                 if stored is not None:
                     self._known.learn(entry.key, *stored)
+        self._known.version = version
 
     def _is_reading(self, key: str) -> bool:
         return key.startswith(self._readings) and not key.startswith(self._tests)
