@@ -18,9 +18,9 @@ from discreet.functions.registry import emit
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.query import FewRows, Filter, Lookup, PerPerson, PersonJoin, Relation, Scan, UnionAll
 
-MOST_SPELLED_OUT = 600_000
+MOST_SPELLED_OUT = 1_000_000
 """The most characters of all statements of a question, where names of subqueries are written out. PostgreSQL
-plans them in about 2 seconds, at worst in 4."""
+plans them in about a second, at worst in 4."""
 _COLUMN = 40
 """Of a column of a table."""
 
@@ -59,7 +59,8 @@ class SpelledOut:
     def use(self, expressions: Iterable[Expression]) -> None:
         """Count a statement, or a piece of one, that reads the relation and computes these from its rows."""
         if self._columns:
-            self.length = check_spelled_out(self.length + self._own + sum(map(self._length, expressions)))
+            different = {id(each): each for each in expressions}.values()
+            self.length = check_spelled_out(self.length + self._own + sum(map(self._length, different)))
 
     def _length(self, expression: Expression) -> int:
         if id(expression) not in self._known:
