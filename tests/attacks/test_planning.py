@@ -1,6 +1,8 @@
 """Attacks G4, continued: short questions that take long to plan, before anything is charged."""
 
 import difflib
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
@@ -149,6 +151,28 @@ def test_g4_usual_nesting_is_parsed():
     for _ in range(5):
         nested = f"CASE WHEN DATE '2020-01-01' < day THEN round({nested}, 1) ELSE abs(x) END"
     parse_sql(f"SELECT avg({nested}) AS a FROM visits WHERE x IN ({', '.join(map(str, range(3000)))})")
+
+
+@pytest.mark.parametrize("digit", ["9", " ", "\t\n"])
+@pytest.mark.parametrize("form", ["INTERVAL '{}' DAY", "INTERVAL '{}'", "INTERVAL {} DAY", "'{}'::INTERVAL"])
+def test_g4_texts_of_intervals_are_short(monkeypatch, form, digit):
+    """sqlglot searched them again from each character on: 16,000 digits took 10 seconds, 100,000 minutes."""
+    searched = []
+    never = SimpleNamespace(findall=lambda text: searched.append(text) or [], match=searched.append)
+    monkeypatch.setattr("sqlglot.expressions.INTERVAL_STRING_RE", never)
+    monkeypatch.setattr("sqlglot.expressions.INTERVAL_DAY_TIME_RE", never)
+    with suppress(QueryRefused):
+        parse_sql(f"SELECT count(*) AS n FROM visits WHERE day + {form.format(digit * 10_000)} > day")
+    assert max(map(len, searched), default=0) <= 100
+    with suppress(QueryRefused):
+        parse_sql("SELECT count(*) AS n FROM visits WHERE day + INTERVAL '7 days' > day")
+    assert "7 days" in searched
+
+
+def test_g4_a_number_of_very_many_digits_is_refused(clinic):
+    """It was an error of Python's own."""
+    with pytest.raises(QueryRefused, match="number"):
+        clinic.ask(f"SELECT sum(least(cost, 0.{'3' * 90_000})) AS n FROM visits")
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ from discreet.release.exact_vectors import Results
 from discreet.release.explain import epsilon_of
 from discreet.release.protocol import Release
 from discreet.sql.person_through import relations_with_people
+from discreet.sql.spelled_out import check_spelled_out
 from discreet.sql.statement import Statement, check_written_size
 
 T = TypeVar("T")
@@ -187,6 +188,7 @@ class ChargedData:
         relations = relations_with_people(self.engine.relations, self.dataset, dialect)
         statements = release.statements(relations, dialect)
         check_written_size(statement.sql for statement in statements)
+        check_spelled_out(sum(statement.spelled_out for statement in statements))
         return statements
 
     def prepare(self, statements: Sequence[Statement]) -> None:

@@ -26,6 +26,9 @@ DEEPEST_NESTING = 100
 MOST_WORDS = 10_000
 """Names and operations, without constants. All that they stand for has a limit too (`check_size`)."""
 
+_LONGEST_INTERVAL = 100
+"""Characters between the quotation marks of an INTERVAL."""
+
 _STEPS, _STEPS_OF_A_TOKEN = 2_000, 20
 
 _OF_SETS = re.compile(r"\b(cube|rollup|grouping\s+sets)\s*\(", re.IGNORECASE)
@@ -82,6 +85,12 @@ class _PatientParser(DuckDBParser):
     def raise_error(self, message: str, token: Token = SENTINEL_NONE) -> None:
         self.stopped = token or self._curr or None
         super().raise_error(message, token)
+
+    def _parse_interval_span(self, this: exp.Expr, *given: Any, **options: Any) -> exp.Interval:
+        """sqlglot searches the text from each of its characters on: 100,000 digits would take minutes."""
+        if isinstance(this, exp.Literal) and len(this.name) > _LONGEST_INTERVAL:
+            self.raise_error("too long an interval")
+        return super()._parse_interval_span(this, *given, **options)
 
     def _parse_function_call(self, *given: Any, **options: Any) -> exp.Expr | None:
         token = self._curr

@@ -37,6 +37,7 @@ from discreet.sql.row_columns import (
     leaf_column,
     used_by,
 )
+from discreet.sql.spelled_out import SpelledOut
 from discreet.sql.statement import Planned, Statement, check_written_size
 from discreet.sql.weights import (
     CountedPeople,
@@ -95,12 +96,14 @@ class _StatementWriter:
         self._dialect = dialect
         self._written = 0
         """Characters, so that one that gets too long is not written to its end."""
+        self._spelled_out = SpelledOut(self._query.source, dialect)
         self._counted: set[int] = set()
         """Parts that are `LeftOut` and are counted in the same pass as something else."""
 
     def statements(self) -> list[Statement]:
         found = [each for number in range(len(self._query.sets)) for each in self.of_set(number)]
-        return [*found, *self._of_people()]
+        first, *others = [*found, *self._of_people()]
+        return [replace(first, spelled_out=self._spelled_out.length), *others]
 
     def _of_people(self) -> list[Statement]:
         """One for each vector of what is left out that no other statement has."""
@@ -361,6 +364,7 @@ class _StatementWriter:
         sql = f"SELECT {', '.join(['p', *grouped, *finished])} FROM ({rows}) AS computed"
         sql += f" WHERE {' AND '.join(known)}" if known else ""
         self._written = check_written_size([sql], self._written)
+        self._spelled_out.use(expressions)
         return sql
 
 

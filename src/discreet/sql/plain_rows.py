@@ -19,6 +19,7 @@ from discreet.functions.registry import emit_steps
 from discreet.model.expression import Expression
 from discreet.model.query import Relation
 from discreet.sql.relation import clamped, relation_sql
+from discreet.sql.spelled_out import SpelledOut
 from discreet.sql.statement import Statement
 from discreet.sql.weights import weighed, weighted_total
 
@@ -79,6 +80,7 @@ def emit_rows(
     Columns are c0, c1, … for the codes, and `PERSON`.
     """
     parameters = Parameters()
+    SpelledOut(source, dialect).use(code.value for code in codes)
     rows = _coded(source, codes, tables, dialect.binding(parameters), None)
     who = [] if source.one_row_a_person else [f"dense_rank() OVER (ORDER BY p) AS {PERSON}"]
     columns = [f"c{i}" for i in range(len(codes))]
@@ -89,6 +91,7 @@ def emit_products(query: ProductQuery, tables: Mapping[str, str], dialect: Diale
     """Columns are `PLACE` and those of the query."""
     parameters = Parameters()
     binding = dialect.binding(parameters)
+    SpelledOut(query.source, dialect).use(code.value for code in query.codes)
     several = dialect.slices > 1 and query.source.has_ids and query.weight is not None
     slices = [_products(query, tables, binding, i) for i in range(dialect.slices)] if several else ()
     return _statement(_products(query, tables, binding, None), tuple(slices), parameters)

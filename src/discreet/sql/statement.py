@@ -44,6 +44,9 @@ class Statement:
     parameters: tuple[Parameter, ...] = ()
     """What $1, $2, … stand for, in all statements of the question; none where constants are quoted."""
 
+    spelled_out: int = 0
+    """How many characters it has if a database writes out the names of subqueries (`sql.spelled_out`)."""
+
     @property
     def runs(self) -> tuple[str, ...]:
         """What is run."""

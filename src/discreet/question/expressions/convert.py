@@ -63,6 +63,8 @@ _SIMPLE: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {
     exp.DayOfMonth: ("day", ("this",)),
     exp.Replace: ("replace", ("this", "expression", "replacement")),
 }
+_LONGEST_NUMBER = 1_000
+"""Characters. No double needs more."""
 _IGNORED = {"big_int", "typed", "safe", "copy", "default", "is_left", "coerce", "null"}
 _CASTS = {
     "integer": (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT),
@@ -150,6 +152,8 @@ def constant(node: exp.Expression) -> Literal:
         return build_literal(str(node.this))
     text = str(node.this)
     try:
+        if len(text) > _LONGEST_NUMBER:
+            raise ValueError("Python writes no integers of so many digits")
         return build_literal(int(text) if text.isdigit() else Decimal(text))
     except (ValueError, InvalidOperation):
         raise QueryRefused(
