@@ -170,6 +170,21 @@ def test_what_somebody_paid_for_is_free_for_all_above_caps_and_thresholds_too(se
         dataset.ask(bo, COUNT, {"epsilon": 1.2})
 
 
+def test_what_somebody_paid_more_for_is_free_too_and_explain_does_not_tell(service, dataset, add):
+    dataset.ask(add("ana"), COUNT, {"epsilon": 1})
+    bo = add("bo", approval_above=Fraction(1, 2), most_epsilon=Fraction(3, 4))
+    assert dataset.explain(bo, COUNT, {"epsilon": 0.7}).epsilon == 0.7
+    told = dataset.ask(bo, COUNT, {"epsilon": 0.7})
+    facts = json.loads(told.text)
+    assert facts["receipt"]["dearer"]
+    assert facts["charged"] == {"epsilon": 0.0}
+    assert facts["receipt"]["price"] == {"epsilon": 1.0}
+    assert service.approvals.all() == []
+    assert "bo" not in dataset.balance(add("olga", Role.OWNER)).analysts
+    assert list(service.log.events(who="bo"))[-1].details["repeated"]
+    assert dataset.explain(bo, COUNT, {"epsilon": 0.7}).epsilon == 0.7
+
+
 def test_nobody_but_another_owner_decides(service, dataset, add):
     ana = add("ana", approval_above=Fraction(1, 2))
     owner = add("olga", Role.OWNER, approval_above=Fraction(1, 2))

@@ -132,6 +132,19 @@ class Books:
         )
         return [_entry_of(row) for row in rows]
 
+    def keys_between(self, dataset: str, version: int, first: str, after: str, most: int) -> list[str]:
+        """The last keys of that range that were answered on this version of the data, backwards."""
+        rows = self._transaction.rows(
+            "SELECT key FROM entries WHERE dataset = :dataset AND version = :version AND kind = 'answered' "
+            "AND key >= :first AND key < :after ORDER BY key DESC LIMIT :most",
+            dataset=dataset,
+            version=version,
+            first=first,
+            after=after,
+            most=most,
+        )
+        return [row["key"] for row in rows]
+
     def has_older_keys(self, dataset: str) -> bool:
         """Whether some answers may have been stored under keys that are others today."""
         first = self._row(
