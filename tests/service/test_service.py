@@ -25,6 +25,7 @@ from discreet.service.user_account import Project, Role
 from tests.attacks.ask import Clinic
 
 COUNT = "SELECT count(*) AS n FROM visits"
+OLD = f"{COUNT} WHERE age > 50"
 
 
 @pytest.fixture
@@ -119,9 +120,9 @@ def test_caps_of_an_analyst_and_of_a_project(service, dataset, add):
     ana, bo = (add(name, project="sepsis", most_epsilon=Fraction(1)) for name in ("ana", "bo"))
     dataset.ask(ana, COUNT, {"epsilon": 0.9})
     with pytest.raises(BudgetExceeded, match="analyst ana"):
-        dataset.ask(ana, COUNT, {"epsilon": 0.2})
+        dataset.ask(ana, OLD, {"epsilon": 0.2})
     with pytest.raises(BudgetExceeded, match="project sepsis"):
-        dataset.ask(bo, COUNT, {"epsilon": 0.7})
+        dataset.ask(bo, OLD, {"epsilon": 0.7})
     assert dataset.facts(bo)["left"] == {"epsilon": pytest.approx(0.6)}
     assert json.loads(dataset.ask(bo, COUNT, {"epsilon": 0.9}).text)["charged"] == {"epsilon": 0.0}
 
@@ -256,7 +257,7 @@ def test_whoever_was_in_a_project_counts_for_good(service, dataset, add):
     dataset.ask(ana, COUNT, {"epsilon": 0.9})
     service.accounts.change(replace(ana, project=""), by="the owner")
     with pytest.raises(BudgetExceeded, match="project sepsis"):
-        dataset.ask(bo, COUNT, {"epsilon": 0.2})
+        dataset.ask(bo, OLD, {"epsilon": 0.2})
 
 
 def test_an_account_that_was_revoked_meanwhile_asks_nothing(service, dataset, add):
