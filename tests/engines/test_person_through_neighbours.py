@@ -6,7 +6,7 @@ out.
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from discreet.dialects import DIALECTS
 from discreet.engines.open_engine import open_engine
@@ -68,7 +68,12 @@ def shop(postgres_server):
 
 
 @pytest.mark.xdist_group("postgres")
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=200,
+    deadline=None,
+    phases=[Phase.reuse, Phase.generate],  # what fails is told at once, and not made smaller for minutes
+    suppress_health_check=list(HealthCheck),
+)
 @given(found=neighbouring())
 def test_random_people_move_no_vector_further_than_claimed(shop, found):
     shop.dataset = found.dataset
