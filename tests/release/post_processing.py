@@ -19,7 +19,6 @@ from discreet.release.question_release import QuestionRelease
 from tests.question.clinic import Database, clinic
 from tests.question.noisy import answering
 
-EPSILON = Fraction(1, 10)
 LAWS = {"ε": 0, "ρ": Fraction(1, 10**6)}
 """The δ of the budget: with one, questions are charged in ρ, and noise is Gaussian."""
 PEOPLE = 6_000
@@ -36,9 +35,17 @@ class Case:
     sql: str
     truth: Callable[[], float]
     row: int = 0
+    epsilon: Fraction = Fraction(1, 10)
     age: tuple[int, ...] = tuple(map(int, _OLD))
 
 
+_CORRELATION = Case(
+    sql="SELECT corr(cost, age) AS y FROM visits",
+    truth=lambda: float(np.corrcoef(_COST, _OLD)[0, 1]),
+    epsilon=Fraction(2),
+)
+IN_MUCH_NOISE = replace(_CORRELATION, epsilon=Fraction(1, 10))
+"""Its interval is nearly as wide as the correlation is large, and wider than it has to be."""
 CASES = {
     "a window": Case(
         sql="SELECT ward, 100.0 * count(*) / sum(count(*)) OVER () AS y FROM visits GROUP BY ward",
@@ -51,10 +58,7 @@ CASES = {
         ),
         truth=lambda: float(_OLD[_WARD == "north"].sum() / (_COST > 1).sum()),
     ),
-    "a correlation": Case(
-        sql="SELECT corr(cost, age) AS y FROM visits",
-        truth=lambda: float(np.corrcoef(_COST, _OLD)[0, 1]),
-    ),
+    "a correlation": _CORRELATION,
     "a reconciled total": Case(
         sql=(
             "SELECT ward, age, count(*) AS y FROM visits WHERE age IN (1, 2, 3) GROUP BY ROLLUP (ward, age)"
@@ -86,15 +90,15 @@ def _drawing(case, delta):
             for i, (ward, cost, age) in enumerate(zip(_WARD, _COST, case.age, strict=True))
         ]
     )
-    release = _release(case.sql, dataset)
+    release = _release(case, dataset)
     results, key = answering.exact(release, database.connection), release.identity()
     deadline = Deadline.after(6_000)
     return lambda: release.answer_from(key, release.draw_noise(results, deadline), deadline)
 
 
-def _release(sql, dataset):
-    asked = answering.read(sql, dataset)
+def _release(case, dataset):
+    asked = answering.read(case.sql, dataset)
     if isinstance(asked, AfterNoise):
-        return answering.release_of(sql, dataset, EPSILON)
-    request = Request(price=ByEpsilon(epsilon=EPSILON), confidence=Fraction(95, 100))
+        return answering.release_of(case.sql, dataset, case.epsilon)
+    request = Request(price=ByEpsilon(epsilon=case.epsilon), confidence=Fraction(95, 100))
     return QuestionRelease(plan=calibrate(bound(asked, dataset), request, dataset), dataset=dataset)
