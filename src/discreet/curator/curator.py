@@ -25,7 +25,7 @@ from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of
 from discreet.bounds.leaves import NoisyPlan
 from discreet.curator.answer_times import AnswerTimes
 from discreet.curator.charging import ChargedData
-from discreet.curator.dearer_answers import DearerAnswers, DearerQuestion
+from discreet.curator.dearer_answers import DearerQuestion
 from discreet.curator.people import fingerprint_of, people_as_before, people_of
 from discreet.curator.planning import Planning
 from discreet.curator.profiles import Profiles
@@ -153,7 +153,7 @@ class Curator:
         if isinstance(sql, list | tuple):
             return self._reports(purpose).ask(sql, terms, lambda one: self.ask(one, purpose=purpose, **terms))
         plan = self.plan(sql, **terms)
-        dearer, data = self._dearer(sql, plan), self._for(purpose)
+        dearer, data = self._planning().dearer(sql, plan), self._for(purpose)
         if self._cached is not None and isinstance(plan, Plan):  # what was paid for before stays free
             cached = self._recalled(dearer) or replace(self._cached, data=data).answer(sql, plan)
             if cached is not None:
@@ -169,7 +169,7 @@ class Curator:
             data=self._for(purpose),
             planning=self._planning(),
             changed=self.changed_since,
-            tells=self._tells,
+            tells=not self._shared,
         )
 
     @spelled_out(QuestionTerms)
@@ -181,14 +181,7 @@ class Curator:
 
         >>> curator.recall("SELECT count(*) FROM visits", epsilon=0.1) is None  # doctest: +SKIP
         """
-        return self._recalled(self._dearer(sql, self.plan(sql, **terms)))
-
-    def _dearer(self, sql: str, plan: Plan | NoisyPlan) -> DearerQuestion:
-        planning = self._planning()
-        release = planning.release(plan)
-        return DearerAnswers(
-            data=self._data, release=release, again=lambda price: planning.release(planning.plan(sql, price))
-        )
+        return self._recalled(self._planning().dearer(sql, self.plan(sql, **terms)))
 
     def _recalled(self, dearer: DearerQuestion) -> Answer | None:
         found = dearer.stored()
@@ -214,19 +207,14 @@ class Curator:
         if isinstance(sql, list | tuple):
             return self._reports().explain(sql, terms, lambda one: self.explain(one, **terms))
         plan, planning = self.plan(sql, **terms), self._planning()
-        dearer = self._dearer(sql, plan)
+        dearer = planning.dearer(sql, plan)
         self._data.emit(dearer.release)  # refuses what it cannot do
-        paid = dearer.stored() if self._tells else None
+        paid = None if self._shared else dearer.stored()  # a service does not tell what others asked
         if paid is not None:
             found = planning.explained(dearer.release_of(paid.receipt.key).plan)
             return told_free(found, paid.receipt, self.dataset)
         found = planning.explained(plan)
         return self._cached.explained(found, plan) if self._cached and isinstance(plan, Plan) else found
-
-    @property
-    def _tells(self) -> bool:
-        """Whether `explain` tells what was asked before; not in a service, where nothing logs it."""
-        return not self._shared
 
     def table(self, name: str) -> Frame[Answer, Explanation]:
         """A table of the policy by its name, to ask a question about step by step.

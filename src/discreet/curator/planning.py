@@ -12,6 +12,7 @@ from discreet.bounds.calibrate import Plan, budget_of, calibrate, check_cap
 from discreet.bounds.leaves import NoisyPlan, calibrate_leaves
 from discreet.bounds.report_plan import ReportPlan
 from discreet.curator.charging import ChargedData, planned_too_long
+from discreet.curator.dearer_answers import DearerAnswers, DearerQuestion
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicReading, PublicTables
 from discreet.errors import DiscreetError
@@ -93,6 +94,13 @@ class Planning:
         if isinstance(plan, NoisyPlan):
             return NoisyRelease(plan=plan, dataset=self.dataset)
         return QuestionRelease(plan=plan, dataset=self.dataset)
+
+    def dearer(self, sql: str, plan: Plan | NoisyPlan) -> DearerQuestion:
+        """The answers to this question at higher prices."""
+        release = self.release(plan)
+        return DearerAnswers(
+            data=self.data, release=release, again=lambda price: self.release(self.plan(sql, price))
+        )
 
     def explained(self, plan: Plan | NoisyPlan) -> Explanation:
         """Price and error of a plan, and what its limits leave out."""

@@ -124,13 +124,15 @@ class DatabaseLedger:
             checked_text(value, name, LONGEST_NAME)
         with self._look() as books:
             version = books.balance(dataset, analysts=()).version
-            return books.keys_between(dataset, version, first, after, most)
+            return [each.key for each in books.answered_between(dataset, version, first, after, most=most)]
 
     def stored_answers(self, dataset: str, beginning: str) -> list[Answered]:
         checked_text(beginning, "beginning", LONGEST_NAME)
         with self._look() as books:
             version = books.balance(dataset, analysts=()).version
-            return [books.answered(each) for each in books.answered_keys(dataset, version, beginning)]
+            after = f"{beginning[:-1]}{chr(ord(beginning[-1]) + 1)}"
+            found = books.answered_between(dataset, version, beginning, after)
+            return [books.answered(each) for each in sorted(found, key=lambda each: each.number)]
 
     def stored_or_payable(
         self,
