@@ -18,6 +18,7 @@ import local_javascript
 import online
 import opacus_networks
 import person_time
+import post_processing
 import scalar_release
 import service
 import startup
@@ -35,7 +36,7 @@ def main() -> int:
     figures = []
     scripts = (startup, scalar_release, timing_leak, person_time, extreme_scales, vectors, curator, engines)
     scripts += (ledger, local, local_collect, local_javascript, synth, online, learn, fit, opacus_networks)
-    scripts += (service, truth, truth_peers, truth_cost)
+    scripts += (service, truth, truth_peers, truth_cost, post_processing)
     for script in scripts:
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")

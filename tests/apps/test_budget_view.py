@@ -91,8 +91,8 @@ def test_before_the_first_question_all_is_left_and_no_ledger_is_made(tmp_path):
 @pytest.fixture
 def policy(tmp_path):
     policy = make_clinic(tmp_path, cap="per_analyst = { epsilon = 0.75 }")
-    ask(policy, analyst="ann", epsilon=0.5)
     ask(policy, analyst="bob", epsilon=0.125)
+    ask(policy, analyst="ann", epsilon=0.5)
     ask(policy, analyst="bob", epsilon=0.125)  # free
     (tmp_path / "visits.parquet").unlink()  # the budget can be seen without the data
     return policy
@@ -109,7 +109,7 @@ def test_the_json_has_it_all(policy):
     assert report["policy_agrees"] is True
     assert report["forecast"]["until"] is None
     assert [entry["kind"] for entry in report["history"]] == ["opened", "charged", "charged"]
-    assert [entry["spent"]["epsilon"] for entry in report["history"]] == [0, 0.5, 0.625]
+    assert [entry["spent"]["epsilon"] for entry in report["history"]] == [0, 0.125, 0.625]
     assert report["history"][2]["question"] == "SELECT count(*) AS n FROM visits"
 
 

@@ -16,8 +16,8 @@ from tests.apps.clinic import COUNT, ask, declare, make_clinic, run
 @pytest.fixture
 def policy(tmp_path):
     policy = make_clinic(tmp_path)
-    ask(policy, analyst="ann")
     ask(policy, analyst="bob", epsilon=0.125)
+    ask(policy, analyst="ann")
     return policy
 
 

@@ -69,9 +69,11 @@ def test_answers_look_the_same(folder, at, output):
 
 @pytest.mark.parametrize("output", ["table", "json"])
 def test_explanations_look_the_same(folder, at, output):
-    remote = run("explain", BY_WARD, "--epsilon", 0.1, *at, "--format", output)
+    """Of a question that nobody has asked: a service does not tell what was asked before."""
+    sql = BY_WARD.replace("avg(cost)", "sum(cost)")
+    remote = run("explain", sql, "--epsilon", 0.1, *at, "--format", output)
     given = ("--policy", folder / "clinic.toml", "--as", "ana", "--format", output)
-    assert remote.stdout == run("explain", BY_WARD, "--epsilon", 0.1, *given).stdout
+    assert remote.stdout == run("explain", sql, "--epsilon", 0.1, *given).stdout
 
 
 def test_the_budget_of_a_service(at):

@@ -183,7 +183,7 @@ def test_what_was_paid_before_it_was_known_that_a_person_has_one_of_it_is_found(
     with curator_of(folder, kind) as curator:
         release = QuestionRelease(plan=curator.plan(BY_CLASS, epsilon=2.5), dataset=curator.dataset)
     assert release.identity() != BEFORE[kind]
-    assert release.older_keys()[0] == BEFORE[kind]
+    assert BEFORE[kind] in release.older_keys()
 
 
 def test_another_neighbourhood_is_another_question(folder):

@@ -185,6 +185,19 @@ def test_answers_are_found_by_the_beginning_of_their_keys(ledger):
     assert ledger.stored_answers("staff", "a at ") == []
 
 
+def test_keys_that_were_answered_are_found_by_their_order(ledger):
+    """The last ones first; of the present version of the data, and only what was answered."""
+    for key in ("a:3", "a:1", "a:2", "b:1", "a:4"):
+        receipt = charge(ledger, key=key)
+        if key != "a:4":
+            ledger.store_answer(receipt, key.encode())
+    assert ledger.stored_keys("staff", "a:2", "a;", most=5) == ["a:3", "a:2"]
+    assert ledger.stored_keys("staff", "a:1", "a;", most=2) == ["a:3", "a:2"]
+    assert ledger.stored_keys("staff", "a:1", "a:3", most=5) == ["a:2", "a:1"]
+    ledger.refresh("staff")
+    assert ledger.stored_keys("staff", "a:1", "a;", most=5) == []
+
+
 def test_an_empty_answer_is_an_answer(ledger):
     receipt = charge(ledger, "k")
     assert ledger.store_answer(receipt, b"") == b""

@@ -268,6 +268,7 @@ def test_an_error_that_only_the_best_limits_can_afford_is_not_refused(wide):
         curator.profile("visits", epsilon=40)
         plan = curator.plan(COUNT, within=5)
         assert plan.bounded.query.source.max_rows <= 4
+        assert any("charged anew" in note for note in curator.explain(COUNT, within=5).notes)
         assert amount_of(plan.loss) < 5
         curator.ask(COUNT, within=5)
         with pytest.raises(QueryRefused, match="at most"):

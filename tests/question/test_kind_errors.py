@@ -8,6 +8,7 @@ from discreet.errors import QueryRefused, for_command_line, for_json, for_page, 
 from discreet.question.mistakes.instead import _REMEDIES, REWORDED, REWORDED_ROWS
 from discreet.question.mistakes.syntax_errors import position
 from discreet.question.parse import parse_sql
+from discreet.question.report.statements import questions_of, statements_in
 from tests.question.clinic import clinic, planned
 
 MISTYPED = {
@@ -41,6 +42,16 @@ UNREADABLE = {
     'SELECT count(*) FROM visits WHERE ward = "north': "Close the name with a double quote",
     "SELECT count(*) FROM visits /* all": "Close the comment with */.",
 }
+TWO = (
+    "SELECT count(*) AS n FROM visits {} ward, count(*) AS n FROM visits GROUP BY ward",
+    "SELECT count(*) AS n FROM visits\n\n-- By ward\n{} ward, count(*) AS n FROM visits GROUP BY ward",
+    "SELECT count(*) AS n FROM visits WHERE patient IN (SELECT patient FROM labs) {} count(*) AS n FROM labs",
+)
+"""Two questions without a semicolon between them, and with the word at which the second begins."""
+TOO_DEEP = (
+    "SELECT count(*) FROM visits WHERE " + "NOT " * 3_000 + "age > 3",
+    "SELECT " + "DATE(" * 60 + "day" + ")" * 60 + " FROM visits",
+)
 KEYS = {
     "ward = 'nort'": "'north'",
     "ward = 'North'": "'north'",
@@ -250,3 +261,26 @@ def test_a_remedy_names_options_as_they_are_written_where_it_is_read():
 
 def test_a_place_stands_apart_from_what_to_do():
     assert str(refusal("SELECT count(*) FORM visits")).endswith("^\nDid you mean FROM instead of “FORM”?")
+
+
+@pytest.mark.parametrize("text", TWO)
+def test_a_question_that_begins_within_another_needs_a_semicolon(text):
+    with pytest.raises(QueryRefused, match="Another question begins at “SELECT”, line") as refused:
+        parse_sql(text.format("SELECT"))
+    assert "write a semicolon before it" in refused.value.remedy
+    assert len(statements_in(text.format("; SELECT"), "it")) == 2
+    for one in questions_of(statements_in(text.format("; SELECT"), "it")):
+        parse_sql(one.sql)
+
+
+def test_a_select_that_is_out_of_place_within_a_question_is_no_other_question():
+    for text in ("SELECT count(*) FROM (visits SELECT 3)", "SELECT count(*) FROM visits WHERE SELECT"):
+        with pytest.raises(QueryRefused) as refused:
+            parse_sql(text)
+        assert "semicolon" not in refused.value.remedy
+
+
+@pytest.mark.parametrize("text", TOO_DEEP)
+def test_what_is_nested_beyond_what_can_be_read_is_said_to_be_nested(text):
+    with pytest.raises(QueryRefused, match="nested too deeply"):
+        parse_sql(text)

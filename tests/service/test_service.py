@@ -25,6 +25,7 @@ from discreet.service.user_account import Project, Role
 from tests.attacks.ask import Clinic
 
 COUNT = "SELECT count(*) AS n FROM visits"
+OLD = f"{COUNT} WHERE age > 50"
 
 
 @pytest.fixture
@@ -119,9 +120,9 @@ def test_caps_of_an_analyst_and_of_a_project(service, dataset, add):
     ana, bo = (add(name, project="sepsis", most_epsilon=Fraction(1)) for name in ("ana", "bo"))
     dataset.ask(ana, COUNT, {"epsilon": 0.9})
     with pytest.raises(BudgetExceeded, match="analyst ana"):
-        dataset.ask(ana, COUNT, {"epsilon": 0.2})
+        dataset.ask(ana, OLD, {"epsilon": 0.2})
     with pytest.raises(BudgetExceeded, match="project sepsis"):
-        dataset.ask(bo, COUNT, {"epsilon": 0.7})
+        dataset.ask(bo, OLD, {"epsilon": 0.7})
     assert dataset.facts(bo)["left"] == {"epsilon": pytest.approx(0.6)}
     assert json.loads(dataset.ask(bo, COUNT, {"epsilon": 0.9}).text)["charged"] == {"epsilon": 0.0}
 
@@ -168,6 +169,21 @@ def test_what_somebody_paid_for_is_free_for_all_above_caps_and_thresholds_too(se
     service.accounts.change(replace(bo, approval_above=None), by="the owner")
     with pytest.raises(BudgetExceeded, match="analyst bo"):
         dataset.ask(bo, COUNT, {"epsilon": 1.2})
+
+
+def test_what_somebody_paid_more_for_is_free_too_and_explain_does_not_tell(service, dataset, add):
+    dataset.ask(add("ana"), COUNT, {"epsilon": 1})
+    bo = add("bo", approval_above=Fraction(1, 2), most_epsilon=Fraction(3, 4))
+    assert dataset.explain(bo, COUNT, {"epsilon": 0.7}).epsilon == 0.7
+    told = dataset.ask(bo, COUNT, {"epsilon": 0.7})
+    facts = json.loads(told.text)
+    assert facts["receipt"]["dearer"]
+    assert facts["charged"] == {"epsilon": 0.0}
+    assert facts["receipt"]["price"] == {"epsilon": 1.0}
+    assert service.approvals.all() == []
+    assert "bo" not in dataset.balance(add("olga", Role.OWNER)).analysts
+    assert list(service.log.events(who="bo"))[-1].details["repeated"]
+    assert dataset.explain(bo, COUNT, {"epsilon": 0.7}).epsilon == 0.7
 
 
 def test_nobody_but_another_owner_decides(service, dataset, add):
@@ -241,7 +257,7 @@ def test_whoever_was_in_a_project_counts_for_good(service, dataset, add):
     dataset.ask(ana, COUNT, {"epsilon": 0.9})
     service.accounts.change(replace(ana, project=""), by="the owner")
     with pytest.raises(BudgetExceeded, match="project sepsis"):
-        dataset.ask(bo, COUNT, {"epsilon": 0.2})
+        dataset.ask(bo, OLD, {"epsilon": 0.2})
 
 
 def test_an_account_that_was_revoked_meanwhile_asks_nothing(service, dataset, add):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 from discreet.answers.columns import Cell, plain_cells
 from discreet.answers.released import Released
 from discreet.answers.tabular import Tabular
-from discreet.answers.wording import confidence_text, price_text
+from discreet.answers.wording import charge_text, confidence_text, price_text
 from discreet.arrays import ColumnValues, Floats
 from discreet.errors import InvalidInput
 from discreet.model.privacy import Spend
@@ -29,7 +29,9 @@ class Answer(Tabular):
     left: Spend
     receipt: Receipt
     repeated: bool
-    """Whether the same question had been asked before: then this is the same answer, and was free."""
+    """Whether the same question had been asked before: then this is that answer, and was free."""
+    dearer: bool = False
+    """Whether it was paid at a higher price than was offered now: then it is more accurate, and was free."""
     cached: bool = False
     """Whether it follows from noisy counts paid for before; then `receipt` is that of the last of them."""
     budget: Spend | None = None
@@ -129,6 +131,9 @@ class Answer(Tabular):
         elif self.repeated:
             when = f"on {self.receipt.at:%Y-%m-%d}, of version {self.receipt.version} of the data"
             free = f"Asked before, {when}: the same answer, free"
+            if self.dearer:
+                paid = charge_text(self.charged, self.budget, of=" of the budget")
+                free = f"Answered at {paid} before, {when}: that answer, free"
         return price_text(
             self.charged,
             self.left,

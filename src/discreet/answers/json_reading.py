@@ -31,6 +31,7 @@ def read_answer(found: Mapping[str, Any], *, question: str = "", analyst: str = 
             left=read_charge(found["left"]),
             receipt=receipt,
             repeated=bool(found["receipt"]["repeated"]),
+            dearer=bool(found["receipt"].get("dearer", False)),
             cached=bool(found["receipt"]["cached"]),
             budget=read_charge(found["budget"]) if "budget" in found else None,
         )

@@ -69,6 +69,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
             "digest": answer.receipt.digest,
             "at": answer.receipt.at.isoformat(),
             "repeated": answer.repeated,
+            "dearer": answer.dearer,
             "cached": answer.cached,
         },
         "notes": list(released.notes),

@@ -21,6 +21,7 @@ from discreet.dialects import DIALECTS
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch, failed
 from discreet.errors import (
+    BudgetExceeded,
     DiscreetError,
     EngineFailed,
     LedgerClosed,
@@ -64,20 +65,16 @@ class ChargedData:
     """Told how much of a question is done, and 1 at its end. For the owner only: timing may leak data. With
     answer times it is not called."""
 
-    def charge_and_draw(self, question: str, release: Release) -> tuple[Receipt, bytes, bool]:
+    def charge_and_draw(
+        self, question: str, release: Release, dearer: Callable[[], Answered | None] = lambda: None
+    ) -> tuple[Receipt, bytes, bool]:
         """The receipt of a release, what is stored for it, and whether it was drawn before.
 
         If it was not, it is charged, read, drawn and stored now. The ledger notes the text of the question.
+        `dearer` finds what was drawn for the same question at a higher price.
         """
         key, loss = release.identity(), release.loss
-        stored = self.ledger.stored_or_payable(
-            self.dataset.name,
-            analyst=self.analyst,
-            key=key,
-            loss=loss,
-            older=release.older_keys,
-            caps=self.caps,
-        )
+        stored = self._stored_or_payable(key, release, dearer)
         if stored is not None:
             return *stored, True
         self._check_purpose()
@@ -102,7 +99,27 @@ class ChargedData:
 
     def stored(self, release: Release) -> Answered | None:
         """What was drawn for a release before, on this version of the data. Never charges."""
-        return self.ledger.stored_answer(self.dataset.name, release.identity())
+        return self.ledger.stored_answer(self.dataset.name, release.identity(), older=release.older_keys)
+
+    def _stored_or_payable(
+        self, key: str, release: Release, dearer: Callable[[], Answered | None]
+    ) -> Answered | None:
+        """What is stored; BudgetExceeded if nothing is, and it cannot be paid now."""
+        try:
+            stored = self.ledger.stored_or_payable(
+                self.dataset.name,
+                analyst=self.analyst,
+                key=key,
+                loss=release.loss,
+                older=release.older_keys,
+                caps=self.caps,
+            )
+        except BudgetExceeded:
+            found = dearer()
+            if found is None:
+                raise
+            return found
+        return stored or dearer()
 
     def _check_purpose(self) -> None:
         if self.dataset.purpose_required and not self.purpose.strip():

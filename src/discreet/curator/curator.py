@@ -25,11 +25,12 @@ from discreet.bounds.calibrate import Plan, analyst_cap_of, budget_of
 from discreet.bounds.leaves import NoisyPlan
 from discreet.curator.answer_times import AnswerTimes
 from discreet.curator.charging import ChargedData
+from discreet.curator.dearer_answers import DearerQuestion
 from discreet.curator.people import fingerprint_of, people_as_before, people_of
 from discreet.curator.planning import Planning
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
-from discreet.curator.repeats import answer_of
+from discreet.curator.repeats import answer_of, told_free
 from discreet.curator.reports import CuratorReports, Questions
 from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, request_for, spelled_out
 from discreet.engines.base.engine import Engine
@@ -42,10 +43,6 @@ from discreet.model.receipt import Receipt
 from discreet.policy.public_facts import tables_of
 from discreet.question.expressions.scope import nearest
 from discreet.question.frame import Frame
-from discreet.release.explain import explain
-from discreet.release.noisy.explain_noisy import explain_noisy
-from discreet.release.noisy.noisy_release import NoisyRelease
-from discreet.release.question_release import QuestionRelease
 
 if TYPE_CHECKING:
     from discreet.curator.cached_answers import CachedAnswers
@@ -142,7 +139,7 @@ class Curator:
     def ask(
         self, sql: str | Questions, *, purpose: str = "", **terms: Unpack[QuestionTerms]
     ) -> Answer | Report:
-        """The private answer. The same question at the same price is charged once.
+        """The private answer. The same question is charged once, at this price or a lower one.
 
         sql: one SELECT about the tables of the policy. Or a list of them: a `Report` of all answers, for one
         price that they share.
@@ -156,39 +153,42 @@ class Curator:
         if isinstance(sql, list | tuple):
             return self._reports(purpose).ask(sql, terms, lambda one: self.ask(one, purpose=purpose, **terms))
         plan = self.plan(sql, **terms)
-        release = self._planning().release(plan)
-        data = self._for(purpose)
+        dearer, data = self._planning().dearer(sql, plan), self._for(purpose)
         if self._cached is not None and isinstance(plan, Plan):  # what was paid for before stays free
-            cached = self._recalled(release) or replace(self._cached, data=data).answer(sql, plan)
+            cached = self._recalled(dearer) or replace(self._cached, data=data).answer(sql, plan)
             if cached is not None:
                 return cached
-        receipt, stored, repeated = data.charge_and_draw(sql, release)
-        return self._answer(release, receipt, stored, repeated=repeated)
+        receipt, stored, repeated = data.charge_and_draw(sql, dearer.release, dearer.find)
+        return self._answer(dearer, receipt, stored, repeated=repeated)
 
     def _for(self, purpose: str) -> ChargedData:
         return replace(self._data, purpose=purpose) if purpose else self._data
 
     def _reports(self, purpose: str = "") -> CuratorReports:
-        return CuratorReports(data=self._for(purpose), planning=self._planning(), changed=self.changed_since)
+        return CuratorReports(
+            data=self._for(purpose),
+            planning=self._planning(),
+            changed=self.changed_since,
+            tells=not self._shared,
+        )
 
     @spelled_out(QuestionTerms)
     def recall(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer | None:
-        """The answer that this question got before, on this version of the data; None if it got none.
+        """The answer that this question got before, on this version of the data, at this price or a higher
+        one; None if it got none.
 
         It takes what `ask` takes. Reads no private data and never charges.
 
         >>> curator.recall("SELECT count(*) FROM visits", epsilon=0.1) is None  # doctest: +SKIP
         """
-        return self._recalled(self._planning().release(self.plan(sql, **terms)))
+        return self._recalled(self._planning().dearer(sql, self.plan(sql, **terms)))
 
-    def _recalled(self, release: QuestionRelease | NoisyRelease) -> Answer | None:
-        found = self._data.stored(release)
-        return None if found is None else self._answer(release, *found, repeated=True)
+    def _recalled(self, dearer: DearerQuestion) -> Answer | None:
+        found = dearer.stored()
+        return None if found is None else self._answer(dearer, *found, repeated=True)
 
-    def _answer(
-        self, release: QuestionRelease | NoisyRelease, receipt: Receipt, stored: bytes, *, repeated: bool
-    ) -> Answer:
-        return answer_of(self._data, release, receipt, stored, repeated=repeated, changed=self.changed_since)
+    def _answer(self, dearer: DearerQuestion, receipt: Receipt, stored: bytes, *, repeated: bool) -> Answer:
+        return answer_of(self._data, dearer, receipt, stored, repeated=repeated, changed=self.changed_since)
 
     @overload
     def explain(self, sql: str, **terms: Unpack[QuestionTerms]) -> Explanation: ...
@@ -206,15 +206,15 @@ class Curator:
         """
         if isinstance(sql, list | tuple):
             return self._reports().explain(sql, terms, lambda one: self.explain(one, **terms))
-        plan = self.plan(sql, **terms)
-        self._data.emit(self._planning().release(plan))  # refuses what it cannot do
-        budget, left = budget_of(self.dataset), self._data.left()
-        if isinstance(plan, NoisyPlan):
-            found = explain_noisy(plan, self.dataset, self._data.deadline(), budget=budget, left=left)
-            return self._profiles.explained(found, *plan.leaves)
-        found = explain(plan, self.dataset, budget=budget, left=left)
-        found = self._profiles.explained(found, plan)
-        return self._cached.explained(found, plan) if self._cached else found
+        plan, planning = self.plan(sql, **terms), self._planning()
+        dearer = planning.dearer(sql, plan)
+        self._data.emit(dearer.release)  # refuses what it cannot do
+        paid = None if self._shared else dearer.stored()  # a service does not tell what others asked
+        if paid is not None:
+            found = planning.explained(dearer.release_of(paid.receipt.key).plan)
+            return told_free(found, paid.receipt, self.dataset)
+        found = planning.explained(plan)
+        return self._cached.explained(found, plan) if self._cached and isinstance(plan, Plan) else found
 
     def table(self, name: str) -> Frame[Answer, Explanation]:
         """A table of the policy by its name, to ask a question about step by step.

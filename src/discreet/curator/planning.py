@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from discreet.answers.explanation import Explanation
 from discreet.bounds.bound import bound
-from discreet.bounds.calibrate import Plan, calibrate, check_cap
+from discreet.bounds.calibrate import Plan, budget_of, calibrate, check_cap
 from discreet.bounds.leaves import NoisyPlan, calibrate_leaves
 from discreet.bounds.report_plan import ReportPlan
 from discreet.curator.charging import ChargedData, planned_too_long
+from discreet.curator.dearer_answers import DearerAnswers, DearerQuestion
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicReading, PublicTables
 from discreet.errors import DiscreetError
@@ -25,7 +27,9 @@ from discreet.question.parse import parse_question, parse_sql
 from discreet.question.plain_rows import RowQuery, resolve_rows
 from discreet.question.report.together import asked_together
 from discreet.release.drawn import check_size
+from discreet.release.explain import explain
 from discreet.release.noisy.answer import check_noisy_answer
+from discreet.release.noisy.explain_noisy import explain_noisy
 from discreet.release.noisy.noisy_release import NoisyRelease
 from discreet.release.outputs import check_outputs
 from discreet.release.question_release import QuestionRelease
@@ -90,6 +94,21 @@ class Planning:
         if isinstance(plan, NoisyPlan):
             return NoisyRelease(plan=plan, dataset=self.dataset)
         return QuestionRelease(plan=plan, dataset=self.dataset)
+
+    def dearer(self, sql: str, plan: Plan | NoisyPlan) -> DearerQuestion:
+        """The answers to this question at higher prices."""
+        release = self.release(plan)
+        return DearerAnswers(
+            data=self.data, release=release, again=lambda price: self.release(self.plan(sql, price))
+        )
+
+    def explained(self, plan: Plan | NoisyPlan) -> Explanation:
+        """Price and error of a plan, and what its limits leave out."""
+        budget, left = budget_of(self.dataset), self.data.left()
+        if isinstance(plan, NoisyPlan):
+            found = explain_noisy(plan, self.dataset, self.data.deadline(), budget=budget, left=left)
+            return self.profiles.explained(found, *plan.leaves)
+        return self.profiles.explained(explain(plan, self.dataset, budget=budget, left=left), plan)
 
     def _read(self, parsed: exp.Select | exp.Union, dataset: Dataset) -> Query | AfterNoise:
         public = self.public.reading()

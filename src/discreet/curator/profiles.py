@@ -12,7 +12,7 @@ from discreet.ledger.interface import Answered
 from discreet.ledger.units import budget_units, charge_units
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.privacy import Spend, amount_of
-from discreet.profile.limits import forecast_notes, with_best_limits
+from discreet.profile.limits import OTHER_LIMITS, forecast_notes, has_other_limits, with_best_limits
 from discreet.profile.profile_plan import ProfilePlan
 from discreet.profile.table_profile import TableProfile
 from discreet.question.expressions.scope import nearest
@@ -57,6 +57,7 @@ class Profiles:
     def explained(self, found: Explanation, *plans: Plan) -> Explanation:
         """With what limits will leave out, as far as it is known."""
         notes = [note for plan in plans for note in forecast_notes(plan, self.found)]
+        notes += [OTHER_LIMITS for plan in plans if has_other_limits(plan, self.data.dataset)]
         return replace(found, notes=tuple(dict.fromkeys([*found.notes, *notes])))
 
     def best_limits(self, plan: Plan) -> Dataset:

@@ -11,10 +11,12 @@ from discreet.answers.report.report import Report
 from discreet.answers.report.report_explanation import ReportExplanation
 from discreet.bounds.calibrate import budget_of
 from discreet.curator.charging import ChargedData
+from discreet.curator.dearer_answers import DearerAnswers
 from discreet.curator.planning import Planning
-from discreet.curator.repeats import repeat_notes
+from discreet.curator.repeats import repeat_notes, told_free
 from discreet.curator.terms import QuestionTerms, request_for_report
 from discreet.model.report import ReportQuestion
+from discreet.model.request import Request
 from discreet.question.report.statements import questions_of
 from discreet.release.report.explain_report import explain_report
 from discreet.release.report.report_release import ReportRelease
@@ -31,6 +33,8 @@ class CuratorReports:
     planning: Planning
     changed: datetime | None
     """When this version of the data was first opened, if its files have changed since."""
+    tells: bool
+    """Whether `explain` may tell what was asked before."""
 
     def ask(self, texts: Questions, terms: QuestionTerms, alone: Callable[[str], Answer]) -> Report:
         """All answers, for one charge. A single question is asked `alone`, as always."""
@@ -38,8 +42,10 @@ class CuratorReports:
         if len(questions) == 1:
             return Report(questions=tuple(questions), answers=(alone(questions[0].sql),))
         release = self._release(questions, terms)
+        dearer = self._dearer(questions, release)
         text = ";\n\n".join(question.sql for question in questions)
-        receipt, stored, repeated = self.data.charge_and_draw(text, release)
+        receipt, stored, repeated = self.data.charge_and_draw(text, release, dearer.find)
+        release = dearer.release_of(receipt.key)
         notes = repeat_notes(receipt, self.changed) if repeated else ()
         left, budget = self.data.left(), budget_of(self.data.dataset)
         answers = tuple(
@@ -49,6 +55,7 @@ class CuratorReports:
                 left=left,
                 receipt=receipt,
                 repeated=repeated,
+                dearer=repeated and dearer.is_dearer(receipt.key),
                 budget=budget,
                 questions=len(questions),
             )
@@ -65,6 +72,10 @@ class CuratorReports:
             return ReportExplanation(questions=tuple(questions), explanations=(alone(questions[0].sql),))
         release = self._release(questions, terms)
         self.data.emit(release)  # refuses what it cannot do
+        dearer = self._dearer(questions, release)
+        paid = dearer.stored() if self.tells else None
+        if paid is not None:
+            release = dearer.release_of(paid.receipt.key)
         budget, left = budget_of(self.data.dataset), self.data.left()
         found = explain_report(
             release.plan, self.data.dataset, self.data.deadline(), budget=budget, left=left
@@ -73,9 +84,20 @@ class CuratorReports:
             self.planning.profiles.explained(each, *(release.plan.leaves[use.leaf] for use in question.uses))
             for each, question in zip(found, release.plan.asked.questions, strict=True)
         ]
+        if paid is not None:
+            told = [told_free(each, paid.receipt, self.data.dataset) for each in told]
         return ReportExplanation(questions=tuple(questions), explanations=tuple(told))
 
     def _release(self, questions: Sequence[ReportQuestion], terms: QuestionTerms) -> ReportRelease:
-        dataset = self.data.dataset
-        plan = self.planning.plan_report(questions, request_for_report(dict(terms), dataset, self.data.left))
-        return ReportRelease(plan=plan, dataset=dataset)
+        return self._release_at(questions, request_for_report(dict(terms), self.data.dataset, self.data.left))
+
+    def _release_at(self, questions: Sequence[ReportQuestion], request: Request) -> ReportRelease:
+        plan = self.planning.plan_report(questions, request)
+        return ReportRelease(plan=plan, dataset=self.data.dataset)
+
+    def _dearer(
+        self, questions: Sequence[ReportQuestion], release: ReportRelease
+    ) -> DearerAnswers[ReportRelease]:
+        return DearerAnswers(
+            data=self.data, release=release, again=lambda request: self._release_at(questions, request)
+        )

@@ -111,17 +111,28 @@ class DatabaseLedger:
         with self._turn() as books:
             return mark_unused(books, receipt)
 
-    def stored_answer(self, dataset: str, key: str) -> Answered | None:
+    def stored_answer(
+        self, dataset: str, key: str, *, older: Callable[[], Sequence[str]] = tuple
+    ) -> Answered | None:
         checked_text(key, "key", LONGEST_NAME)
         with self._look() as books:
-            last = books.last_of(dataset, books.balance(dataset, analysts=()).version, key)
-            return books.answered(last) if last is not None and last.kind is EntryKind.ANSWERED else None
+            version = books.balance(dataset, analysts=()).version
+            return _found(books, dataset, version, books.last_of(dataset, version, key), older)
+
+    def stored_keys(self, dataset: str, first: str, after: str, *, most: int) -> list[str]:
+        for value, name in ((first, "first"), (after, "after")):
+            checked_text(value, name, LONGEST_NAME)
+        with self._look() as books:
+            version = books.balance(dataset, analysts=()).version
+            return [each.key for each in books.answered_between(dataset, version, first, after, most=most)]
 
     def stored_answers(self, dataset: str, beginning: str) -> list[Answered]:
         checked_text(beginning, "beginning", LONGEST_NAME)
         with self._look() as books:
             version = books.balance(dataset, analysts=()).version
-            return [books.answered(each) for each in books.answered_keys(dataset, version, beginning)]
+            after = f"{beginning[:-1]}{chr(ord(beginning[-1]) + 1)}"
+            found = books.answered_between(dataset, version, beginning, after)
+            return [books.answered(each) for each in sorted(found, key=lambda each: each.number)]
 
     def stored_or_payable(
         self,
@@ -138,13 +149,9 @@ class DatabaseLedger:
         with self._look() as books:
             balance = books.balance(dataset, analysts=those_who_count(analyst, caps))
             last = books.last_of(dataset, balance.version, key)
-            if last is not None and last.kind is EntryKind.ANSWERED:
-                return books.answered(last)
-            if last is None and books.has_older_keys(dataset):
-                for each in older():
-                    found = books.last_of(dataset, balance.version, each)
-                    if found is not None and found.kind is EntryKind.ANSWERED:
-                        return books.answered(found)
+            found = _found(books, dataset, balance.version, last, older)
+            if found is not None:
+                return found
             if last is None or last.kind is not EntryKind.UNUSED:
                 cost = charge_units(loss, balance.account.budget_units.currency)
                 admitted(balance, analyst, cost, caps)
@@ -357,6 +364,20 @@ class DatabaseLedger:
         except LedgerClosed:
             anchor = None
         return () if anchor is None else anchor.datasets
+
+
+def _found(
+    books: Books, dataset: str, version: int, last: Entry | None, older: Callable[[], Sequence[str]]
+) -> Answered | None:
+    """What was drawn for a key of which this happened last, or for one of the older keys of the same."""
+    if last is not None:
+        return books.answered(last) if last.kind is EntryKind.ANSWERED else None
+    if books.has_older_keys(dataset):
+        for each in older():
+            found = books.last_of(dataset, version, each)
+            if found is not None and found.kind is EntryKind.ANSWERED:
+                return books.answered(found)
+    return None
 
 
 def _data_seen(books: Books, dataset: str) -> Entry | None:

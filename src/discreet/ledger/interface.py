@@ -256,8 +256,19 @@ class Ledger(Protocol):
         use it once more.
         """
 
-    def stored_answer(self, dataset: str, key: str) -> Answered | None:
-        """What was drawn for this question on the present version of the data, if it was asked before."""
+    def stored_answer(
+        self, dataset: str, key: str, *, older: Callable[[], Sequence[str]] = tuple
+    ) -> Answered | None:
+        """What was drawn for this question on the present version of the data, if it was asked before.
+
+        `older` gives keys of the same question from before keys had a version, or a price. It is called only
+        for ledgers that have such keys.
+        """
+
+    def stored_keys(self, dataset: str, first: str, after: str, *, most: int) -> list[str]:
+        """The last keys, backwards, that were answered on the present version of the data, of those from
+        `first` on and before `after`.
+        """
 
     def stored_answers(self, dataset: str, beginning: str) -> list[Answered]:
         """All that was drawn on the present version of the data for keys that begin so, oldest first."""
@@ -274,8 +285,7 @@ class Ledger(Protocol):
     ) -> Answered | None:
         """As `stored_answer`; BudgetExceeded if nothing is stored, and a charge would be refused now.
 
-        So what cannot be paid for is refused before any work is done. `older` gives keys of the same question
-        from before keys had a version. It is called only for ledgers that have such keys.
+        So what cannot be paid for is refused before any work is done. `older` is as for `stored_answer`.
         """
 
     def store_answer(self, receipt: Receipt, answer: bytes) -> bytes:

@@ -25,6 +25,7 @@ from discreet.ledger.units import Currency, Units
 from discreet.model.identity import has_older
 
 _PAGE = 1000
+_ALL = 2**31 - 1
 _PAGE_OF_ANSWERS = 100
 _BELOW_ALL_NUMBERS = -(2**63)
 
@@ -120,16 +121,16 @@ class Books:
         )
         return None if row is None else _entry_of(row)
 
-    def answered_keys(self, dataset: str, version: int, beginning: str) -> list[Entry]:
-        """The answers of this version of the data whose keys begin so."""
-        rows = self._transaction.rows(
+    def answered_between(
+        self, dataset: str, version: int, first: str, after: str, *, most: int = _ALL
+    ) -> list[Entry]:
+        """The answers of this version of the data with such keys, the last keys first."""
+        sql = (
             "SELECT * FROM entries WHERE dataset = :dataset AND version = :version AND kind = 'answered' "
-            "AND key >= :beginning AND key < :after ORDER BY number",
-            dataset=dataset,
-            version=version,
-            beginning=beginning,
-            after=f"{beginning[:-1]}{chr(ord(beginning[-1]) + 1)}",
+            "AND key >= :first AND key < :after ORDER BY key DESC LIMIT :most"
         )
+        where = {"dataset": dataset, "version": version, "first": first, "after": after}
+        rows = self._transaction.rows(sql, **where, most=most)
         return [_entry_of(row) for row in rows]
 
     def has_older_keys(self, dataset: str) -> bool:

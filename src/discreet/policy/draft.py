@@ -1,8 +1,9 @@
 """Writes the first draft of a policy from the schema alone, and leaves to the owner what it cannot know."""
 
-import json
 import os
 import re
+import tomllib
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import click
@@ -13,10 +14,11 @@ from discreet.engines.open_engine import FILES, engine_of, schema_of
 from discreet.errors import PolicyError
 from discreet.model.declaration import nearest
 from discreet.model.policy import ValueType
+from discreet.policy.draft_columns import column_lines, toml_key, toml_text
 
-_TO_COMMENTS = 35
 _ROWS = 10
 """A round number that follows from no data, as whatever the draft says is public."""
+_BUDGET = "the budget: ε = 1 and δ = 1e-6 are only a start"
 _LIMITS = (
     "# DECIDE: how many rows of one person count fully in one question. If a person has more, all of theirs",
     "# are weighed down, so that together they count as this many. If many people have more, answers are too",
@@ -30,42 +32,53 @@ _LIMITS = (
 )
 
 
-def write_policy(data: str, *, person: str, out: Path) -> None:
+def write_policy(data: str, *, person: str, out: Path, table: str | None = None) -> None:
     """Write the draft and say what is left to declare. An existing file is never touched."""
     if out.exists():
         raise _exists(out)
-    found = schema_of(data, Path())
-    if person != "row" and person not in found.types:
-        raise PolicyError(
-            f"“{data}” has no usable column “{person}”.",
-            remedy=nearest(person, found.types) + " Or write --person row if every row is another person.",
-        )
-    table = _table_name(data)
-    source = data
-    if engine_of(data) == FILES and not Path(data).is_absolute():
-        source = Path(os.path.relpath(data, out.parent)).as_posix()
-    text = draft(table, source, person, found)
+    found = _schema(data, person)
+    text = draft(table or _table_name(data), _source(data, out), person, found)
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise _exists(out) from None
     except OSError:
-        raise PolicyError(f"“{out}” cannot be written.", remedy="Check the folder, or give --out.") from None
-    click.echo(
-        f"Wrote {out}. No row was used, except to guess types."
-        if found.guessed
-        else f"Wrote {out}. No row was read."
-    )
-    click.echo("Left for you to declare:")
-    for line in _left(person, found):
-        click.echo(f"  - {visible_text(line)}")
-    click.echo("Then run: discreet check" + ("" if out.name == "discreet.toml" else f" --policy {out}"))
+        raise _cannot_be_written(out) from None
+    _tell(f"Wrote {out}.", [_BUDGET, *_left(person, found)], found, out)
+
+
+def add_table(data: str, *, person: str, policy: Path, table: str | None = None) -> None:
+    """Append the draft of a table to a policy, of which every byte stays, and say what is left to declare."""
+    before = _read(policy)
+    name = table or _table_name(data)
+    if name in _tables(before, policy):
+        raise PolicyError(
+            f"The policy has a table “{name}” already.", remedy="Give this one another name: --table NAME."
+        )
+    found = _schema(data, person)
+    lines = ["", *_table_lines(name, _source(data, policy), person, found)]
+    end = "\r\n" if b"\r\n" in before else "\n"
+    added = "".join(f"{line}{end}" for line in lines)
+    if before and not before.endswith(b"\n"):
+        added = end + added
+    try:
+        tomllib.loads((before + added.encode()).decode())
+    except tomllib.TOMLDecodeError:
+        raise PolicyError(
+            f"The tables of “{policy}” are written in one place, where none can be added.",
+            remedy="Give each a section of its own: [tables.NAME]",
+        ) from None
+    try:
+        with policy.open("ab") as file:
+            file.write(added.encode())
+    except OSError:
+        raise _cannot_be_written(policy) from None
+    _tell(f"Added the table “{visible_text(name)}” to {policy}.", _left(person, found), found, policy)
 
 
 def draft(table: str, source: str, person: str, found: DraftTypes) -> str:
     """The text of the policy."""
-    place = "    # relative to this file" if engine_of(source) == FILES else ""
     lines = [
         "# What analysts may learn from this data, and how much. Everything in this file is public.",
         "# All settings: docs/reference/policy.md. Check it with: discreet check",
@@ -79,6 +92,14 @@ def draft(table: str, source: str, person: str, found: DraftTypes) -> str:
         "# per_analyst = { epsilon = 0.5 }   # the most that any one analyst may spend",
         "# per_question = { epsilon = 0.1 }  # the most that any one question may cost",
         "",
+        *_table_lines(table, source, person, found),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table_lines(table: str, source: str, person: str, found: DraftTypes) -> list[str]:
+    place = "    # relative to this file" if engine_of(source) == FILES else ""
+    lines = [
         f"[tables.{toml_key(table)}]",
         f"source = {toml_text(source)}{place}",
         f"person = {toml_text(person)}",
@@ -87,50 +108,61 @@ def draft(table: str, source: str, person: str, found: DraftTypes) -> str:
         lines += _LIMITS
     if found.guessed:
         lines += ["", "# The types below were guessed from the first rows of the file: CHECK each of them."]
-    for name in found.types:
-        lines += _column_lines(table, name, found, is_person=name == person)
-    return "\n".join(lines) + "\n"
+    return lines + column_lines(f"tables.{toml_key(table)}.columns", person, found)
 
 
-def _column_lines(table: str, name: str, found: DraftTypes, *, is_person: bool) -> list[str]:
-    kind = found.types[name]
-    lines = [f'type = "{kind.value}"' if found.guessed else f'# type = "{kind.value}"']
-    if name in found.formats:
-        lines.append(
-            f'format = "{found.formats[name]}"'.ljust(_TO_COMMENTS) + "# how the file writes its dates"
+def _schema(data: str, person: str) -> DraftTypes:
+    found = schema_of(data, Path())
+    if person != "row" and person not in found.types:
+        raise PolicyError(
+            f"“{data}” has no usable column “{person}”.",
+            remedy=nearest(person, found.types) + " Or write --person row if every row is another person.",
         )
-    if name in found.unsure:
-        lines += _unsure_lines(found.unsure[name])
-    if not is_person and kind.numeric:
-        lines.append("# bounds = [LOW, HIGH]             # DECLARE from what you know, not from the data")
-    place = f"[tables.{toml_key(table)}.columns.{toml_key(name)}]"
-    if not is_person and kind in (ValueType.DATE, ValueType.TIMESTAMP):
-        example = "# such as [2020-01-01, 2026-12-31], from what you know"
-        lines.append(f"# bounds = [FIRST, LAST]           {example}")
-        place = place if found.guessed or name in found.formats else f"# {place}"
-    if not is_person and kind is ValueType.TEXT:
-        lines.append('# keys = ["…", "…"]                # if all its values are public')
-    if not found.guessed and len(lines) == 1:
-        return []
-    return ["", place, *lines]
+    return found
 
 
-def _unsure_lines(formats: tuple[str, ...]) -> list[str]:
-    """What to write instead, if a column of texts holds dates."""
-    if not formats:
-        return ["# DECIDE: this looks like dates, but in a form that cannot be read. So it is text."]
-    return [
-        "# DECIDE: this looks like dates, but the first rows do not tell days from months. So it is text.",
-        "# Take one of these lines instead of the type above, if you know which:",
-        *(f'# format = "{written}"' for written in formats),
-    ]
+def _source(data: str, policy: Path) -> str:
+    """Where the data is, from where the policy is."""
+    if engine_of(data) == FILES and not Path(data).is_absolute():
+        return Path(os.path.relpath(data, policy.parent)).as_posix()
+    return data
+
+
+def _read(policy: Path) -> bytes:
+    try:
+        return policy.read_bytes()
+    except OSError:
+        raise PolicyError(
+            f"“{policy}” cannot be read.",
+            remedy="Give the policy that the table is added to, or leave --policy out to write a new one.",
+        ) from None
+
+
+def _tables(policy: bytes, path: Path) -> Collection[str]:
+    """The names of the tables of a policy."""
+    try:
+        found = tomllib.loads(policy.decode()).get("tables", {})
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"“{path}” is not TOML: {error}.", remedy="Check it with: discreet check") from None
+    except UnicodeDecodeError:
+        raise PolicyError(f"“{path}” is not in UTF-8.", remedy="Save it in UTF-8.") from None
+    return found if isinstance(found, dict) else ()
+
+
+def _tell(done: str, left: Sequence[str], found: DraftTypes, policy: Path) -> None:
+    read = "No row was used, except to guess types." if found.guessed else "No row was read."
+    click.echo(f"{done} {read}")
+    click.echo("Left for you to declare:")
+    for line in left:
+        click.echo(f"  - {visible_text(line)}")
+    click.echo("Then run: discreet check" + ("" if policy.name == "discreet.toml" else f" --policy {policy}"))
 
 
 def _left(person: str, found: DraftTypes) -> list[str]:
     others = {name: kind for name, kind in found.types.items() if name != person}
     numbers = [name for name, kind in others.items() if kind.numeric]
     texts = [name for name, kind in others.items() if kind is ValueType.TEXT and name not in found.unsure]
-    left = ["the budget: ε = 1 and δ = 1e-6 are only a start"]
+    left = []
     if person != "row":
         left.append(f"max_rows: {_ROWS} is only a start. A person with more rows is weighed down to so many")
     if found.guessed:
@@ -160,12 +192,7 @@ def _table_name(data: str) -> str:
     return cleaned or re.sub(r"[^\w-]+", "_", Path(data).parent.name).strip("_") or "data"
 
 
-def toml_key(name: str) -> str:
-    """A name as it stands in a TOML header."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
-
-
-def toml_text(value: str) -> str:
-    """The text as TOML. What cannot be printed is escaped as \\U and eight digits."""
-    escaped = json.dumps(value, ensure_ascii=False)
-    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in escaped)
+def _cannot_be_written(policy: Path) -> PolicyError:
+    return PolicyError(
+        f"“{policy}” cannot be written.", remedy="Check the folder and the rights of the file."
+    )

@@ -27,7 +27,7 @@ from discreet.model.policy import (
     Through,
     ValueType,
 )
-from discreet.policy.draft import toml_key, toml_text
+from discreet.policy.draft_columns import toml_key, toml_text
 
 MadeUpValue: TypeAlias = KeyValue | float
 PEOPLE = 1_000

@@ -14,7 +14,7 @@ from discreet.aggregates.weights import Unit, Weight
 from discreet.arrays import Floats
 from discreet.bounds.calibrate import Plan
 from discreet.model.expression import Field, title
-from discreet.model.policy import Dataset
+from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.privacy import ConcentratedLoss
 from discreet.model.query import Filter, Lookup, Query, Relation, Scan, group_count
 from discreet.noise.gaussian import DiscreteGaussian
@@ -22,6 +22,10 @@ from discreet.noise.laplace import DiscreteLaplace
 from discreet.profile.profile_plan import EDGES
 from discreet.profile.table_profile import NoisyBins, TableProfile
 
+OTHER_LIMITS = (
+    "The limits are the best ones by the profile. If a new profile finds others, the same question is charged"
+    " anew."
+)
 _PRIVATE_GROUPS = 16
 """How many groups a question with private keys has, as far as anybody knows."""
 
@@ -80,6 +84,15 @@ def with_best_limits(plan: Plan, dataset: Dataset, profiles: Mapping[str, TableP
         return dataset
     table = replace(table, limits_are_facts=False)  # a smaller limit is a choice
     return replace(dataset, tables={**dataset.tables, table.name: table})
+
+
+def has_other_limits(plan: Plan, dataset: Dataset) -> bool:
+    """Whether a profile chose limits for this plan that are not those of the policy."""
+    scan = _only_scan(plan.bounded.query.source)
+    table = None if scan is None else dataset.tables.get(scan.table.name)
+    if scan is None or not isinstance(table, PrivateTable):
+        return False
+    return (scan.table.max_rows, scan.table.max_groups) != (table.max_rows, table.max_groups)
 
 
 def forecast_notes(plan: Plan, profiles: Mapping[str, TableProfile]) -> tuple[str, ...]:

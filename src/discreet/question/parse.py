@@ -110,8 +110,11 @@ def _statements(text: str) -> list[object]:
     parser = _parser(tokens)
     try:
         return [statement for statement in parser.parse(tokens, text) if statement is not None]
-    except Exception:  # whatever sqlglot stumbles over
-        refusal = _unreadable(text, tokens, _place(parser, tokens))
+    except Exception as error:  # whatever sqlglot stumbles over
+        if isinstance(error, RecursionError) or parser._most_steps < 0:
+            refusal = _too_deep()
+        else:
+            refusal = _unreadable(text, tokens, _place(parser, tokens))
     raise refusal
 
 
@@ -179,6 +182,13 @@ def _check_size(text: str) -> None:
         raise _too_long()
     if text.encode(errors="replace").decode() != text:
         raise QueryRefused("The question is not valid Unicode.", remedy="Remove lone surrogates.")
+
+
+def _too_deep() -> QueryRefused:
+    return QueryRefused(
+        "The question is nested too deeply to be read.",
+        remedy="Put fewer brackets, functions or NOTs into each other; name parts of it with WITH.",
+    )
 
 
 def _too_long() -> QueryRefused:

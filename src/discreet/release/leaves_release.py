@@ -11,11 +11,12 @@ import numpy as np
 
 from discreet.answers.encoding import decode_columns, encode_columns
 from discreet.bounds.calibrate import Plan
+from discreet.bounds.identity import question_identity
 from discreet.bounds.leaves import LeavesPlan
+from discreet.bounds.paid_key import questions_identity, questions_key
 from discreet.dialects.dialect import Dialect
 from discreet.errors import InvalidInput
 from discreet.model.deadline import Deadline
-from discreet.model.identity import identity_of
 from discreet.model.policy import Dataset
 from discreet.model.privacy import Spend
 from discreet.release.drawn import Drawn
@@ -40,12 +41,13 @@ class LeavesRelease:
         return True
 
     def identity(self) -> str:
-        first, *others = sorted(leaf.identity() for leaf in self._leaves())
-        return identity_of("questions", [first, *others]) if others else first
+        if len(self.plan.leaves) == 1:
+            return self._leaves()[0].identity()
+        return str(questions_key(self.plan.leaves, self.plan.loss, self.plan.request))
 
     def older_keys(self) -> Sequence[str]:
         leaves = self._leaves()
-        return leaves[0].older_keys() if len(leaves) == 1 else ()
+        return leaves[0].older_keys() if len(leaves) == 1 else [questions_identity(self.plan.leaves)]
 
     def statements(self, relations: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
         return tuple(
@@ -85,7 +87,7 @@ class LeavesRelease:
 
     def _order(self) -> list[int]:
         """Leaves in the order of their keys: it does not depend on which one the question names first."""
-        keys = [leaf.identity() for leaf in self._leaves()]
+        keys = [question_identity(leaf) for leaf in self.plan.leaves]
         return sorted(range(len(keys)), key=keys.__getitem__)
 
     def _parts(self, stored: bytes) -> list[bytes]:

@@ -7,6 +7,7 @@ from discreet.answers.released import Released
 from discreet.bounds.bound import Bounded, bound, without_left_out
 from discreet.bounds.calibrate import Plan, calibrate
 from discreet.bounds.identity import question_identity
+from discreet.bounds.paid_key import question_key
 from discreet.dialects.dialect import Dialect
 from discreet.model.deadline import Deadline
 from discreet.model.identity import has_version
@@ -35,10 +36,14 @@ class QuestionRelease:
         return True
 
     def identity(self) -> str:
-        return question_identity(self.plan)
+        return str(question_key(self.plan))
 
     def older_keys(self) -> Sequence[str]:
-        return [question_identity(self._without_left_out()), *older_keys(self._older_plan())]
+        return [
+            question_identity(self.plan),
+            question_identity(self._without_left_out()),
+            *older_keys(self._older_plan()),
+        ]
 
     def statements(self, relations: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
         return emit_sql(self.plan, relations, dialect)
@@ -52,7 +57,7 @@ class QuestionRelease:
 
     def plan_of(self, key: str) -> Plan:
         """The plan that was paid for under this key."""
-        if key == self.identity():
+        if key in (self.identity(), question_identity(self.plan)):
             return self.plan
         return self._without_left_out() if has_version(key) else self._older_plan()
 

@@ -48,7 +48,9 @@ class ReportExplanation:
     def price(self) -> str:
         """What all of it costs, in a sentence."""
         together = f"{len(self)} questions together. " if len(self) > 1 else ""
-        return together + price_line(self.explanations[0]).replace("such questions", "such reports")
+        first = self.explanations[0]
+        price = price_line(first).replace("such questions", "such reports")
+        return f"{together}{price}{f' {first.way}' if first.way else ''}"
 
     def __repr__(self) -> str:
         lines = [self.price(), f"Errors, at {self._confidence()} confidence:"]

@@ -98,12 +98,16 @@ def main() -> None:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    default="discreet.toml",
-    show_default=True,
-    help="Where to write the policy; an existing file is never overwritten.",
+    help="Where to write the policy, instead of discreet.toml; an existing file is never overwritten.",
 )
-def init(data: str, person: str, out: Path) -> None:
-    """Write the first draft of a policy from the schema of DATA.
+@click.option(
+    "--policy",
+    type=click.Path(path_type=Path),
+    help="Add the table to this policy, instead of writing a new one. What is there stays as it is.",
+)
+@click.option("--table", metavar="NAME", help="What the table is called; as the file, if not given.")
+def init(data: str, person: str, out: Path | None, policy: Path | None, table: str | None) -> None:
+    """Write the first draft of a policy from the schema of DATA, or of one more table of a policy.
 
     DATA is a Parquet or CSV file, a pattern of such files in quotes, or a table of a DuckDB file. No row is
     read, but for guessing the types of a CSV file. What only you can know is left for you to declare.
@@ -114,10 +118,16 @@ def init(data: str, person: str, out: Path) -> None:
       discreet init "visits/*.csv" --person patient_id --out clinic.toml
       discreet init clinic.duckdb#visits --person patient_id
       discreet init survey.csv --person row
+      discreet init labs.csv --person patient_id --policy discreet.toml
     """
-    from discreet.policy.draft import write_policy
+    from discreet.policy.draft import add_table, write_policy
 
-    write_policy(data, person=person, out=out)
+    if policy is None:
+        write_policy(data, person=person, out=out or Path("discreet.toml"), table=table)
+    elif out is None:
+        add_table(data, person=person, policy=policy, table=table)
+    else:
+        raise click.UsageError("Give --out to write a new policy, or --policy to add a table to one.")
 
 
 @main.command()

@@ -5,7 +5,7 @@ texts, which are cast without any guess: dates that are not as ISO has them need
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from discreet.model.policy import ValueType
 
 _FIRST_ROWS = 20_480
 """As many as DuckDB guesses types from."""
+_WHOLE = r"[+-]?\d{1,15}(\.0*)?"
+_FLAGS = "'0', '1', '0.0', '1.0'"
 _ISO = "%Y-%m-%d"
 _DAYS = (_ISO, "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d")
 _TIMES = ("", " %H:%M:%S", " %H:%M")
@@ -40,6 +42,10 @@ class DraftTypes:
     """How columns of CSV write dates, where not as ISO does."""
     unsure: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Columns that seem to hold dates, and are taken for texts: all formats that fit, or none."""
+    whole: frozenset[str] = frozenset()
+    """Columns of whole numbers that are written as 1.0, as pandas does if some are missing."""
+    flags: frozenset[str] = frozenset()
+    """Columns of nothing but 0 and 1."""
 
 
 def guess_types(location: str, base_dir: Path) -> DraftTypes:
@@ -51,7 +57,9 @@ def guess_types(location: str, base_dir: Path) -> DraftTypes:
     located = locate(location, base_dir)
     if located.format is not Format.CSV:
         return DraftTypes(types=types)
-    return _with_formats(types, _first_texts(located.files, read_header(located.files[0]), types))
+    header = read_header(located.files[0])
+    found = _with_formats(types, _first_texts(located.files, header, types))
+    return _with_whole_numbers(found, located.files, header)
 
 
 def fitting_formats(texts: Iterable[str]) -> tuple[str, ...]:
@@ -79,6 +87,33 @@ def _with_formats(types: Mapping[str, ValueType], texts: Mapping[str, "_Texts"])
     return DraftTypes(types=kinds, guessed=True, formats=formats, unsure=unsure)
 
 
+def _with_whole_numbers(found: DraftTypes, files: tuple[File, ...], header: Header) -> DraftTypes:
+    """Numbers that are whole in the first rows are integers, and may be flags."""
+    columns = [name for name, kind in found.types.items() if kind.numeric]
+    if not columns:
+        return found
+    selected = ", ".join(
+        f"bool_and(regexp_full_match({quoted(name)}, '{_WHOLE}')), bool_and({quoted(name)} IN ({_FLAGS}))"
+        for name in columns
+    )
+    row = silently(lambda: _only_row(f"SELECT {selected} FROM {_first_rows(files, header)}"))  # noqa: S608
+    if row is None:
+        return found
+    integers = {name for name, whole in zip(columns, row[::2], strict=True) if whole}
+    whole = {name for name in integers if found.types[name] is ValueType.NUMBER}
+    return replace(
+        found,
+        types={name: ValueType.INTEGER if name in whole else kind for name, kind in found.types.items()},
+        whole=frozenset(whole),
+        flags=frozenset(name for name, flag in zip(columns, row[1::2], strict=True) if flag),
+    )
+
+
+def _first_rows(files: tuple[File, ...], header: Header) -> str:
+    """Cut as a private file is."""
+    return f"(FROM {csv.lines_as_rows(files, header)} LIMIT {_FIRST_ROWS})"
+
+
 @dataclass(frozen=True, slots=True)
 class _Texts:
     """The texts of a column in the first rows."""
@@ -95,13 +130,12 @@ def _first_texts(
     columns = [name for name, kind in types.items() if kind in (*_MOMENTS, ValueType.TEXT)]
     if not columns:
         return {}
-    first = f"(FROM {csv.lines_as_rows(files, header)} LIMIT {_FIRST_ROWS})"
     selected = ", ".join(
         f"list(DISTINCT {quoted(name)}) FILTER ({quoted(name)} IS NOT NULL),"
         f" bool_and(TRY_CAST({quoted(name)} AS TIMESTAMP) IS NOT NULL) FILTER ({quoted(name)} IS NOT NULL)"
         for name in columns
     )
-    row = silently(lambda: _only_row(f"SELECT {selected} FROM {first}"))  # noqa: S608  names are quoted
+    row = silently(lambda: _only_row(f"SELECT {selected} FROM {_first_rows(files, header)}"))  # noqa: S608
     if row is None:  # a file that was read a moment ago: types stay as they are
         return {}
     pairs = zip(columns, row[::2], row[1::2], strict=True)

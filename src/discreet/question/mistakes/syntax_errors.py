@@ -50,6 +50,12 @@ Reached = Callable[[str], int | None]
 
 def syntax_refusal(text: str, words: Sequence[Word], place: int, reached: Reached) -> QueryRefused:
     """The refusal of a text that cannot be read at the token with this index, or at its end."""
+    if _begins_another(text, words, place, reached):
+        word = words[place]
+        return QueryRefused(
+            f"Another question begins at “{word.text}”, {position(text, word.start)}",
+            remedy="In a report, write a semicolon before it. Else ask it by itself.",
+        )
     guess = _verified(text, words, place, reached)
     if guess is not None:
         word, remedy = guess.at, guess.remedy
@@ -65,6 +71,16 @@ def syntax_refusal(text: str, words: Sequence[Word], place: int, reached: Reache
         f"This is not SQL that discreet can read at “{word.text[:40]}”, {position(text, word.start)}",
         remedy=remedy,
     )
+
+
+def _begins_another(text: str, words: Sequence[Word], place: int, reached: Reached) -> bool:
+    """Whether what is before this token is a whole question."""
+    if not 0 < place < len(words) or words[place].text.upper() not in ("SELECT", "WITH"):
+        return False
+    before = words[:place]
+    if sum(word.text == "(" for word in before) != sum(word.text == ")" for word in before):
+        return False
+    return len(text) > _LONGEST or reached(text[: words[place].start]) is None
 
 
 def unclosed_refusal(text: str) -> QueryRefused:

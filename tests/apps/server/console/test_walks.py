@@ -108,6 +108,8 @@ def test_the_whole_way(opened, port, size, scheme):
     ask(ana, BY_WARD, 1.5)
     expect(ana.locator("#left")).to_have_text("ε 0.5")
     ask(ana, BY_WARD, 1.4)
+    expect(ana.locator("#answer")).to_contain_text("Free: answered at ε = 1.5 before.")
+    ask(ana, f"{COUNT} WHERE age > 50", 1.4)
     expect(ana.locator("#answer")).to_contain_text("Not answered")
     for place in ("Overview", "Accounts", "Policy", "Log"):
         olga.get_by_role("link", name=place).click()

@@ -111,6 +111,7 @@ _ANSWER = record_of(
         digest=TEXT,
         at=TIME,
         repeated=FLAG,
+        dearer=FLAG,
         cached=FLAG,
     ),
     notes=listed(TEXT),

@@ -85,6 +85,8 @@ class ShownAnswer:
     def cost(self) -> str:
         if self.facts["receipt"]["cached"]:
             return "Free: it follows from what was paid for before."
+        if self.facts["receipt"].get("dearer"):
+            return f"Free: answered at {_amount(self.facts['receipt']['price'])} before."
         if self.facts["receipt"]["repeated"]:
             return "Free: the same answer as before."
         return f"Cost {_amount(self.facts['charged'])}."

@@ -1,0 +1,171 @@
+"""A shop in which orders say whose items are, random questions about it, and random people in it.
+
+Keys lead to nobody, to one person and to several. A person who is added or removed has orders with any keys;
+items that only their orders lead to come and go with them, or stay as rows of nobody.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from discreet.bounds.bound import bound
+from discreet.bounds.calibrate import calibrate
+from discreet.model.neighbours import Neighbours
+from discreet.model.policy import (
+    Bounds,
+    Column,
+    Dataset,
+    PersonColumn,
+    PrivateTable,
+    Through,
+    ValueType,
+)
+from discreet.model.request import ByEpsilon, Request
+from discreet.question.parse import parse_sql
+from discreet.question.resolve import resolve
+from tests.bounds.test_one_person import compare
+
+TABLES = {"orders": "customer BIGINT, key BIGINT", "items": "key BIGINT, kind VARCHAR, amount BIGINT"}
+"""Columns with their types, as DuckDB has them."""
+
+
+def number(name, low, high):
+    bounds = Bounds(low=Fraction(low), high=Fraction(high))
+    return Column(name=name, type=ValueType.INTEGER, bounds=bounds)
+
+
+def shop(neighbours, delta, max_rows, max_groups):
+    person, key = Column(name="customer", type=ValueType.INTEGER), Column(name="key", type=ValueType.INTEGER)
+    kind = Column(name="kind", type=ValueType.TEXT, keys=("a", "b"))
+    facts = {"unique": False, "max_rows": max_rows, "max_groups": max_groups}
+    orders = PrivateTable(
+        name="orders",
+        source="orders.parquet",
+        person=PersonColumn(name="customer"),
+        columns={"customer": person, "key": key},
+        **facts,
+    )
+    through = Through(table="orders", key="key", other="key", source="orders.parquet", person="customer")
+    columns = {"key": key, "kind": kind, "amount": number("amount", -2, 5), "customer": person}
+    items = replace(orders, name="items", source="items.parquet", columns=columns, through=through)
+    return Dataset(
+        name="shop",
+        neighbours=neighbours,
+        epsilon=Fraction(10),
+        delta=Fraction(delta),
+        analyst_epsilon=Fraction(10),
+        question_epsilon=Fraction(10),
+        tables={"orders": orders, "items": items},
+    )
+
+
+# Questions
+
+_AMOUNT = st.sampled_from(["amount", "amount + 1", "abs(amount)", "CASE WHEN amount > 1 THEN amount END"])
+_CONDITION = st.sampled_from(
+    [
+        *("amount > 0", "kind = 'a'", "amount IS NULL", "NOT (kind = 'b' AND amount < 3)"),
+        "customer IN (SELECT customer FROM items WHERE amount > 3)",
+        "customer NOT IN (SELECT customer FROM orders WHERE key > 2)",
+        "EXISTS (SELECT 1 FROM items AS other WHERE other.customer = {0}.customer AND other.kind = 'a')",
+    ]
+)
+_SOURCE = st.sampled_from(
+    [
+        ("items", "items"),
+        ("orders JOIN items USING (key)", "items"),
+        (
+            "items JOIN (SELECT customer, count(*) AS n FROM orders GROUP BY customer) AS o USING (customer)",
+            "items",
+        ),
+        ("(SELECT * FROM items WHERE amount < 4) AS few", "few"),
+    ]
+)
+_TWICE = st.sampled_from(
+    [
+        "SELECT count(*), sum(a.amount * b.amount) FROM items a JOIN items b ON a.key = b.key",
+        "SELECT count(*) FROM orders WHERE customer IN (SELECT customer FROM items WHERE amount > 3)",
+        "SELECT avg(n) FROM (SELECT customer, count(*) AS n FROM items GROUP BY customer)",
+        "SELECT kind, avg(n) FROM"
+        " (SELECT customer, kind, sum(amount) AS n FROM items GROUP BY customer, kind) GROUP BY kind",
+        "SELECT count(*) FROM (SELECT key FROM items UNION ALL SELECT key FROM orders)",
+    ]
+)
+
+
+@st.composite
+def _plain(draw):
+    source, name = draw(_SOURCE)
+    measures = [draw(_measure()) for _ in range(draw(st.integers(1, 3)))]
+    where = f" WHERE {draw(_CONDITION)}".format(name) if draw(st.booleans()) else ""
+    if draw(st.booleans()):
+        return f"SELECT kind, {', '.join(measures)} FROM {source}{where} GROUP BY kind"
+    return f"SELECT {', '.join(measures)} FROM {source}{where}"
+
+
+@st.composite
+def _measure(draw):
+    form = draw(
+        st.sampled_from(
+            [
+                *("count(*)", "count(DISTINCT customer)", "count(DISTINCT kind)", "count({0})", "sum({0})"),
+                *("avg({0})", "median({0})", "variance({0})", "sum({0}) FILTER (WHERE kind = 'a')"),
+            ]
+        )
+    )
+    return form.format(draw(_AMOUNT))
+
+
+questions = st.one_of(_plain(), _plain(), _TWICE)
+
+# People
+
+_keys = st.one_of(st.none(), st.integers(0, 4))
+_order_keys = st.lists(_keys, max_size=6)
+_items = st.lists(
+    st.tuples(_keys, st.sampled_from(["a", "b", "c", None]), st.one_of(st.none(), st.integers(-9, 9))),
+    max_size=12,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbouring:
+    """A question, and two shops that differ by one person, or in one."""
+
+    question: str
+    dataset: Dataset
+    orders: tuple[list[tuple[int | None, int | None]], ...]
+    items: tuple[list[tuple[int | None, str | None, int | None]], ...]
+
+
+@st.composite
+def neighbouring(draw):
+    relation = draw(st.sampled_from(list(Neighbours)))
+    delta, limits = draw(st.sampled_from([0, "1e-6"])), st.integers(1, 3)
+    dataset = shop(relation, delta, draw(limits), draw(limits))
+    others, items, name = (
+        draw(st.lists(_order_keys, max_size=3)),
+        draw(_items),
+        draw(st.sampled_from([None, 99, -1])),
+    )
+    rest = [(person, key) for person, keys in enumerate(others) for key in keys]
+    shared, stay = {key for _, key in rest}, draw(st.booleans())
+    orders, kept = [], []
+    for mine in (draw(_order_keys), draw(_order_keys) if relation is Neighbours.REPLACE_ONE else []):
+        known = shared | set(mine)
+        orders.append(rest + [(name, key) for key in mine])
+        kept.append([item for item in items if stay or item[0] in known])
+    return Neighbouring(question=draw(questions), dataset=dataset, orders=tuple(orders), items=tuple(kept))
+
+
+def check(found, database):
+    """No vector of integers moves further from one shop to the other than the plan claims."""
+    request = Request(price=ByEpsilon(epsilon=Fraction(1)), confidence=Fraction(95, 100))
+    query = resolve(parse_sql(found.question), found.dataset, None)
+    plan = calibrate(bound(query, found.dataset), request, found.dataset)
+    exact = []
+    for orders, items in zip(found.orders, found.items, strict=True):
+        database.fill(orders, items)
+        exact.append(database.exact(plan))
+    compare(plan, *exact)
