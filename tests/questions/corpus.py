@@ -1,0 +1,157 @@
+"""Questions as analysts type them, the tables that they are about, and what plain SQL answers."""
+
+import math
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+
+from discreet.answers.answer import Answer
+from discreet.curator.curator import Curator
+from discreet.curator.ledgers import open_ledger, place_of
+from discreet.engines.open_engine import open_engine
+from discreet.model.declaration import complete_with_schema
+from discreet.policy.reader import read_policy
+from tests.questions.tables import make_clinic, make_flights, make_omop, make_rand, make_tpch
+
+HERE = Path(__file__).parent
+EPSILON = 990
+"""Of each question: as much as a budget can have."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a dataset."""
+
+    title: str
+    sql: str
+    instead: str = ""
+    """What the remedy of its refusal leads to."""
+    plain: str = ""
+    """Where our documented meaning is not that of DuckDB: SQL that has our meaning there."""
+    within: float = 0.0
+    """How far a number may be off: by bins of quantiles, or by what is multiplied before it is divided."""
+
+
+def _some_patients(connection: duckdb.DuckDBPyConnection, _: Path) -> None:
+    make_clinic(connection)
+    connection.execute("DELETE FROM visits WHERE patient_id % 6 > 0")
+
+
+def _some_planes(connection: duckdb.DuckDBPyConnection, _: Path) -> None:
+    make_flights(connection)
+    connection.execute("DELETE FROM flights WHERE md5(tailnum) >= '2'")
+
+
+DATASETS: dict[str, Callable[[duckdb.DuckDBPyConnection, Path], None]] = {
+    "clinic": _some_patients,
+    "rand": lambda connection, _: make_rand(connection),
+    "flights": _some_planes,
+    "tpch": lambda connection, folder: make_tpch(connection, folder, "0.01"),
+    "omop": lambda connection, _: make_omop(connection),
+}
+
+
+def questions_of(dataset: str) -> list[Question]:
+    """Those of its file."""
+    with (HERE / f"{dataset}.toml").open("rb") as file:
+        return [Question(**each) for each in tomllib.load(file)["question"]]
+
+
+class Opened:
+    """A dataset, opened once. Each question has a ledger of its own, and so the whole budget."""
+
+    def __init__(self, dataset: str, folder: Path) -> None:
+        self.plain = duckdb.connect()
+        self.questions = questions_of(dataset)
+        self._folder = folder
+        DATASETS[dataset](self.plain, folder)
+        for (table,) in self.plain.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+            self.plain.execute(f"COPY {table} TO '{folder}/{table}.parquet'")
+        declared = read_policy(HERE / "policies" / f"{dataset}.toml")
+        self._engine = open_engine(declared.sources, folder, time_limit=declared.time_limit)
+        self._dataset = complete_with_schema(
+            declared, {name: self._engine.schema(name) for name in declared.sources}
+        )
+
+    @contextmanager
+    def curator(self) -> Iterator[Curator]:
+        """One that has spent nothing yet."""
+        with TemporaryDirectory(dir=self._folder) as place:
+            ledger = open_ledger(place_of(Path(place) / "corpus.toml", None))
+            try:
+                yield Curator(self._dataset, self._engine, ledger, analyst="corpus")
+            finally:
+                ledger.close()
+
+    def close(self) -> None:
+        self._engine.close()
+        self.plain.close()
+
+
+def compare(question: Question, answer: Answer, plain: duckdb.DuckDBPyConnection) -> str:
+    """What is wrong with an answer; empty if it is that of plain SQL.
+
+    Rows are found by their keys: what has no error, and is no fraction. Groups that only the answer has must be
+    empty. Groups that only plain SQL has must be of no key (NULL), or of too few people to be shown.
+    """
+    found = plain.execute(question.plain or question.sql)
+    columns, exact = range(len(found.description)), found.fetchall()
+    if len(answer.columns) != len(columns):
+        return f"it has the columns {answer.columns}"
+    rows = [tuple(row.values()) for row in answer.rows()]
+    noisy = [
+        name in answer.released.measured or any(isinstance(row[i], float) for row in rows)
+        for i, name in enumerate(answer.columns)
+    ]
+    ours = {tuple(_key(row[i]) for i in columns if not noisy[i]): number for number, row in enumerate(rows)}
+    theirs = {tuple(_key(row[i]) for i in columns if not noisy[i]): row for row in exact}
+    if len(ours) < len(rows) or len(theirs) < len(exact):
+        return "two rows have the same keys"
+    if theirs and not set(ours) & set(theirs):
+        return "no row has the keys of plain SQL"
+    private = answer.columns and any("people to be shown" in note for note in answer.released.notes)
+    missing = [row for key, row in theirs.items() if key not in ours and None not in key]
+    if missing and not private:
+        return f"the row {missing[0]} is missing"
+    for i in (i for i in columns if noisy[i]):
+        most = max([abs(row[i]) for row in exact if row[i] is not None], default=0)
+        for key, number in ours.items():
+            plainly = theirs[key][i] if key in theirs else None
+            wrong = _off(answer, answer.columns[i], number, plainly, float(most), question.within)
+            if wrong:
+                return f"{wrong} in {key}"
+    return ""
+
+
+_SIGMAS = 4.0
+"""How often the half of a 95 % interval a number may be off: normal noise is 4 × 1.96 σ with a probability of 5e-15."""
+
+
+def _off(answer: Answer, name: str, number: int, exact: object, most: float, within: float) -> str:
+    value = float(answer.released.values[name][number])
+    if exact is None or math.isnan(float(exact)):  # type: ignore[arg-type]
+        exact = 0  # nobody, or an average of nobody
+        if math.isnan(value):
+            return ""
+    off = float(exact) - value  # type: ignore[arg-type]
+    slack = 0.0
+    if name in answer.released.measured:
+        low, high = (each[number] for each in answer.interval(name))
+        slack = float(high - value if off > 0 else value - low)
+        if not slack <= 0.25 * most + within + 1:
+            return f"the error of {name}, {value}, is {slack}"
+    if abs(off) <= _SIGMAS * slack + within + 1e-6 + 0.001 * abs(float(exact)):  # type: ignore[arg-type]
+        return ""
+    return f"{name} is {value} ± {slack}, and {exact} in plain SQL,"
+
+
+def _key(cell: object) -> object:
+    if isinstance(cell, float) and cell.is_integer():
+        return int(cell)
+    return cell.date() if isinstance(cell, datetime) and cell.time() == time() else cell
