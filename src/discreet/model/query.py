@@ -147,7 +147,24 @@ class PersonJoin:
 
     @property
     def max_rows(self) -> int:
-        return self.left.max_rows * self.right.max_rows
+        """All pairs of rows, unless a row can meet only one, or should: the key of an owner names one row.
+
+        Weights bound what a person adds, however many rows there are. So this need not be true.
+        """
+        if self.meets_one:
+            return self.left.max_rows
+        return _rows_of_owned(self) or self.left.max_rows * self.right.max_rows
+
+    @property
+    def meets_one(self) -> bool:
+        """Whether a row of the left meets at most one of the right: a person has one row for each key there."""
+        right = self.right
+        while isinstance(right, Filter | FewRows):
+            right = right.source
+        if not isinstance(right, PerPerson):
+            return False
+        compared = {other.name for _, other in self.pairs if isinstance(other, Field)}
+        return {key.name for key, _ in right.keys} <= compared
 
     @property
     def max_groups(self) -> int:
@@ -160,6 +177,43 @@ class PersonJoin:
     @property
     def has_ids(self) -> bool:
         return True
+
+
+def _rows_of_owned(join: PersonJoin) -> int | None:
+    """The rows of a join on the key by which one table says whose the rows of the other are."""
+    for one, other in join.pairs:
+        if not (isinstance(one, Field) and isinstance(other, Field)):
+            continue
+        mine, theirs = _scan_of(join.left, one), _scan_of(join.right, other)
+        if mine is None or theirs is None:
+            continue
+        if _owns(mine, one, theirs, other):
+            return join.right.max_rows * max(1, join.left.max_rows // mine.max_rows)
+        if _owns(theirs, other, mine, one):
+            return join.left.max_rows * max(1, join.right.max_rows // theirs.max_rows)
+    return None
+
+
+def _owns(owner: Scan, key: Field, owned: Scan, other: Field) -> bool:
+    through = owned.table.through
+    return (
+        through is not None
+        and through.table == owner.table.name
+        and key.name == f"{owner.alias}.{through.other}"
+        and other.name == f"{owned.alias}.{through.key}"
+    )
+
+
+def _scan_of(relation: "Relation", field: Field) -> Scan | None:
+    """The table that a field is a column of."""
+    match relation:
+        case Scan():
+            return relation if field.name.startswith(f"{relation.alias}.") else None
+        case Filter() | FewRows() | Lookup():
+            return _scan_of(relation.source, field)
+        case PersonJoin():
+            return _scan_of(relation.left, field) or _scan_of(relation.right, field)
+    return None
 
 
 class PersonAggregate(Enum):

@@ -11,6 +11,7 @@ from functools import partial
 
 from sqlglot import exp
 
+from discreet.bounds.relation_tree import aliases_of, columns_of
 from discreet.bounds.work_limits import (
     MOST_JOINS,
     check_looked_up,
@@ -18,8 +19,8 @@ from discreet.bounds.work_limits import (
     check_rows_of_a_person,
 )
 from discreet.errors import QueryRefused
-from discreet.functions.registry import check_size
-from discreet.model.expression import DayRange, Expression, Field, Range
+from discreet.functions.registry import build_call, build_literal, check_size
+from discreet.model.expression import DayRange, Expression, Field, Range, owners
 from discreet.model.policy import Column, Dataset, PersonColumn, PrivateTable, PublicTable, Table
 from discreet.model.query import Filter, Lookup, Pair, Relation, Scan
 from discreet.question.expressions.scope import (
@@ -35,15 +36,18 @@ from discreet.question.mistakes.compared_keys import DeclaredKeys
 from discreet.question.mistakes.instead import plain_sql
 from discreet.question.relations.join_conditions import (
     equal_pairs,
+    is_natural,
     join_conditions,
     no_condition,
     person_join,
     says_what_joins,
+    shared_columns,
     side_of,
     together,
 )
 from discreet.question.relations.per_person import per_person
 from discreet.question.relations.person_conditions import joined, person_conditions
+from discreet.question.relations.public_conditions import semi_join
 from discreet.question.relations.subqueries import (
     MOST_SOURCES,
     Cte,
@@ -178,15 +182,17 @@ class Relations:
         for join in joins:
             side = side_of(join)
             right, other = self._item(join.this, ctes)
-            if join.args.get("on") is None and not join.args.get("using") and not side:
+            told = join.args.get("on") or join.args.get("using") or is_natural(join)
+            if not told and not side:
                 waiting.append((right, other))
             else:
                 left, scope = self._after_commas(left, scope, waiting, conditions, used)
-                merged = [identifier.name for identifier in join.args.get("using") or ()]
+                using = shared_columns(scope, other) if is_natural(join) else join.args.get("using") or ()
+                merged = [identifier.name for identifier in using]
                 if side == "RIGHT":
                     left, right, scope, other = right, left, other, scope
                 both = scope.joined(other, merged)
-                found = join_conditions(join, scope, other, both)
+                found = join_conditions(join, using, scope, other, both)
                 left = self._join(left, right, scope, other, both, found, outer=bool(side))
                 scope = both
         left, scope = self._after_commas(left, scope, waiting, conditions, used)
@@ -241,10 +247,7 @@ class Relations:
                 remedy="Write FROM the private table JOIN the public one.",
             )
         if outer and rest:
-            raise QueryRefused(
-                "LEFT JOIN takes only conditions that make both sides equal.",
-                remedy="Write ON a.x = b.x, and the rest in WHERE.",
-            )
+            right, rest = _met_before(right, rest), []
         if isinstance(right, Public):
             relation: Relation = self._lookup(left, right, pairs, both, outer=outer)
         else:
@@ -292,6 +295,62 @@ class Relations:
             table_rows=fan_out.rows,
         )
 
+    def in_public_table(
+        self,
+        relation: Relation,
+        node: exp.In | exp.Exists,
+        scope: Scope,
+        ctes: Mapping[str, Cte],
+        *,
+        keep_unmatched: bool,
+    ) -> tuple[Relation, Expression] | None:
+        """x IN (SELECT y FROM public WHERE …), or EXISTS: each row with the row of the public table.
+
+        That is one row, or the condition would multiply rows.
+        """
+        query = node.args["query"] if isinstance(node, exp.In) else node.this
+        select = query.this if isinstance(query, exp.Subquery) else query
+        found = self._one_public_table(select, ctes)
+        if found is None:
+            return None
+        right, other, conditions = found
+        pairs, rest = semi_join(node, select, scope, other, conditions)
+        self.count_join()
+        matched = self._lookup(relation, right, pairs, scope.joined(other), outer=keep_unmatched)
+        if isinstance(matched, Lookup) and matched.matches > 1:
+            raise QueryRefused(
+                f"Several rows of “{right.table.name}” have the same {columns_of(each for _, each in pairs)}.",
+                remedy="Use a public table with one row for each, or list the values: x IN (1, 2, 3).",
+            )
+        check_rows_of_a_person(matched)
+        meets = [build_call("is_not_null", (pairs[0][1],)), *rest]
+        met = build_call("and", tuple(meets)) if len(meets) > 1 else meets[0]
+        meaning = build_call("coalesce", (met, build_literal(False)))
+        if isinstance(node, exp.In):
+            meaning = build_call("case", (build_call("is_not_null", (pairs[0][0],)), meaning))
+        return matched, meaning
+
+    def _one_public_table(
+        self, select: exp.Expression, ctes: Mapping[str, Cte]
+    ) -> tuple[Public, Scope, list[exp.Expression]] | None:
+        """Of a subquery over a public table alone."""
+        if not isinstance(select, exp.Select) or select.args.get("from_") is None:
+            return None
+        node = select.args["from_"].this
+        if not isinstance(node, exp.Table) or node.name.casefold() in with_queries(select, ctes):
+            return None
+        named = {name.casefold(): table for name, table in self._dataset.tables.items()}
+        if not isinstance(named.get(node.name.casefold()), PublicTable):
+            return None
+        if {name for name, value in select.args.items() if value} - {"expressions", "from_", "where"}:
+            raise QueryRefused(
+                "A subquery over a public table in a condition only chooses rows.",
+                remedy="Write x IN (SELECT y FROM public WHERE …), or JOIN the public table.",
+            )
+        item, scope = self._item(node, {})
+        where = select.args.get("where")
+        return (item, scope, conjuncts(where.this) if where else []) if isinstance(item, Public) else None
+
     # Subqueries
 
     def derived(self, node: exp.Expression, name: str, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
@@ -336,6 +395,20 @@ class Relations:
                     remedy="Ask about each table on its own.",
                 )
         return united(parts, name, self.new_alias())
+
+
+def _met_before(right: Relation | Public, conditions: list[Expression]) -> Relation:
+    """The right side of a LEFT JOIN, with the rows that meet what ON says of them alone."""
+    for each in conditions:
+        if isinstance(right, Public) or not owners(each) <= aliases_of(right):
+            raise QueryRefused(
+                "LEFT JOIN takes conditions that make both sides equal, or are about the right side alone.",
+                remedy="Write ON a.x = b.x AND b.y > 0, and the rest in WHERE.",
+            )
+        right = Filter(source=right, predicate=each)
+    if isinstance(right, Public):
+        raise TypeError("a condition is expected")
+    return right
 
 
 def _owner_keys(table: PrivateTable, alias: str, dataset: Dataset) -> dict[str, tuple[str, str]]:

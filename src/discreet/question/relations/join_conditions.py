@@ -1,5 +1,7 @@
 """What tables are joined on: the conditions of ON, USING and WHERE that make both sides equal."""
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from discreet.bounds.work_limits import side_of_join
@@ -13,12 +15,27 @@ from discreet.question.expressions.scope import Scope, conjuncts, predicate
 def side_of(join: exp.Join) -> str:
     """LEFT or RIGHT, if rows of that side are kept; nothing of a plain join."""
     side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
-    extra = {name for name, value in join.args.items() if value} - {"this", "on", "using", "side", "kind"}
+    known = {"this", "on", "using", "side", "kind"} | ({"method"} if is_natural(join) else set())
+    extra = {name for name, value in join.args.items() if value} - known
     if side not in ("", "LEFT", "RIGHT") or kind not in ("", "INNER", "OUTER", "CROSS") or extra:
         raise QueryRefused(
             "Only JOIN, LEFT JOIN and RIGHT JOIN can be asked.", remedy="Write FROM a JOIN b ON a.x = b.x."
         )
     return side
+
+
+def is_natural(join: exp.Join) -> bool:
+    return (join.args.get("method") or "").upper() == "NATURAL"
+
+
+def shared_columns(left: Scope, right: Scope) -> list[exp.Identifier]:
+    """What a NATURAL JOIN is on: all columns that both sides have."""
+    mine = {name for source in left.sources for name in source.unqualified}
+    theirs = {name: None for source in right.sources for name in source.columns}
+    found = [exp.to_identifier(name, quoted=True) for name in theirs if name.casefold() in mine]
+    if not found:
+        raise no_condition()
+    return found
 
 
 def no_condition() -> QueryRefused:
@@ -43,8 +60,9 @@ def together(conditions: list[exp.Expression]) -> exp.Expression | None:
     return whole
 
 
-def join_conditions(join: exp.Join, left: Scope, right: Scope, both: Scope) -> list[Expression]:
-    using = join.args.get("using") or ()
+def join_conditions(
+    join: exp.Join, using: Sequence[exp.Identifier], left: Scope, right: Scope, both: Scope
+) -> list[Expression]:
     if using:
         return [
             build_call("=", (left.expression(exp.column(key)), right.expression(exp.column(key))))

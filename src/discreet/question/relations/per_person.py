@@ -193,7 +193,7 @@ class _PerPersonReader:
             if (value.aggregate, value.argument, value.condition) == (aggregate, argument, condition):
                 return value.field
         made = self._field(aggregate, argument)
-        grid = Fraction(1) if argument is None or made.type is ValueType.TEXT else _grid(argument)
+        grid = Fraction(1) if argument is None else grid_of_value(argument)
         self.values.append(
             PersonValue(field=made, aggregate=aggregate, argument=argument, condition=condition, grid=grid)
         )
@@ -223,6 +223,11 @@ class _PerPersonReader:
         )
         whole = argument.type is ValueType.INTEGER and grid == 1
         return Field(name=name, type=ValueType.INTEGER if whole else ValueType.NUMBER)
+
+
+def grid_of_value(argument: Expression) -> Fraction:
+    """Of what is computed from a value of each person. Texts, days and the like have none."""
+    return Fraction(1) if argument.type is ValueType.TEXT else _grid(argument)
 
 
 def _grid(argument: Expression) -> Fraction:
