@@ -119,8 +119,10 @@ _DRUGS = (1503297, 1308216, 1125315, 1177480)
 
 def make_omop(connection: duckdb.DuckDBPyConnection) -> None:
     """Everybody has at most 8 visits, and at most 6 rows in each of the other tables."""
-    connection.execute("CREATE TABLE concept (concept_id BIGINT, concept_name VARCHAR, domain_id VARCHAR,"
-                       " vocabulary_id VARCHAR, standard_concept VARCHAR)")
+    connection.execute(
+        "CREATE TABLE concept (concept_id BIGINT, concept_name VARCHAR, domain_id VARCHAR,"
+        " vocabulary_id VARCHAR, standard_concept VARCHAR)"
+    )
     connection.executemany("INSERT INTO concept VALUES (?, ?, ?, ?, 'S')", _CONCEPTS)
     draw = np.random.default_rng(54)
     born = draw.integers(1930, 2016, PERSONS)
@@ -183,7 +185,9 @@ def _events(draw: np.random.Generator, most: int) -> tuple[np.ndarray, np.ndarra
     return who, start, len(who)
 
 
-def _keep(connection: duckdb.DuckDBPyConnection, name: str, columns: dict[str, np.ndarray], days: str) -> None:
+def _keep(
+    connection: duckdb.DuckDBPyConnection, name: str, columns: dict[str, np.ndarray], days: str
+) -> None:
     connection.register("made_up", columns)
     dates = ", ".join(f"DATE '2018-01-01' + {day}::INT AS {day}" for day in days.split(", ") if day)
     changed = f" REPLACE ({dates})" if dates else ""

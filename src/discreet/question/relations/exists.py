@@ -69,9 +69,7 @@ class People:
     """A condition on the row outside and the largest or smallest value of the subquery."""
 
 
-def exists(
-    node: exp.Exists, outer: Scope, reader: RelationReader, ctes: Mapping[str, Cte]
-) -> People:
+def exists(node: exp.Exists, outer: Scope, reader: RelationReader, ctes: Mapping[str, Cte]) -> People:
     """Who is in the subquery of EXISTS."""
     select = node.this.this if isinstance(node.this, exp.Subquery) else node.this
     if not isinstance(select, exp.Select) or select.args.get("limit") or select.args.get("order"):
@@ -103,8 +101,10 @@ def _grouped(
     relation, _, above = per_person(select, relation, scope, reader.new_alias())
     (name,) = above.persons
     found = Field(name=name, type=person.type)
-    return People(relation=relation, person=found) if relation.one_row_a_person else one_row_each(
-        relation, found, reader
+    return (
+        People(relation=relation, person=found)
+        if relation.one_row_a_person
+        else one_row_each(relation, found, reader)
     )
 
 
@@ -160,7 +160,10 @@ class _Correlation:
     def people(self, relation: Relation, alias: str) -> People:
         """One row for each person and each of the values that have to be equal."""
         keys = tuple(
-            (Field(name=f"{alias}.key{i}", type=mine.type, range=range_of(mine), days=bounded_days(mine)), mine)
+            (
+                Field(name=f"{alias}.key{i}", type=mine.type, range=range_of(mine), days=bounded_days(mine)),
+                mine,
+            )
             for i, (_, mine) in enumerate(self.equal)
         )
         values: tuple[PersonValue, ...] = ()

@@ -8,7 +8,8 @@ A row without a person is in no such subquery: IN is NULL of it, and EXISTS is f
 subquery of NOT IN is ignored: by standard SQL nobody would be left if one person had no id.
 """
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
@@ -21,17 +22,24 @@ from discreet.question.expressions.scope import Scope
 from discreet.question.relations.exists import People, RelationReader, exists, one_row_each
 from discreet.question.relations.subqueries import Cte
 
+
 def person_conditions(
     select: exp.Select, conditions: list[exp.Expression]
 ) -> list[tuple[exp.In | exp.Exists, bool]]:
     """All conditions on the person of a SELECT, and whether each has to be true of every row."""
-    found = [
-        node
-        for node in select.find_all(exp.In, exp.Exists)
-        if isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query"))
-    ]
-    found = [node for node in found if node.parent_select is select]
-    return [(node, any(node is each for each in conditions)) for node in found]
+    return [(node, any(node is each for each in conditions)) for node in _chosen_by(select)]
+
+
+def _chosen_by(select: exp.Select) -> Iterator[exp.In | exp.Exists]:
+    """Those of a SELECT itself, whoever its clauses were handed to: those of its subqueries are not looked at."""
+    waiting = deque[exp.Expression](select.iter_expressions())
+    while waiting:
+        node = waiting.popleft()
+        if isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query")):
+            yield node
+            waiting.append(node.this)
+        elif not isinstance(node, exp.Query):
+            waiting.extend(node.iter_expressions())
 
 
 def joined(

@@ -62,8 +62,6 @@ def _is_of_rows(select: exp.Select, ctes: set[str]) -> bool:
 def _group_instead(select: exp.Select) -> None:
     select.set("distinct", None)
     positions = [
-        exp.Literal.number(place)
-        for place, item in enumerate(select.expressions, 1)
-        if item.find(exp.Column)
+        exp.Literal.number(place) for place, item in enumerate(select.expressions, 1) if item.find(exp.Column)
     ]
     select.set("group", exp.Group(expressions=positions) if positions else None)
