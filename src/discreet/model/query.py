@@ -157,7 +157,7 @@ class PersonJoin:
 
     @property
     def meets_one(self) -> bool:
-        """Whether a row of the left meets at most one of the right: a person has one row for each key there."""
+        """Whether a row of the left meets at most one of the right: of each person and key, there is one."""
         right = self.right
         while isinstance(right, Filter | FewRows):
             right = right.source

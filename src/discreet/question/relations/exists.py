@@ -4,22 +4,29 @@ Besides the person, conditions may say that something of the subquery equals som
 then there is one row for each person and value, and the join is on both. One condition may compare the two
 otherwise: some value is above another exactly if the largest is, so the subquery has the largest of each.
 
-Rows with the same key of a table that says whose they are belong to the same person: that is a condition on the
-person, too.
+Rows with the same key of a table that says whose they are belong to the same person: that is a condition on
+the person, too.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from sqlglot import exp
 
+from discreet.bounds.relation_tree import type_of_person
 from discreet.errors import QueryRefused
 from discreet.functions.day_ranges import bounded_days
 from discreet.functions.registry import build_call, range_of
 from discreet.model.expression import Expression, Field
-from discreet.model.policy import ValueType
-from discreet.model.query import Filter, Pair, PerPerson, PersonAggregate, PersonValue, Relation
+from discreet.model.query import (
+    Filter,
+    Pair,
+    PerPerson,
+    PersonAggregate,
+    PersonValue,
+    Relation,
+)
 from discreet.question.expressions.scope import Scope, predicate
 from discreet.question.relations.per_person import grid_of_value, per_person
 from discreet.question.relations.subqueries import Cte
@@ -134,13 +141,13 @@ class _Correlation:
         return False
 
     def _is_inside(self, node: exp.Expression) -> bool:
-        """Whether the subquery knows it. The person of another table is a column of that, if it is named so."""
+        """Whether the subquery knows it, and not by the person's column of another table."""
         if isinstance(node, exp.Column) and not node.args.get("table"):
             own = any(node.name.casefold() in source.unqualified for source in self._inner.sources)
             return own or (_read(node, self._outer) is None and _read(node, self._inner) is not None)
         return _read(node, self._inner) is not None
 
-    def _keep(self, kind: type[exp.Expression], mine: Expression, theirs: Expression) -> bool:
+    def _keep(self, kind: type[exp.Binary], mine: Expression, theirs: Expression) -> bool:
         if kind is exp.EQ:
             if self._inner.is_person(mine) and self._outer.is_person(theirs):
                 self.person = mine
@@ -153,32 +160,14 @@ class _Correlation:
         self.compared = {**_LARGEST, **_SMALLEST}[kind], mine, theirs
         return True
 
-    def _person_type(self) -> ValueType:
-        columns = (column for source in self._inner.sources for column in source.columns.values())
-        return next(column.type for column in columns if self._inner.is_person(column))
-
     def people(self, relation: Relation, alias: str) -> People:
         """One row for each person and each of the values that have to be equal."""
-        keys = tuple(
-            (
-                Field(name=f"{alias}.key{i}", type=mine.type, range=range_of(mine), days=bounded_days(mine)),
-                mine,
-            )
-            for i, (_, mine) in enumerate(self.equal)
-        )
-        values: tuple[PersonValue, ...] = ()
-        compared = None
-        if self.compared is not None:
-            sign, mine, theirs = self.compared
-            value = _extreme(f"{alias}.value0", sign, mine)
-            values, compared = (value,), build_call(sign, (value.field, theirs))
-        person = Field(name=f"{alias}.person", type=self._person_type())
-        return People(
-            relation=PerPerson(source=relation, person=person, keys=keys, values=values),
-            person=keys[0][0] if self.person is None else person,
-            pairs=tuple((theirs, key) for (theirs, _), (key, _) in zip(self.equal, keys, strict=True)),
-            compared=compared,
-        )
+        if self.compared is None:
+            return one_row_each_key(relation, self.equal, alias)
+        sign, mine, theirs = self.compared
+        value = _extreme(f"{alias}.value0", sign, mine)
+        found = one_row_each_key(relation, self.equal, alias, value)
+        return replace(found, compared=build_call(sign, (value.field, theirs)))
 
 
 def _extreme(name: str, sign: str, argument: Expression) -> PersonValue:
@@ -216,8 +205,8 @@ def _inside(node: exp.Expression, scope: Scope) -> Expression:
     except QueryRefused as refused:
         raise QueryRefused(
             f"A condition in EXISTS cannot be read: {refused.problem}",
-            remedy="Besides t.PERSON = v.PERSON, compare a value of the subquery with one of the row outside, as"
-            " in t.day > v.day. To compare more, JOIN on the person.",
+            remedy="Besides t.PERSON = v.PERSON, compare a value of the subquery with one of the row outside,"
+            " as in t.day > v.day. To compare more, JOIN on the person.",
         ) from None
 
 
@@ -227,6 +216,23 @@ def one_row_each(relation: Relation, person: Expression, reader: RelationReader)
         return People(relation=relation, person=person)
     made = Field(name=f"{reader.new_alias()}.person", type=person.type)
     return People(relation=PerPerson(source=relation, person=made, keys=(), values=()), person=made)
+
+
+def one_row_each_key(relation: Relation, equal: Sequence[Pair], alias: str, *values: PersonValue) -> People:
+    """One row for each person and what has to be equal: of the row outside, and of the subquery."""
+    keys = tuple(
+        (
+            Field(name=f"{alias}.key{i}", type=mine.type, range=range_of(mine), days=bounded_days(mine)),
+            mine,
+        )
+        for i, (_, mine) in enumerate(equal)
+    )
+    person = Field(name=f"{alias}.person", type=type_of_person(relation))
+    return People(
+        relation=PerPerson(source=relation, person=person, keys=keys, values=values),
+        person=person,
+        pairs=tuple((theirs, key) for (theirs, _), (key, _) in zip(equal, keys, strict=True)),
+    )
 
 
 def _below(relation: Relation) -> Relation:

@@ -319,7 +319,8 @@ class Relations:
         matched = self._lookup(relation, right, pairs, scope.joined(other), outer=keep_unmatched)
         if isinstance(matched, Lookup) and matched.matches > 1:
             raise QueryRefused(
-                f"Several rows of “{right.table.name}” have the same {columns_of(each for _, each in pairs)}.",
+                f"Several rows of “{right.table.name}” have the same"
+                f" {columns_of(each for _, each in pairs)}.",
                 remedy="Use a public table with one row for each, or list the values: x IN (1, 2, 3).",
             )
         check_rows_of_a_person(matched)

@@ -16,10 +16,16 @@ from sqlglot import exp
 from discreet.bounds.work_limits import check_rows_of_a_person, side_of_join
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, build_literal
-from discreet.model.expression import Expression
+from discreet.model.expression import Expression, Field
 from discreet.model.query import Filter, PersonJoin, Relation
 from discreet.question.expressions.scope import Scope
-from discreet.question.relations.exists import People, RelationReader, exists, one_row_each
+from discreet.question.relations.exists import (
+    People,
+    RelationReader,
+    exists,
+    one_row_each,
+    one_row_each_key,
+)
 from discreet.question.relations.subqueries import Cte
 
 
@@ -31,7 +37,7 @@ def person_conditions(
 
 
 def _chosen_by(select: exp.Select) -> Iterator[exp.In | exp.Exists]:
-    """Those of a SELECT itself, whoever its clauses were handed to: those of its subqueries are not looked at."""
+    """Those of a SELECT itself, and not of its subqueries."""
     waiting = deque[exp.Expression](select.iter_expressions())
     while waiting:
         node = waiting.popleft()
@@ -59,7 +65,7 @@ def joined(
                 relation = Filter(source=relation, predicate=meaning)
             continue
         if isinstance(node, exp.In):
-            person, people = _person_of(node, scope), _in(node, reader, ctes)
+            person, people = _in(node, scope, reader, ctes)
         else:
             person, people = None, exists(node, scope, reader, ctes)
         reader.count_join()
@@ -81,25 +87,28 @@ def joined(
     return relation
 
 
-def _person_of(node: exp.In, scope: Scope) -> Expression:
-    """What stands before IN. Rows are chosen by no other subquery."""
-    found = scope.row_expression(node.this)
-    if not scope.is_person(found):
+def _in(
+    node: exp.In, outer: Scope, reader: RelationReader, ctes: Mapping[str, Cte]
+) -> tuple[Expression, People]:
+    """What stands before IN, and who is in the subquery: the person, or a key that leads to one owner."""
+    found = outer.row_expression(node.this)
+    owner = outer.owner_keys.get(found.name) if isinstance(found, Field) else None
+    if not outer.is_person(found) and owner is None:
         raise QueryRefused(
             "IN (SELECT …) chooses people, and so it is about the person column.",
             remedy="Write PERSON IN (SELECT PERSON FROM …), list constants, or JOIN a public table.",
         )
-    return found
-
-
-def _in(node: exp.In, reader: RelationReader, ctes: Mapping[str, Cte]) -> People:
     query = node.args["query"]
     inner = query.this if isinstance(query, exp.Subquery) else query
     relation, scope = reader.derived(inner, "people", ctes)
     columns = list(scope.sources[0].columns.values())
-    if len(columns) != 1 or not scope.is_person(columns[0]):
-        raise QueryRefused(
-            "The subquery after IN selects one column, the person.",
-            remedy="Write PERSON IN (SELECT PERSON FROM … WHERE …).",
-        )
-    return one_row_each(relation, columns[0], reader)
+    if len(columns) == 1:
+        (column,) = columns
+        if outer.is_person(found) and scope.is_person(column):
+            return found, one_row_each(relation, column, reader)
+        if owner is not None and isinstance(column, Field) and scope.owner_keys.get(column.name) == owner:
+            return found, one_row_each_key(relation, ((found, column),), reader.new_alias())
+    raise QueryRefused(
+        "The subquery after IN selects one column, the person.",
+        remedy="Write PERSON IN (SELECT PERSON FROM … WHERE …).",
+    )

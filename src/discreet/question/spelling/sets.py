@@ -15,7 +15,8 @@ from discreet.errors import QueryRefused
 def respell_sets(tree: exp.Select | exp.Union) -> None:
     """Replace what the tree has of these. What reads subqueries may be over noisy answers, and stays."""
     for node in reversed(list(tree.find_all(exp.Intersect, exp.Except))):
-        node.replace(_as_condition(node))
+        if isinstance(node, exp.Intersect | exp.Except):
+            node.replace(_as_condition(node))
     names = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
     for select in list(tree.find_all(exp.Select)):
         if _is_of_rows(select, names):
@@ -25,9 +26,15 @@ def respell_sets(tree: exp.Select | exp.Union) -> None:
 def _as_condition(node: exp.Intersect | exp.Except) -> exp.Select:
     """The left side, where it is in the right one, or is not."""
     left, right = (_unwrapped(side) for side in (node.this, node.expression))
-    plain = isinstance(left, exp.Select) and isinstance(right, exp.Select) and node.args.get("distinct")
     extra = {name for name, value in node.args.items() if value} - {"this", "expression", "distinct"}
-    if not plain or extra or len(left.expressions) != 1 or left.args.get("group"):
+    if (
+        not isinstance(left, exp.Select)
+        or not isinstance(right, exp.Select)
+        or not node.args.get("distinct")
+        or extra
+        or len(left.expressions) != 1
+        or left.args.get("group")
+    ):
         raise QueryRefused(
             f"{node.key.upper()} is about people: one column, the person, on both sides.",
             remedy="Write WHERE PERSON IN (SELECT PERSON FROM …), or NOT IN.",
