@@ -40,6 +40,11 @@ QUESTIONS = [
     "SELECT count(*), sum(a.amount * b.amount) FROM items a JOIN items b ON a.key = b.key",
     "SELECT count(*) FROM orders WHERE customer IN (SELECT customer FROM items WHERE amount > 3)",
     "SELECT avg(n) FROM (SELECT customer, count(*) AS n FROM items GROUP BY customer)",
+    "SELECT avg(n) FROM (SELECT key, count(*) AS n FROM items GROUP BY key)",
+    "SELECT count(*) FROM orders o WHERE EXISTS (SELECT 1 FROM items i WHERE i.key = o.key AND i.amount > 3)",
+    "SELECT count(*), count(DISTINCT customer) FROM orders WHERE key NOT IN"
+    " (SELECT key FROM items GROUP BY key HAVING sum(amount) > 3)",
+    "SELECT kind, count(*), avg(amount) FROM items LEFT JOIN orders USING (key) GROUP BY kind",
 ]
 
 

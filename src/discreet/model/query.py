@@ -313,6 +313,8 @@ class GroupKey:
     expression: Expression
     values: tuple[KeyValue | None, ...] | None
     """All values, if they are public: each has a row in the answer, empty or not. None: private keys."""
+    per_one: int = field(default=0, repr=False)
+    """Of numbers with a declared unit: how many units make 1. They are grouped as whole numbers of units."""
     total: bool = False
     """Whether every row has one of the values, whatever it holds: then rows need not be checked."""
 

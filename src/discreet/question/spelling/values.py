@@ -146,7 +146,8 @@ def _replace(select: exp.Select, join: exp.Join, name: str, found: _Constants, w
 
 def _own_columns(select: exp.Select) -> list[exp.Column]:
     """The columns that a SELECT names, without those of its subqueries."""
-    waiting, found = list(select.iter_expressions()), []
+    waiting: list[exp.Expr] = list(select.iter_expressions())
+    found: list[exp.Column] = []
     while waiting:
         node = waiting.pop()
         if isinstance(node, exp.Column):
