@@ -372,6 +372,12 @@ class Relations:
                 "LEFT JOIN after a public table keeps rows that belong to nobody: not in a subquery.",
                 remedy="Write JOIN there.",
             )
+        if any(item.find(exp.Window) for item in node.expressions):
+            raise QueryRefused(
+                "A window over rows looks at other rows.",
+                remedy="To compare rows of a person, JOIN on the person: FROM t a JOIN t b ON"
+                " a.PERSON = b.PERSON AND b.day > a.day. The first of each is min(day), with GROUP BY PERSON.",
+            )
         if node.args.get("group") or any(_is_aggregate(item) for item in node.expressions):
             relation, columns, scope = per_person(node, relation, scope, self.new_alias())
         elif node.args.get("having"):
