@@ -3,7 +3,7 @@
     .venv/bin/python bench/through_keys.py
 
 Each question is asked with `curator.ask`: planned, charged, computed, drawn, answered. Beside it stands
-count(DISTINCT customer) of the same join in plain DuckDB, over the same files. Processor time, best of rounds.
+count(DISTINCT customer) of the same join in plain DuckDB, over the same files, in processor time.
 """
 
 import sys

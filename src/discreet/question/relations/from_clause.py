@@ -376,7 +376,7 @@ class Relations:
             raise QueryRefused(
                 "A window over rows looks at other rows.",
                 remedy="To compare rows of a person, JOIN on the person: FROM t a JOIN t b ON"
-                " a.PERSON = b.PERSON AND b.day > a.day. The first of each is min(day), with GROUP BY PERSON.",
+                " a.PERSON = b.PERSON AND b.day > a.day. The first is min(day), with GROUP BY PERSON.",
             )
         if node.args.get("group") or any(_is_aggregate(item) for item in node.expressions):
             relation, columns, scope = per_person(node, relation, scope, self.new_alias())

@@ -55,7 +55,7 @@ def _constants_in(node: exp.Expression, alias: exp.TableAlias | None) -> _Consta
         return None
     columns = tuple(each.name.casefold() for each in alias.args.get("columns") or ())
     rows = tuple(tuple(row.expressions) for row in node.expressions if isinstance(row, exp.Tuple))
-    constants = all(isinstance(_unsigned(cell), exp.Literal) for row in rows for cell in row)
+    constants = all(isinstance(_unsigned(cell), exp.Literal | exp.Boolean) for row in rows for cell in row)
     sizes = {len(row) for row in rows}
     if not constants or len(rows) != len(node.expressions) or sizes != {len(columns)}:
         raise QueryRefused("VALUES is a list of constants, with a name for each column.", remedy=_REMEDY)
