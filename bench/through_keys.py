@@ -59,7 +59,7 @@ def figures() -> list[Figure]:
 
 def _figure(title: str, curator: Curator, plain: duckdb.DuckDBPyConnection) -> Figure:
     asked, counted = QUESTIONS[title]
-    prices = iter(1 + number / 1000 for number in range(ROUNDS))  # at another price nothing is repeated
+    prices = iter(5 + number / 1000 for number in range(ROUNDS))  # at another price nothing is repeated
     best = best_of_rounds(
         ROUNDS,
         {

@@ -147,24 +147,18 @@ class PersonJoin:
 
     @property
     def max_rows(self) -> int:
-        """All pairs of rows, unless a row can meet only one, or should: the key of an owner names one row.
-
-        Weights bound what a person adds, however many rows there are. So this need not be true.
-        """
-        if self.meets_one:
-            return self.left.max_rows
-        return _rows_of_owned(self) or self.left.max_rows * self.right.max_rows
+        """All pairs, unless a row can meet one only, or should: the key of an owner. Weights bound it."""
+        right = 1 if self.meets_one else self.right.max_rows
+        return _rows_of_owned(self) or self.left.max_rows * right
 
     @property
     def meets_one(self) -> bool:
-        """Whether a row of the left meets at most one of the right: of each person and key, there is one."""
+        """Whether a row meets at most one of the right: of each person and key, there is one."""
         right = self.right
         while isinstance(right, Filter | FewRows):
             right = right.source
-        if not isinstance(right, PerPerson):
-            return False
-        compared = {other.name for _, other in self.pairs if isinstance(other, Field)}
-        return {key.name for key, _ in right.keys} <= compared
+        compared = {other for _, other in self.pairs}
+        return isinstance(right, PerPerson) and compared.issuperset(key for key, _ in right.keys)
 
     @property
     def max_groups(self) -> int:
@@ -182,37 +176,26 @@ class PersonJoin:
 def _rows_of_owned(join: PersonJoin) -> int | None:
     """The rows of a join on the key by which one table says whose the rows of the other are."""
     for one, other in join.pairs:
-        if not (isinstance(one, Field) and isinstance(other, Field)):
-            continue
-        mine, theirs = _scan_of(join.left, one), _scan_of(join.right, other)
-        if mine is None or theirs is None:
-            continue
-        if _owns(mine, one, theirs, other):
-            return join.right.max_rows * max(1, join.left.max_rows // mine.max_rows)
-        if _owns(theirs, other, mine, one):
-            return join.left.max_rows * max(1, join.right.max_rows // theirs.max_rows)
+        names = [each.name if isinstance(each, Field) else "" for each in (one, other)]
+        sides = (join.left, names[0]), (join.right, names[1])
+        for (side, mine), (owned, theirs) in (sides, sides[::-1]):
+            owner, table = _scan_of(side, mine), _scan_of(owned, theirs)
+            way = table.table.through if owner and table else None
+            if not (owner and table and way) or way.table != owner.table.name:
+                continue
+            if (mine, theirs) == (f"{owner.alias}.{way.other}", f"{table.alias}.{way.key}"):
+                return owned.max_rows * max(1, side.max_rows // owner.max_rows)
     return None
 
 
-def _owns(owner: Scan, key: Field, owned: Scan, other: Field) -> bool:
-    through = owned.table.through
-    return (
-        through is not None
-        and through.table == owner.table.name
-        and key.name == f"{owner.alias}.{through.other}"
-        and other.name == f"{owned.alias}.{through.key}"
-    )
-
-
-def _scan_of(relation: "Relation", field: Field) -> Scan | None:
-    """The table that a field is a column of."""
+def _scan_of(relation: "Relation", name: str) -> Scan | None:
     match relation:
         case Scan():
-            return relation if field.name.startswith(f"{relation.alias}.") else None
+            return relation if name.startswith(f"{relation.alias}.") else None
         case Filter() | FewRows() | Lookup():
-            return _scan_of(relation.source, field)
+            return _scan_of(relation.source, name)
         case PersonJoin():
-            return _scan_of(relation.left, field) or _scan_of(relation.right, field)
+            return _scan_of(relation.left, name) or _scan_of(relation.right, name)
     return None
 
 
@@ -314,7 +297,7 @@ class GroupKey:
     values: tuple[KeyValue | None, ...] | None
     """All values, if they are public: each has a row in the answer, empty or not. None: private keys."""
     per_one: int = field(default=0, repr=False)
-    """Of numbers with a declared unit: how many units make 1. They are grouped as whole numbers of units."""
+    """Of numbers with a declared unit, which are grouped as whole numbers of it: how many make 1."""
     total: bool = False
     """Whether every row has one of the values, whatever it holds: then rows need not be checked."""
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from sqlglot import exp
 
-from discreet.bounds.relation_tree import aliases_of, columns_of
+from discreet.bounds.relation_tree import columns_of
 from discreet.bounds.work_limits import (
     MOST_JOINS,
     check_looked_up,
@@ -20,8 +20,8 @@ from discreet.bounds.work_limits import (
 )
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call, build_literal, check_size
-from discreet.model.expression import DayRange, Expression, Field, Range, owners
-from discreet.model.policy import Column, Dataset, PersonColumn, PrivateTable, PublicTable, Table
+from discreet.model.expression import Expression, Field
+from discreet.model.policy import Dataset, PersonColumn, PublicTable
 from discreet.model.query import Filter, Lookup, Pair, Relation, Scan
 from discreet.question.expressions.scope import (
     PublicKeys,
@@ -30,14 +30,14 @@ from discreet.question.expressions.scope import (
     conjuncts,
     nearest,
     predicate,
-    row_expression,
 )
 from discreet.question.mistakes.compared_keys import DeclaredKeys
-from discreet.question.mistakes.instead import plain_sql
+from discreet.question.relations.columns import field_of, owner_keys, projected, refuse_windows
 from discreet.question.relations.join_conditions import (
     equal_pairs,
     is_natural,
     join_conditions,
+    met_before,
     no_condition,
     person_join,
     says_what_joins,
@@ -138,7 +138,7 @@ class Relations:
             return self.derived(known.query, node.alias_or_name, known.before)
         table = nearest(node.name, self._dataset.tables, "table")
         alias = self.new_alias()
-        fields = {column.name: _field(alias, column, table) for column in table.columns.values()}
+        fields = {column.name: field_of(alias, column, table) for column in table.columns.values()}
         scope = Scope().named(node.alias_or_name, fields)
         if isinstance(table, PublicTable):
             for name, field in fields.items():
@@ -151,7 +151,7 @@ class Relations:
             scope.sources[0] = replace(scope.sources[0], merged=frozenset({table.through.person}))
             if table.through.other == table.through.person:  # its key is the person
                 scope.persons.add(f"{alias}.{table.through.key}")
-        scope.owner_keys |= _owner_keys(table, alias, self._dataset)
+        scope.owner_keys |= owner_keys(table, alias, self._dataset)
         for column in table.columns.values():
             if column.keys is not None:
                 scope.keys[f"{alias}.{column.name}"] = partial(tuple, column.keys)
@@ -247,7 +247,7 @@ class Relations:
                 remedy="Write FROM the private table JOIN the public one.",
             )
         if outer and rest:
-            right, rest = _met_before(right, rest), []
+            right, rest = met_before(None if isinstance(right, Public) else right, rest), []
         if isinstance(right, Public):
             relation: Relation = self._lookup(left, right, pairs, both, outer=outer)
         else:
@@ -372,18 +372,13 @@ class Relations:
                 "LEFT JOIN after a public table keeps rows that belong to nobody: not in a subquery.",
                 remedy="Write JOIN there.",
             )
-        if any(item.find(exp.Window) for item in node.expressions):
-            raise QueryRefused(
-                "A window over rows looks at other rows.",
-                remedy="To compare rows of a person, JOIN on the person: FROM t a JOIN t b ON"
-                " a.PERSON = b.PERSON AND b.day > a.day. The first is min(day), with GROUP BY PERSON.",
-            )
-        if node.args.get("group") or any(_is_aggregate(item) for item in node.expressions):
+        refuse_windows(node)
+        if node.args.get("group") or any(item.find(exp.AggFunc) for item in node.expressions):
             relation, columns, scope = per_person(node, relation, scope, self.new_alias())
         elif node.args.get("having"):
             raise QueryRefused("HAVING needs GROUP BY.", remedy="Use WHERE.")
         else:
-            columns = _projected(node, scope)
+            columns = projected(node, scope)
         return relation, scope.named(name, columns)
 
     def _union(self, node: exp.Union, name: str, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
@@ -402,62 +397,3 @@ class Relations:
                     remedy="Ask about each table on its own.",
                 )
         return united(parts, name, self.new_alias())
-
-
-def _met_before(right: Relation | Public, conditions: list[Expression]) -> Relation:
-    """The right side of a LEFT JOIN, with the rows that meet what ON says of them alone."""
-    for each in conditions:
-        if isinstance(right, Public) or not owners(each) <= aliases_of(right):
-            raise QueryRefused(
-                "LEFT JOIN takes conditions that make both sides equal, or are about the right side alone.",
-                remedy="Write ON a.x = b.x AND b.y > 0, and the rest in WHERE.",
-            )
-        right = Filter(source=right, predicate=each)
-    if isinstance(right, Public):
-        raise TypeError("a condition is expected")
-    return right
-
-
-def _owner_keys(table: PrivateTable, alias: str, dataset: Dataset) -> dict[str, tuple[str, str]]:
-    """The fields of a table by which it says whose the rows of others are, or they whose its own are."""
-    others = (other.through for other in dataset.tables.values() if isinstance(other, PrivateTable))
-    told = {each.other for each in others if each is not None and each.table == table.name}
-    found = {f"{alias}.{key}": (table.name, key) for key in told}
-    if table.through is not None:
-        found[f"{alias}.{table.through.key}"] = (table.through.table, table.through.other)
-    return found
-
-
-def _field(alias: str, column: Column, table: Table) -> Field:
-    span = None if column.bounds is None else Range(low=column.bounds.low, high=column.bounds.high)
-    name = f"{alias}.{column.name}"
-    return Field(
-        name=name,
-        type=column.type,
-        range=span,
-        unit=column.unit,
-        format=column.format,
-        per_person=isinstance(table, PrivateTable) and column.name in table.per_person,
-        days=None if column.days is None else DayRange(low=column.days.low, high=column.days.high),
-    )
-
-
-def _is_aggregate(node: exp.Expression) -> bool:
-    return node.find(exp.AggFunc) is not None
-
-
-def _projected(select: exp.Select, scope: Scope) -> dict[str, Expression]:
-    """The columns of a subquery that computes from each row."""
-    columns: dict[str, Expression] = {}
-    for item in select.expressions:
-        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            if item.args.get("except_") or item.args.get("replace") or item.args.get("rename"):
-                raise QueryRefused("* stands for all columns.", remedy="Name the columns, one by one.")
-            wanted = item.table if isinstance(item, exp.Column) else ""
-            found = [s for s in scope.sources if not wanted or s.name.casefold() == wanted.casefold()]
-            for source in found:
-                columns |= {name: column for name, column in source.columns.items() if name not in columns}
-            continue
-        inner = item.this if isinstance(item, exp.Alias) else item
-        columns[item.alias_or_name or plain_sql(inner).lower()] = row_expression(inner, scope)
-    return columns

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from discreet.bounds.relation_tree import aliases_of
 from discreet.bounds.work_limits import side_of_join
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call
 from discreet.model.expression import Call, Expression, owners
-from discreet.model.query import Pair, PersonJoin, Relation
+from discreet.model.query import Filter, Pair, PersonJoin, Relation
 from discreet.question.expressions.scope import Scope, conjuncts, predicate
 
 
@@ -119,3 +120,15 @@ def person_join(
     return PersonJoin(
         left=side_of_join(left), right=side_of_join(right), pairs=tuple(others), keep_unmatched=outer
     )
+
+
+def met_before(right: Relation | None, conditions: list[Expression]) -> Relation:
+    """The right side of a LEFT JOIN, with the rows that meet what ON says of them. None is a public table."""
+    if right is None or any(not owners(each) <= aliases_of(right) for each in conditions):
+        raise QueryRefused(
+            "LEFT JOIN takes conditions that make both sides equal, or are about a right side with people.",
+            remedy="Write ON a.x = b.x AND b.y > 0, and the rest in WHERE.",
+        )
+    for each in conditions:
+        right = Filter(source=right, predicate=each)
+    return right
