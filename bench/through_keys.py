@@ -18,7 +18,7 @@ import discreet
 from discreet.curator.curator import Curator
 from tests.questions.tables import make_tpch
 
-SCALE, ROUNDS, LIMIT = "1", 5, 1.5
+SCALE, ROUNDS, LIMIT = "1", 3, 1.5
 POLICY = Path(__file__).parent.parent / "tests/questions/policies/tpch.toml"
 JOIN = "customer JOIN orders ON c_custkey = o_custkey JOIN lineitem ON o_orderkey = l_orderkey"
 QUESTIONS = {

@@ -92,8 +92,7 @@ class Lookup:
     keep_unmatched: bool
     """LEFT JOIN: a row without a match stays, with NULLs."""
     table_rows: int = field(default=0, repr=False)
-    """How many rows the public table had when the question was planned. It limits work. A question is not
-    recognised by it."""
+    """How many rows the public table had when this was planned. It limits work, and identifies nothing."""
 
     @property
     def max_rows(self) -> int:
@@ -148,8 +147,7 @@ class PersonJoin:
     @property
     def max_rows(self) -> int:
         """All pairs, unless a row can meet one only, or should: the key of an owner. Weights bound it."""
-        right = 1 if self.meets_one else self.right.max_rows
-        return _rows_of_owned(self) or self.left.max_rows * right
+        return _rows_of_owned(self) or self.left.max_rows * (1 if self.meets_one else self.right.max_rows)
 
     @property
     def meets_one(self) -> bool:
