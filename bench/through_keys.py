@@ -35,7 +35,7 @@ QUESTIONS = {
         f"SELECT l_shipmode, count(DISTINCT c_custkey) FROM {JOIN} GROUP BY l_shipmode",
     ),
     "people with returns": (
-        "SELECT count(DISTINCT o_custkey) FROM lineitem WHERE l_returnflag = 'R'",
+        "SELECT count(DISTINCT c_custkey) FROM lineitem WHERE l_returnflag = 'R'",
         "SELECT count(DISTINCT o_custkey) FROM lineitem JOIN orders ON o_orderkey = l_orderkey"
         " JOIN customer ON c_custkey = o_custkey WHERE l_returnflag = 'R'",
     ),
