@@ -23,6 +23,7 @@ import scalar_release
 import service
 import startup
 import synth
+import through_keys
 import timing_leak
 import truth
 import truth_cost
@@ -36,7 +37,7 @@ def main() -> int:
     figures = []
     scripts = (startup, scalar_release, timing_leak, person_time, extreme_scales, vectors, curator, engines)
     scripts += (ledger, local, local_collect, local_javascript, synth, online, learn, fit, opacus_networks)
-    scripts += (service, truth, truth_peers, truth_cost, post_processing)
+    scripts += (service, through_keys, truth, truth_peers, truth_cost, post_processing)
     for script in scripts:
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")

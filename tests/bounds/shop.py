@@ -90,6 +90,12 @@ _TWICE = st.sampled_from(
         "SELECT kind, avg(n) FROM"
         " (SELECT customer, kind, sum(amount) AS n FROM items GROUP BY customer, kind) GROUP BY kind",
         "SELECT count(*) FROM (SELECT key FROM items UNION ALL SELECT key FROM orders)",
+        "SELECT avg(n) FROM (SELECT key, count(*) AS n FROM items GROUP BY key)",
+        "SELECT count(*) FROM orders o WHERE EXISTS"
+        " (SELECT 1 FROM items i WHERE i.key = o.key AND i.amount > 3)",
+        "SELECT count(*), count(DISTINCT customer) FROM orders WHERE key NOT IN"
+        " (SELECT key FROM items GROUP BY key HAVING sum(amount) > 3)",
+        "SELECT kind, count(*), avg(amount) FROM items LEFT JOIN orders USING (key) GROUP BY kind",
     ]
 )
 

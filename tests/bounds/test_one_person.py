@@ -68,7 +68,28 @@ QUESTIONS = [
     " OR NOT EXISTS (SELECT 1 FROM labs l WHERE l.patient = v.patient)",
     "SELECT patient IN (SELECT patient FROM labs GROUP BY patient HAVING count(*) > 1) AS often, sum(cost)"
     " FROM visits GROUP BY often",
+    "SELECT ward, count(*), sum(cost) FROM visits v WHERE EXISTS (SELECT 1 FROM labs l"
+    " WHERE l.patient = v.patient AND l.level > v.age) GROUP BY ward",
+    "SELECT ward, count(*) FROM visits v WHERE NOT EXISTS (SELECT 1 FROM visits b WHERE b.patient = v.patient"
+    " AND b.ward = v.ward AND b.cost < v.cost AND b.note = 'a') GROUP BY ward",
+    "SELECT count(*), sum(cost) FROM visits v WHERE cost > 3 OR EXISTS (SELECT 1 FROM labs l"
+    " WHERE v.patient = l.patient AND v.age = l.level)",
+    "SELECT count(*) FROM (SELECT patient FROM visits WHERE age > 5 INTERSECT SELECT patient FROM labs)",
+    "SELECT count(*) FROM (SELECT patient FROM visits EXCEPT SELECT patient FROM labs WHERE level > 3)",
+    # Rows of a public table
+    "SELECT ward, count(*), sum(cost) FROM visits WHERE age IN"
+    " (SELECT beds / 10 FROM wards WHERE region = 'up') GROUP BY ward",
+    "SELECT count(*) FROM visits v WHERE NOT EXISTS (SELECT 1 FROM wards w WHERE w.beds = v.age)",
+    "SELECT v.ward, count(*) FROM visits v WHERE EXISTS (SELECT 1 FROM wards w WHERE w.beds = v.age * 10"
+    " AND w.region <> 'far') OR cost > 3 GROUP BY v.ward",
+    "SELECT v.ward, sum(cost * s.f) FROM visits v JOIN (VALUES ('north', 2), ('south', 3)) AS s (name, f)"
+    " ON s.name = v.ward GROUP BY v.ward",
     # Joins
+    "SELECT v.ward, count(*), count(level), sum(level) FROM visits v LEFT JOIN labs l"
+    " ON v.patient = l.patient AND l.level > 3 GROUP BY v.ward",
+    "SELECT ward, count(*), sum(level) FROM visits NATURAL JOIN labs GROUP BY ward",
+    "SELECT v.ward, count(*), sum(n) FROM visits v JOIN (SELECT patient, ward, count(*) AS n FROM visits"
+    " GROUP BY patient, ward) AS b ON v.patient = b.patient AND v.ward = b.ward GROUP BY v.ward",
     "SELECT region, count(*), sum(cost) FROM visits JOIN wards ON visits.ward = wards.ward GROUP BY region",
     "SELECT region, count(DISTINCT patient) FROM visits v LEFT JOIN wards w ON v.ward = w.ward"
     " WHERE region IN ('up', 'far') GROUP BY region",

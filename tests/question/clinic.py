@@ -11,6 +11,7 @@ from discreet.aggregates.vectors import Histogram, LeftOut
 from discreet.bounds.bound import bound
 from discreet.bounds.calibrate import calibrate
 from discreet.dialects.duckdb import DUCKDB
+from discreet.model.expression import fields_of
 from discreet.model.neighbours import Neighbours
 from discreet.model.policy import (
     Bounds,
@@ -119,10 +120,11 @@ def public_keys(table, column):
     return tuple(sorted({row[list(WARDS).index(column)] for row in PUBLIC}))
 
 
-def fan_out(table, _):
-    """All rows of the public table may share what it is joined on."""
+def fan_out(table, shared):
+    """All rows of the public table may share what it is joined on, but for the number of beds."""
     assert table.name == "wards"
-    return FanOut(matches=len(PUBLIC), rows=len(PUBLIC))
+    alone = all(field.name.endswith(".beds") for each in shared for field in fields_of(each))
+    return FanOut(matches=1 if alone else len(PUBLIC), rows=len(PUBLIC))
 
 
 def planned(sql, dataset, epsilon=1):

@@ -142,9 +142,10 @@ def test_what_is_read_is_the_join_of_people():
         ("patient IN (SELECT patient FROM labs ORDER BY level LIMIT 3)", "at the end"),
         ("patient IN (SELECT count(*) FROM labs)", "GROUP BY the person"),
         ("EXISTS (SELECT 1 FROM labs)", "t.PERSON = v.PERSON"),
-        ("EXISTS (SELECT 1 FROM labs l WHERE l.level = v.age)", "JOIN on the person"),
+        ("EXISTS (SELECT 1 FROM labs l WHERE l.level = v.age)", "t.PERSON = v.PERSON"),
         (
-            "EXISTS (SELECT 1 FROM labs l WHERE l.patient = v.patient AND l.level > v.age)",
+            "EXISTS (SELECT 1 FROM labs l WHERE l.patient = v.patient AND l.level > v.age AND"
+            " l.level < v.cost)",
             "JOIN on the person",
         ),
         (

@@ -71,7 +71,7 @@ def rows_of(relation: Relation) -> int:
         case Lookup():
             return rows_of(relation.source) * relation.matches
         case PersonJoin():
-            return rows_of(relation.left) * rows_of(relation.right)
+            return rows_of(relation.left) * (1 if relation.meets_one else rows_of(relation.right))
         case PerPerson():
             return rows_of(relation.source) if relation.keys else 1
         case UnionAll():

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from discreet.model.expression import Expression, fields_of, owners, title
+from discreet.model.policy import PersonColumn, PrivateTable, ValueType
 from discreet.model.query import (
     FewRows,
     Filter,
@@ -31,6 +32,22 @@ def joins_people(relation: Relation) -> bool:
             return joins_people(relation.source)
         case UnionAll():
             return any(joins_people(branch.source) for branch in relation.branches)
+
+
+def type_of_person(relation: Relation) -> ValueType:
+    """The type of the ids of the people that rows belong to."""
+    match relation:
+        case Scan(table=PrivateTable(person=PersonColumn(name=name), columns=columns)):
+            return columns[name].type
+        case PersonJoin():
+            return type_of_person(relation.left)
+        case PerPerson():
+            return relation.person.type
+        case UnionAll():
+            return type_of_person(relation.branches[0].source)
+        case Filter() | FewRows() | Lookup():
+            return type_of_person(relation.source)
+    raise TypeError("Rows without ids belong to nobody who could be told apart.")
 
 
 def tables_of_a_side(relation: Relation) -> int:

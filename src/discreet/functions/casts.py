@@ -15,6 +15,7 @@ from discreet.functions.definition import (
     Function,
     RangeRule,
     as_type,
+    constant_moment,
     refuse_types,
 )
 from discreet.model.interval_arithmetic import (
@@ -77,6 +78,9 @@ def _truth(sql: str, scope: EmitScope) -> str:
 def _emit(target: ValueType) -> Emit:
     def emit(operands: Sequence[Operand], scope: EmitScope) -> str:
         (operand,) = operands
+        known = constant_moment(operand.expression, target)
+        if known is not None:
+            return scope.dialect.literal(known)
         match operand.expression.type, target:
             case source, _ if source is target:
                 return operand.sql

@@ -1,5 +1,6 @@
 """What a function on the allow-list is, and the rules of types and of totality that all of them share."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -131,6 +132,25 @@ def literal_text(usage: str, expression: Expression, longest: int) -> str:
             return expression.value
         raise QueryRefused(f"A text in {usage} is too long.", remedy=f"Use at most {longest} characters.")
     raise QueryRefused(f"{usage} needs a constant text there.", remedy="Write the text in quotes: 'abc'.")
+
+
+_PLAIN = {
+    ValueType.DATE: re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    ValueType.TIMESTAMP: re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}"),
+}
+
+
+def constant_moment(expression: Expression, kind: ValueType) -> Literal | None:
+    """What DATE '2024-01-31' is, a text that is cast: no row has to read it. None of any other cast."""
+    text = expression.value if isinstance(expression, Literal) else None
+    shape = _PLAIN.get(kind)
+    if not isinstance(text, str) or shape is None or not shape.fullmatch(text):
+        return None
+    read = date if kind is ValueType.DATE else datetime
+    try:
+        return Literal(value=read.fromisoformat(text), type=kind)
+    except ValueError:
+        return None
 
 
 def _iso_literal(text: str, wanted: ValueType) -> Literal:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from discreet.dialects.dialect import FEW_CALLS, LONGEST_PARSED
 from discreet.errors import QueryRefused
+from discreet.functions.definition import constant_moment
 from discreet.functions.texts import LONGEST_GROWN_TEXT, LONGEST_PATTERN, kept_of_replaced
 from discreet.model.expression import Call, Expression, Literal, size_of
 from discreet.model.policy import ValueType
@@ -131,6 +132,8 @@ def _steps_of(call: Call, lengths: list[int], *, everywhere: bool) -> int:
         joined = min(sum(lengths), LONGEST_GROWN_TEXT)
         return len(lengths) * (1 + _STEPS_OF_A_PART * joined // LONGEST_GROWN_TEXT)
     if name.startswith("cast_") and call.arguments[0].type is ValueType.TEXT:
+        if constant_moment(call.arguments[0], call.type) is not None:
+            return 1
         digits = min(length, LONGEST_PARSED) if name == "cast_number" else 0
         reading = _STEPS_OF_READING_ELSEWHERE if everywhere else _STEPS_OF_READING
         return reading + _STEPS_OF_DIGITS * digits // LONGEST_PARSED

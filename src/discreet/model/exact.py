@@ -126,13 +126,18 @@ def ln_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     """Certified lower and upper bound on ln x for x > 0, about `digits` significant digits apart.
 
     The decimal specification makes ``ln`` correctly rounded, so one unit in the last place to either
-    side of the rounded argument's logarithm encloses the truth.
+    side of the rounded argument's logarithm encloses the truth. ln 1 is 0 exactly; the unit beside a 0 is so
+    small that its fraction has a billion digits.
     """
     if x == 1:
         return Fraction(0), Fraction(0)
     low, high = _decimal_bounds(x, digits + 5)
     context = decimal_context(digits)
-    return Fraction(context.next_minus(context.ln(low))), Fraction(context.next_plus(context.ln(high)))
+    below, above = context.ln(low), context.ln(high)
+    return (
+        Fraction(context.next_minus(below)) if below else Fraction(0),
+        Fraction(context.next_plus(above)) if above else Fraction(0),
+    )
 
 
 def exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:

@@ -92,8 +92,7 @@ class Lookup:
     keep_unmatched: bool
     """LEFT JOIN: a row without a match stays, with NULLs."""
     table_rows: int = field(default=0, repr=False)
-    """How many rows the public table had when the question was planned. It limits work. A question is not
-    recognised by it."""
+    """How many rows the public table had when this was planned. It limits work, and identifies nothing."""
 
     @property
     def max_rows(self) -> int:
@@ -147,7 +146,17 @@ class PersonJoin:
 
     @property
     def max_rows(self) -> int:
-        return self.left.max_rows * self.right.max_rows
+        """All pairs, unless a row can meet one only, or should: the key of an owner. Weights bound it."""
+        return _rows_of_owned(self) or self.left.max_rows * (1 if self.meets_one else self.right.max_rows)
+
+    @property
+    def meets_one(self) -> bool:
+        """Whether a row meets at most one of the right: of each person and key, there is one."""
+        right = self.right
+        while isinstance(right, Filter | FewRows):
+            right = right.source
+        compared = {other for _, other in self.pairs}
+        return isinstance(right, PerPerson) and compared.issuperset(key for key, _ in right.keys)
 
     @property
     def max_groups(self) -> int:
@@ -160,6 +169,32 @@ class PersonJoin:
     @property
     def has_ids(self) -> bool:
         return True
+
+
+def _rows_of_owned(join: PersonJoin) -> int | None:
+    """The rows of a join on the key by which one table says whose the rows of the other are."""
+    for one, other in join.pairs:
+        names = [each.name if isinstance(each, Field) else "" for each in (one, other)]
+        sides = (join.left, names[0]), (join.right, names[1])
+        for (side, mine), (owned, theirs) in (sides, sides[::-1]):
+            owner, table = _scan_of(side, mine), _scan_of(owned, theirs)
+            way = table.table.through if owner and table else None
+            if not (owner and table and way) or way.table != owner.table.name:
+                continue
+            if (mine, theirs) == (f"{owner.alias}.{way.other}", f"{table.alias}.{way.key}"):
+                return owned.max_rows * max(1, side.max_rows // owner.max_rows)
+    return None
+
+
+def _scan_of(relation: "Relation", name: str) -> Scan | None:
+    match relation:
+        case Scan():
+            return relation if name.startswith(f"{relation.alias}.") else None
+        case Filter() | FewRows() | Lookup():
+            return _scan_of(relation.source, name)
+        case PersonJoin():
+            return _scan_of(relation.left, name) or _scan_of(relation.right, name)
+    return None
 
 
 class PersonAggregate(Enum):
@@ -259,6 +294,8 @@ class GroupKey:
     expression: Expression
     values: tuple[KeyValue | None, ...] | None
     """All values, if they are public: each has a row in the answer, empty or not. None: private keys."""
+    per_one: int = field(default=0, repr=False)
+    """Of numbers with a declared unit, which are grouped as whole numbers of it: how many make 1."""
     total: bool = False
     """Whether every row has one of the values, whatever it holds: then rows need not be checked."""
 

@@ -20,6 +20,8 @@ from discreet.question.mistakes.instead import note_typed
 from discreet.question.mistakes.syntax_errors import Word, syntax_refusal, unclosed_refusal
 from discreet.question.spelling.allowed_clauses import AFTER_NOISE, CLAUSES, check_clauses
 from discreet.question.spelling.clauses import drop_needless_distinct, respell
+from discreet.question.spelling.sets import respell_sets
+from discreet.question.spelling.values import respell_values
 
 LONGEST_TEXT = 100_000
 DEEPEST_NESTING = 100
@@ -54,6 +56,8 @@ def parse_question(text: str) -> exp.Select | exp.Union:
         raise _one_select()
     _check_depth(statements[0])
     drop_needless_distinct(statements[0])
+    respell_values(statements[0])
+    respell_sets(statements[0])
     for select in statements[0].find_all(exp.Select):
         check_clauses(select, CLAUSES | AFTER_NOISE)
     return respell(statements[0])

@@ -10,7 +10,7 @@ from discreet.aggregates.people import PEOPLE
 from discreet.aggregates.registry import AGGREGATES, READERS
 from discreet.bounds.work_limits import check_question
 from discreet.errors import QueryRefused
-from discreet.functions.registry import build_call, range_of
+from discreet.functions.registry import build_call, build_literal, range_of
 from discreet.model.expression import Expression, Field, fields_of
 from discreet.model.policy import Dataset, ValueType
 from discreet.model.query import (
@@ -26,7 +26,7 @@ from discreet.model.query import (
 )
 from discreet.question.answer_size import check_answer_size
 from discreet.question.expressions.convert import convert
-from discreet.question.expressions.grouping import MOST_GROUPS, group_by, is_name
+from discreet.question.expressions.grouping import MOST_GROUPS, group_by, in_units, is_name
 from discreet.question.expressions.scope import (
     PublicKeys,
     ReadFanOut,
@@ -141,7 +141,7 @@ class Resolver:
             return None
         for i, key in enumerate(self.keys):
             if is_name(node, key.name):
-                return Field(name=key_field(i), type=key.expression.type)
+                return _shown(i, key)
         for output in self.outputs:
             if is_name(node, output.name):
                 return output.expression
@@ -153,8 +153,9 @@ class Resolver:
             return None
         either = expression, self.scope.clamped(expression)
         for i, key in enumerate(self.keys):
-            if key.expression in either:
-                return Field(name=key_field(i), type=key.expression.type)
+            same = in_units(expression, key.per_one) if key.per_one else None
+            if key.expression in either or key.expression == same:
+                return _shown(i, key)
         if isinstance(node, exp.Column):
             raise QueryRefused(
                 f"“{node.name}” is neither grouped by nor aggregated.",
@@ -302,3 +303,9 @@ class _ResolvedArguments:
 
     def is_person(self, expression: Expression) -> bool:
         return self.scope.is_person(expression)
+
+
+def _shown(position: int, key: GroupKey) -> Expression:
+    """A key as it is shown: a whole number of units is the number again."""
+    found = Field(name=key_field(position), type=key.expression.type)
+    return build_call("/", (found, build_literal(key.per_one))) if key.per_one else found

@@ -73,7 +73,6 @@ def test_other_ways_to_write_it(sql, plain):
 
 
 REFUSED = {
-    "SELECT DISTINCT note FROM visits": "Use GROUP BY",
     "SELECT ward, rank() OVER (ORDER BY cost) AS r FROM visits": "neither grouped by nor aggregated",
     "SELECT ward, sum(cost) OVER () AS r FROM visits GROUP BY ward": "neither grouped by nor aggregated",
     f"SELECT count(*) AS n FROM visits WHERE cost > ({MEAN})": "Compare with a number",

@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from discreet.errors import QueryRefused
 from discreet.functions.public_values import integer_values, possible_values
-from discreet.model.expression import Call, Expression, Literal
+from discreet.functions.registry import build_call, build_literal
+from discreet.model.expression import Call, Expression, Field, Literal
 from discreet.model.policy import KeyValue, ValueType
 from discreet.model.query import GroupingSets, GroupKey
 from discreet.question.expressions.day_keys import day_keys
@@ -89,11 +90,20 @@ def _position(node: exp.Expression, select: exp.Select, scope: Scope, keys: list
         raise QueryRefused(
             "Grouping by person would show single people.", remedy="Group by something that many share."
         )
-    if expression.type is ValueType.NUMBER:
+    owned = isinstance(expression, Field) and expression.name in scope.owner_keys
+    if owned and public_values(expression, select, scope) is None:
+        raise QueryRefused(
+            f"Grouping by {name} would show single people: what it names belongs to one of them.",
+            remedy=f"Group by something that many share; or put GROUP BY {name} into a subquery, and ask"
+            " for averages or counts of its rows.",
+        )
+    per_one = _units_in_one(expression)
+    if expression.type is ValueType.NUMBER and not per_one:
         raise QueryRefused(
             f"{name} is a number with fractions, which has too many values to group by.",
             remedy=f"Group by floor({name}), or by CASE WHEN {name} < … THEN …",
         )
+    expression = in_units(expression, per_one) if per_one else expression
     for i, key in enumerate(keys):
         if key.expression == expression:
             return i
@@ -104,8 +114,25 @@ def _position(node: exp.Expression, select: exp.Select, scope: Scope, keys: list
         clamped = scope.clamped(expression)
         values = None if clamped == expression else public_values(clamped, select, scope)
         expression = expression if values is None else clamped
-    keys.append(GroupKey(name=name, expression=expression, values=values))
+    keys.append(GroupKey(name=name, expression=expression, values=values, per_one=per_one))
     return len(keys) - 1
+
+
+def _units_in_one(expression: Expression) -> int:
+    """Of a number with bounds and a unit such as 0.01: how many of these make 1, if its values are few."""
+    if not isinstance(expression, Field) or expression.type is not ValueType.NUMBER:
+        return 0
+    span, unit = expression.range, expression.unit
+    if span is None or unit is None or unit.numerator != 1:
+        return 0
+    return unit.denominator if (span.high - span.low) / unit < MOST_INTEGER_KEYS else 0
+
+
+def in_units(expression: Expression, per_one: int) -> Expression:
+    """A number as a whole number of units; anything else as it is."""
+    if expression.type is not ValueType.NUMBER:
+        return expression
+    return build_call("cast_integer", (build_call("*", (expression, build_literal(per_one))),))
 
 
 def too_many_keys() -> QueryRefused:

@@ -11,6 +11,7 @@ from functools import partial
 
 from sqlglot import exp
 
+from discreet.bounds.relation_tree import columns_of
 from discreet.bounds.work_limits import (
     MOST_JOINS,
     check_looked_up,
@@ -18,9 +19,9 @@ from discreet.bounds.work_limits import (
     check_rows_of_a_person,
 )
 from discreet.errors import QueryRefused
-from discreet.functions.registry import check_size
-from discreet.model.expression import DayRange, Expression, Field, Range
-from discreet.model.policy import Column, Dataset, PersonColumn, PrivateTable, PublicTable, Table
+from discreet.functions.registry import build_call, build_literal, check_size
+from discreet.model.expression import Expression, Field
+from discreet.model.policy import Dataset, PersonColumn, PublicTable
 from discreet.model.query import Filter, Lookup, Pair, Relation, Scan
 from discreet.question.expressions.scope import (
     PublicKeys,
@@ -29,21 +30,24 @@ from discreet.question.expressions.scope import (
     conjuncts,
     nearest,
     predicate,
-    row_expression,
 )
 from discreet.question.mistakes.compared_keys import DeclaredKeys
-from discreet.question.mistakes.instead import plain_sql
+from discreet.question.relations.columns import field_of, owner_keys, projected, refuse_windows
 from discreet.question.relations.join_conditions import (
     equal_pairs,
+    is_natural,
     join_conditions,
+    met_before,
     no_condition,
     person_join,
     says_what_joins,
+    shared_columns,
     side_of,
     together,
 )
 from discreet.question.relations.per_person import per_person
 from discreet.question.relations.person_conditions import joined, person_conditions
+from discreet.question.relations.public_conditions import semi_join
 from discreet.question.relations.subqueries import (
     MOST_SOURCES,
     Cte,
@@ -134,7 +138,7 @@ class Relations:
             return self.derived(known.query, node.alias_or_name, known.before)
         table = nearest(node.name, self._dataset.tables, "table")
         alias = self.new_alias()
-        fields = {column.name: _field(alias, column, table) for column in table.columns.values()}
+        fields = {column.name: field_of(alias, column, table) for column in table.columns.values()}
         scope = Scope().named(node.alias_or_name, fields)
         if isinstance(table, PublicTable):
             for name, field in fields.items():
@@ -147,7 +151,7 @@ class Relations:
             scope.sources[0] = replace(scope.sources[0], merged=frozenset({table.through.person}))
             if table.through.other == table.through.person:  # its key is the person
                 scope.persons.add(f"{alias}.{table.through.key}")
-        scope.owner_keys |= _owner_keys(table, alias, self._dataset)
+        scope.owner_keys |= owner_keys(table, alias, self._dataset)
         for column in table.columns.values():
             if column.keys is not None:
                 scope.keys[f"{alias}.{column.name}"] = partial(tuple, column.keys)
@@ -178,15 +182,17 @@ class Relations:
         for join in joins:
             side = side_of(join)
             right, other = self._item(join.this, ctes)
-            if join.args.get("on") is None and not join.args.get("using") and not side:
+            told = join.args.get("on") or join.args.get("using") or is_natural(join)
+            if not told and not side:
                 waiting.append((right, other))
             else:
                 left, scope = self._after_commas(left, scope, waiting, conditions, used)
-                merged = [identifier.name for identifier in join.args.get("using") or ()]
+                using = shared_columns(scope, other) if is_natural(join) else join.args.get("using") or ()
+                merged = [identifier.name for identifier in using]
                 if side == "RIGHT":
                     left, right, scope, other = right, left, other, scope
                 both = scope.joined(other, merged)
-                found = join_conditions(join, scope, other, both)
+                found = join_conditions(join, using, scope, other, both)
                 left = self._join(left, right, scope, other, both, found, outer=bool(side))
                 scope = both
         left, scope = self._after_commas(left, scope, waiting, conditions, used)
@@ -241,10 +247,7 @@ class Relations:
                 remedy="Write FROM the private table JOIN the public one.",
             )
         if outer and rest:
-            raise QueryRefused(
-                "LEFT JOIN takes only conditions that make both sides equal.",
-                remedy="Write ON a.x = b.x, and the rest in WHERE.",
-            )
+            right, rest = met_before(None if isinstance(right, Public) else right, rest), []
         if isinstance(right, Public):
             relation: Relation = self._lookup(left, right, pairs, both, outer=outer)
         else:
@@ -292,6 +295,63 @@ class Relations:
             table_rows=fan_out.rows,
         )
 
+    def in_public_table(
+        self,
+        relation: Relation,
+        node: exp.In | exp.Exists,
+        scope: Scope,
+        ctes: Mapping[str, Cte],
+        *,
+        keep_unmatched: bool,
+    ) -> tuple[Relation, Expression] | None:
+        """x IN (SELECT y FROM public WHERE …), or EXISTS: each row with the row of the public table.
+
+        That is one row, or the condition would multiply rows.
+        """
+        query = node.args["query"] if isinstance(node, exp.In) else node.this
+        select = query.this if isinstance(query, exp.Subquery) else query
+        found = self._one_public_table(select, ctes)
+        if found is None:
+            return None
+        right, other, conditions = found
+        pairs, rest = semi_join(node, select, scope, other, conditions)
+        self.count_join()
+        matched = self._lookup(relation, right, pairs, scope.joined(other), outer=keep_unmatched)
+        if isinstance(matched, Lookup) and matched.matches > 1:
+            raise QueryRefused(
+                f"Several rows of “{right.table.name}” have the same"
+                f" {columns_of(each for _, each in pairs)}.",
+                remedy="Use a public table with one row for each, or list the values: x IN (1, 2, 3).",
+            )
+        check_rows_of_a_person(matched)
+        meets = [build_call("is_not_null", (pairs[0][1],)), *rest]
+        met = build_call("and", tuple(meets)) if len(meets) > 1 else meets[0]
+        meaning = build_call("coalesce", (met, build_literal(False)))
+        if isinstance(node, exp.In):
+            meaning = build_call("case", (build_call("is_not_null", (pairs[0][0],)), meaning))
+        return matched, meaning
+
+    def _one_public_table(
+        self, select: exp.Expression, ctes: Mapping[str, Cte]
+    ) -> tuple[Public, Scope, list[exp.Expression]] | None:
+        """Of a subquery over a public table alone."""
+        if not isinstance(select, exp.Select) or select.args.get("from_") is None:
+            return None
+        node = select.args["from_"].this
+        if not isinstance(node, exp.Table) or node.name.casefold() in with_queries(select, ctes):
+            return None
+        named = {name.casefold(): table for name, table in self._dataset.tables.items()}
+        if not isinstance(named.get(node.name.casefold()), PublicTable):
+            return None
+        if {name for name, value in select.args.items() if value} - {"expressions", "from_", "where"}:
+            raise QueryRefused(
+                "A subquery over a public table in a condition only chooses rows.",
+                remedy="Write x IN (SELECT y FROM public WHERE …), or JOIN the public table.",
+            )
+        item, scope = self._item(node, {})
+        where = select.args.get("where")
+        return (item, scope, conjuncts(where.this) if where else []) if isinstance(item, Public) else None
+
     # Subqueries
 
     def derived(self, node: exp.Expression, name: str, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
@@ -312,12 +372,13 @@ class Relations:
                 "LEFT JOIN after a public table keeps rows that belong to nobody: not in a subquery.",
                 remedy="Write JOIN there.",
             )
-        if node.args.get("group") or any(_is_aggregate(item) for item in node.expressions):
+        refuse_windows(node)
+        if node.args.get("group") or any(item.find(exp.AggFunc) for item in node.expressions):
             relation, columns, scope = per_person(node, relation, scope, self.new_alias())
         elif node.args.get("having"):
             raise QueryRefused("HAVING needs GROUP BY.", remedy="Use WHERE.")
         else:
-            columns = _projected(node, scope)
+            columns = projected(node, scope)
         return relation, scope.named(name, columns)
 
     def _union(self, node: exp.Union, name: str, ctes: Mapping[str, Cte]) -> tuple[Relation, Scope]:
@@ -336,48 +397,3 @@ class Relations:
                     remedy="Ask about each table on its own.",
                 )
         return united(parts, name, self.new_alias())
-
-
-def _owner_keys(table: PrivateTable, alias: str, dataset: Dataset) -> dict[str, tuple[str, str]]:
-    """The fields of a table by which it says whose the rows of others are, or they whose its own are."""
-    others = (other.through for other in dataset.tables.values() if isinstance(other, PrivateTable))
-    told = {each.other for each in others if each is not None and each.table == table.name}
-    found = {f"{alias}.{key}": (table.name, key) for key in told}
-    if table.through is not None:
-        found[f"{alias}.{table.through.key}"] = (table.through.table, table.through.other)
-    return found
-
-
-def _field(alias: str, column: Column, table: Table) -> Field:
-    span = None if column.bounds is None else Range(low=column.bounds.low, high=column.bounds.high)
-    name = f"{alias}.{column.name}"
-    return Field(
-        name=name,
-        type=column.type,
-        range=span,
-        unit=column.unit,
-        format=column.format,
-        per_person=isinstance(table, PrivateTable) and column.name in table.per_person,
-        days=None if column.days is None else DayRange(low=column.days.low, high=column.days.high),
-    )
-
-
-def _is_aggregate(node: exp.Expression) -> bool:
-    return node.find(exp.AggFunc) is not None
-
-
-def _projected(select: exp.Select, scope: Scope) -> dict[str, Expression]:
-    """The columns of a subquery that computes from each row."""
-    columns: dict[str, Expression] = {}
-    for item in select.expressions:
-        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            if item.args.get("except_") or item.args.get("replace") or item.args.get("rename"):
-                raise QueryRefused("* stands for all columns.", remedy="Name the columns, one by one.")
-            wanted = item.table if isinstance(item, exp.Column) else ""
-            found = [s for s in scope.sources if not wanted or s.name.casefold() == wanted.casefold()]
-            for source in found:
-                columns |= {name: column for name, column in source.columns.items() if name not in columns}
-            continue
-        inner = item.this if isinstance(item, exp.Alias) else item
-        columns[item.alias_or_name or plain_sql(inner).lower()] = row_expression(inner, scope)
-    return columns

@@ -1,24 +1,42 @@
 """What tables are joined on: the conditions of ON, USING and WHERE that make both sides equal."""
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
+from discreet.bounds.relation_tree import aliases_of
 from discreet.bounds.work_limits import side_of_join
 from discreet.errors import QueryRefused
 from discreet.functions.registry import build_call
 from discreet.model.expression import Call, Expression, owners
-from discreet.model.query import Pair, PersonJoin, Relation
+from discreet.model.query import Filter, Pair, PersonJoin, Relation
 from discreet.question.expressions.scope import Scope, conjuncts, predicate
 
 
 def side_of(join: exp.Join) -> str:
     """LEFT or RIGHT, if rows of that side are kept; nothing of a plain join."""
     side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
-    extra = {name for name, value in join.args.items() if value} - {"this", "on", "using", "side", "kind"}
+    known = {"this", "on", "using", "side", "kind"} | ({"method"} if is_natural(join) else set())
+    extra = {name for name, value in join.args.items() if value} - known
     if side not in ("", "LEFT", "RIGHT") or kind not in ("", "INNER", "OUTER", "CROSS") or extra:
         raise QueryRefused(
             "Only JOIN, LEFT JOIN and RIGHT JOIN can be asked.", remedy="Write FROM a JOIN b ON a.x = b.x."
         )
     return side
+
+
+def is_natural(join: exp.Join) -> bool:
+    return (join.args.get("method") or "").upper() == "NATURAL"
+
+
+def shared_columns(left: Scope, right: Scope) -> list[exp.Identifier]:
+    """What a NATURAL JOIN is on: all columns that both sides have."""
+    mine = {name for source in left.sources for name in source.unqualified}
+    theirs = {name: None for source in right.sources for name in source.columns}
+    found = [exp.to_identifier(name, quoted=True) for name in theirs if name.casefold() in mine]
+    if not found:
+        raise no_condition()
+    return found
 
 
 def no_condition() -> QueryRefused:
@@ -43,8 +61,9 @@ def together(conditions: list[exp.Expression]) -> exp.Expression | None:
     return whole
 
 
-def join_conditions(join: exp.Join, left: Scope, right: Scope, both: Scope) -> list[Expression]:
-    using = join.args.get("using") or ()
+def join_conditions(
+    join: exp.Join, using: Sequence[exp.Identifier], left: Scope, right: Scope, both: Scope
+) -> list[Expression]:
     if using:
         return [
             build_call("=", (left.expression(exp.column(key)), right.expression(exp.column(key))))
@@ -101,3 +120,15 @@ def person_join(
     return PersonJoin(
         left=side_of_join(left), right=side_of_join(right), pairs=tuple(others), keep_unmatched=outer
     )
+
+
+def met_before(right: Relation | None, conditions: list[Expression]) -> Relation:
+    """The right side of a LEFT JOIN, with the rows that meet what ON says of them. None is a public table."""
+    if right is None or any(not owners(each) <= aliases_of(right) for each in conditions):
+        raise QueryRefused(
+            "LEFT JOIN takes conditions that make both sides equal, or are about a right side with people.",
+            remedy="Write ON a.x = b.x AND b.y > 0, and the rest in WHERE.",
+        )
+    for each in conditions:
+        right = Filter(source=right, predicate=each)
+    return right

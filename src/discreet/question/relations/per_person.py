@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from discreet.aggregates.grid import EXACT_STEPS, grid_of, steps
 from discreet.aggregates.weights import too_large
+from discreet.bounds.relation_tree import type_of_person
 from discreet.errors import QueryRefused
 from discreet.functions.day_ranges import bounded_days
 from discreet.functions.registry import build_call, range_of
@@ -95,19 +96,25 @@ class _PerPersonReader:
                 unit=expression.unit if isinstance(expression, Field) else None,
                 days=bounded_days(expression),
             )
+            owner = self.scope.owner_keys.get(expression.name) if isinstance(expression, Field) else None
+            if owner is not None:
+                self.above.owner_keys[key.name] = owner
             if isinstance(expression, Field) and expression.name in self.scope.keys:
                 self.above.keys[key.name] = self.scope.keys[expression.name]
             self.keys.append((key, expression))
-        if person is None:
+        if person is None and not self.above.owner_keys:
             raise _keep_people_apart()
-        return person
+        return person or Field(name=f"{self.alias}.person", type=type_of_person(self.source))
 
     def is_person(self, node: exp.Expression) -> bool:
-        """Whether an item of GROUP BY is the person."""
+        """Whether an item of GROUP BY is the person, or a key that leads to one."""
         try:
-            return self.scope.is_person(row_expression(self._selected(node), self.scope))
+            found = row_expression(self._selected(node), self.scope)
         except QueryRefused:
             return False
+        return self.scope.is_person(found) or (
+            isinstance(found, Field) and found.name in self.scope.owner_keys
+        )
 
     def _selected(self, node: exp.Expression) -> exp.Expression:
         """A GROUP BY item may be a position or an alias of the SELECT list."""
@@ -193,7 +200,7 @@ class _PerPersonReader:
             if (value.aggregate, value.argument, value.condition) == (aggregate, argument, condition):
                 return value.field
         made = self._field(aggregate, argument)
-        grid = Fraction(1) if argument is None or made.type is ValueType.TEXT else _grid(argument)
+        grid = Fraction(1) if argument is None else grid_of_value(argument)
         self.values.append(
             PersonValue(field=made, aggregate=aggregate, argument=argument, condition=condition, grid=grid)
         )
@@ -223,6 +230,11 @@ class _PerPersonReader:
         )
         whole = argument.type is ValueType.INTEGER and grid == 1
         return Field(name=name, type=ValueType.INTEGER if whole else ValueType.NUMBER)
+
+
+def grid_of_value(argument: Expression) -> Fraction:
+    """Of what is computed from a value of each person. Texts, days and the like have none."""
+    return Fraction(1) if argument.type is ValueType.TEXT else _grid(argument)
 
 
 def _grid(argument: Expression) -> Fraction:

@@ -6,6 +6,7 @@ Nothing here is new to a database: `last_day(d)` is read as what it means in fun
 import re
 from collections.abc import Callable
 from datetime import date
+from fractions import Fraction
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -151,7 +152,17 @@ def sum_or_difference(node: exp.Add | exp.Sub, read: Reader) -> Expression:
         return _days_later(left, call("negate", right) if less else right)
     if less and (left.type in _DATES or right.type in _DATES):
         return _days_between(left, right)
-    return call("-" if less else "+", left, right)
+    return _of_constants(left, right, less=less) or call("-" if less else "+", left, right)
+
+
+def _of_constants(left: Expression, right: Expression, *, less: bool) -> Expression | None:
+    """0.06 + 0.01 is 0.07, as decimals are: sums of doubles are a little off."""
+    match left, right:
+        case Literal(value=Fraction() | int() as a), Literal(value=Fraction() | int() as b) if (
+            ValueType.NUMBER in (left.type, right.type)
+        ):
+            return build_literal(Fraction(a) - Fraction(b) if less else Fraction(a) + Fraction(b))
+    return None
 
 
 def _days_between(end: Expression, start: Expression) -> Expression:

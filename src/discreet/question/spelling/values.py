@@ -1,0 +1,192 @@
+"""Lists of constants, and names of columns behind the name of a query in WITH.
+
+    WITH t (a, b) AS (SELECT x, y …)              WITH t AS (SELECT x AS a, y AS b …)
+    JOIN (VALUES ('young', 0.5), ('old', 0.2)) AS s (band, weight) ON s.band = r.band
+                                                  WHERE r.band IN ('young', 'old'), and for s.weight
+                                                  CASE r.band WHEN 'young' THEN 0.5 WHEN 'old' THEN 0.2 END
+
+A list may be joined with rows and with noisy answers alike. Its first column that is compared has each value
+once, so that it multiplies nothing.
+"""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from discreet.errors import QueryRefused
+
+_MOST_ROWS = 100
+_MOST_WRITTEN = 2_000
+"""Constants that all mentions of columns of a list stand for, together."""
+_REMEDY = "Write JOIN (VALUES ('a', 1), ('b', 2)) AS s (name, number) ON s.name = t.name."
+
+
+def respell_values(tree: exp.Select | exp.Union) -> None:
+    """Put conditions and CASE in the place of lists, and names into queries of WITH."""
+    lists: dict[str, _Constants] = {}
+    for cte in list(tree.find_all(exp.CTE)):
+        found = _constants_in(cte.this, cte.args["alias"])
+        if found is not None:
+            lists[cte.alias.casefold()] = found
+            _forget(cte)
+        elif cte.args["alias"].args.get("columns"):
+            _name_columns(cte)
+    written = 0
+    for select in list(tree.find_all(exp.Select)):
+        written = _replace_lists(select, lists, written)
+
+
+@dataclass(frozen=True, slots=True)
+class _Constants:
+    """A list: its columns, and its rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[exp.Expression, ...], ...]
+
+
+def _constants_in(node: exp.Expression, alias: exp.TableAlias | None) -> _Constants | None:
+    """The list that is all of a query, or of an item of FROM."""
+    if isinstance(node, exp.Select):
+        first = node.args.get("from_")
+        plain = {name for name, value in node.args.items() if value} == {"expressions", "from_"}
+        is_all = plain and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Star)
+        node = first.this if is_all and first is not None else node
+    if not isinstance(node, exp.Values) or alias is None:
+        return None
+    columns = tuple(each.name.casefold() for each in alias.args.get("columns") or ())
+    rows = tuple(tuple(row.expressions) for row in node.expressions if isinstance(row, exp.Tuple))
+    constants = all(isinstance(_unsigned(cell), exp.Literal | exp.Boolean) for row in rows for cell in row)
+    sizes = {len(row) for row in rows}
+    if not constants or len(rows) != len(node.expressions) or sizes != {len(columns)}:
+        raise QueryRefused("VALUES is a list of constants, with a name for each column.", remedy=_REMEDY)
+    if len(rows) > _MOST_ROWS:
+        raise QueryRefused(f"VALUES has more than {_MOST_ROWS} rows.", remedy="Use a public table.")
+    return _Constants(columns, rows)
+
+
+def _unsigned(node: exp.Expression) -> exp.Expression:
+    return node.this if isinstance(node, exp.Neg) else node
+
+
+def _forget(cte: exp.CTE) -> None:
+    """A query of WITH that is a list is put where it is used."""
+    clause = cte.parent
+    cte.pop()
+    if isinstance(clause, exp.With) and not clause.expressions:
+        clause.pop()
+
+
+def _name_columns(cte: exp.CTE) -> None:
+    names = cte.args["alias"].args["columns"]
+    inner = cte.this
+    if not isinstance(inner, exp.Select) or len(inner.expressions) != len(names) or inner.is_star:
+        raise QueryRefused(
+            "WITH names other columns than its query has.", remedy="Write WITH t AS (SELECT a AS b …)."
+        )
+    items = [item.this if isinstance(item, exp.Alias) else item for item in inner.expressions]
+    named = [exp.Alias(this=item, alias=name.copy()) for item, name in zip(items, names, strict=True)]
+    inner.set("expressions", named)
+    cte.args["alias"].set("columns", None)
+
+
+def _replace_lists(select: exp.Select, lists: dict[str, _Constants], written: int) -> int:
+    """The lists that a SELECT joins, each by a condition. How many constants were written so far."""
+    _put_rows_first(select, lists)
+    for join in list(select.args.get("joins") or ()):
+        found = _list_of(join.this, lists)
+        if found is not None:
+            written = _replace(select, join, join.this.alias_or_name, found, written)
+    return written
+
+
+def _put_rows_first(select: exp.Select, lists: dict[str, _Constants]) -> None:
+    """FROM list JOIN t is FROM t JOIN list."""
+    first, joins = select.args.get("from_"), select.args.get("joins") or []
+    if first is None or _list_of(first.this, lists) is None:
+        return
+    if not joins:
+        raise QueryRefused("VALUES is public: there is nothing to protect.", remedy=_REMEDY)
+    one, other = first.this, joins[0].this
+    first.set("this", other)
+    joins[0].set("this", one)
+
+
+def _list_of(node: exp.Expression, lists: dict[str, _Constants]) -> _Constants | None:
+    if isinstance(node, exp.Table) and not node.args.get("db"):
+        return lists.get(node.name.casefold())
+    if isinstance(node, exp.Subquery):
+        return _constants_in(node.this, node.args.get("alias"))
+    return _constants_in(node, node.args.get("alias")) if isinstance(node, exp.Values) else None
+
+
+def _replace(select: exp.Select, join: exp.Join, name: str, found: _Constants, written: int) -> int:
+    other, place = _compared(join, name, found)
+    keys = [row[place] for row in found.rows]
+    if len({key.sql() for key in keys}) < len(keys):
+        raise QueryRefused("VALUES has the same value twice in the column it is joined on.", remedy=_REMEDY)
+    joins = [each for each in select.args["joins"] if each is not join]
+    select.set("joins", joins or None)
+    met = exp.In(this=other.copy(), expressions=[key.copy() for key in keys])
+    where = select.args.get("where")
+    whole = met if where is None else exp.And(this=exp.Paren(this=where.this), expression=met)
+    select.set("where", exp.Where(this=whole))
+    for node in _own_columns(select):
+        column = node.name.casefold()
+        qualifier = node.table.casefold()
+        if column not in found.columns or qualifier not in ("", name.casefold()):
+            continue
+        if not qualifier and (found.columns.index(column) == place or _is_alias(node, select)):
+            continue
+        written += len(keys)
+        if written > _MOST_WRITTEN:
+            raise QueryRefused("The question mentions long VALUES too often.", remedy="Use a shorter list.")
+        node.replace(_looked_up(other, keys, [row[found.columns.index(column)] for row in found.rows]))
+    return written
+
+
+def _own_columns(select: exp.Select) -> list[exp.Column]:
+    """The columns that a SELECT names, without those of its subqueries."""
+    waiting: list[exp.Expr] = list(select.iter_expressions())
+    found: list[exp.Column] = []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, exp.Column):
+            found.append(node)
+        elif not isinstance(node, exp.Query):
+            waiting += node.iter_expressions()
+    return found
+
+
+def _is_alias(node: exp.Column, select: exp.Select) -> bool:
+    """Whether a name in ORDER BY or the like is that of a column of the answer."""
+    return any(item.alias.casefold() == node.name.casefold() for item in select.expressions)
+
+
+def _compared(join: exp.Join, name: str, found: _Constants) -> tuple[exp.Expression, int]:
+    """What a list is joined on: what is compared, and the column of the list."""
+    told = {key for key, value in join.args.items() if value} - {"this", "on", "using", "kind"}
+    using: list[exp.Identifier] = list(join.args.get("using") or ())
+    if len(using) == 1 and using[0].name.casefold() in found.columns and not told:
+        return exp.column(using[0].copy()), found.columns.index(using[0].name.casefold())
+    on = join.args.get("on")
+    if isinstance(on, exp.EQ) and not told:
+        for mine, other in ((on.this, on.expression), (on.expression, on.this)):
+            if isinstance(mine, exp.Column) and mine.table.casefold() == name.casefold():
+                column = mine.name.casefold()
+                if column in found.columns and name.casefold() not in _tables(other):
+                    return other, found.columns.index(column)
+    raise QueryRefused("VALUES is joined on one of its columns.", remedy=_REMEDY)
+
+
+def _tables(node: exp.Expression) -> set[str]:
+    return {column.table.casefold() for column in node.find_all(exp.Column)}
+
+
+def _looked_up(
+    other: exp.Expression, keys: list[exp.Expression], cells: list[exp.Expression]
+) -> exp.Expression:
+    branches = [
+        exp.If(this=exp.EQ(this=other.copy(), expression=key.copy()), true=cell.copy())
+        for key, cell in zip(keys, cells, strict=True)
+    ]
+    return exp.Case(ifs=branches)

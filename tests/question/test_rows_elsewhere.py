@@ -1,0 +1,72 @@
+"""Conditions on rows elsewhere, lists of constants and set operations mean what they mean in plain SQL."""
+
+import pytest
+
+from discreet.errors import QueryRefused
+from discreet.model.query import Query
+from tests.question.clinic import clinic, planned
+from tests.question.noisy.answering import read
+
+
+def asked(sql):
+    found = read(sql, clinic(delta="1e-6"))
+    return found if isinstance(found, Query) else found.leaves
+
+
+REFUSED = {
+    "SELECT count(*) FROM visits v WHERE ward IN (SELECT ward FROM wards)": "the same ward",
+    "SELECT count(*) FROM visits v WHERE EXISTS (SELECT 1 FROM wards WHERE beds > 3)": "same for all rows",
+    "SELECT count(*) FROM visits v WHERE EXISTS (SELECT 1 FROM labs l WHERE l.level > v.age)": "same person",
+    "SELECT count(*) FROM visits v WHERE EXISTS (SELECT 1 FROM labs l WHERE l.patient = v.patient"
+    " AND l.level > v.age AND l.level < v.cost)": "cannot be read",
+    "SELECT count(*) FROM (SELECT ward, age FROM visits INTERSECT SELECT ward, age FROM visits)": "people",
+    "SELECT sum(s.x) FROM visits v JOIN (VALUES ('a', 1), ('a', 2)) AS s (w, x) ON s.w = v.ward": "twice",
+    "SELECT sum(x) FROM (SELECT rank() OVER (ORDER BY age) AS x FROM visits)": "looks at other rows",
+}
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_has_another_meaning_is_refused_with_a_remedy(sql):
+    with pytest.raises(QueryRefused, match=REFUSED[sql]) as refused:
+        read(sql, clinic())
+    assert refused.value.remedy
+
+
+SAME = {
+    "SELECT count(*) FROM (SELECT patient FROM visits INTERSECT SELECT patient FROM labs)": "SELECT count(*)"
+    " FROM (SELECT patient FROM visits WHERE patient IN (SELECT patient FROM labs) GROUP BY patient)",
+    "SELECT DISTINCT note FROM visits": "SELECT note FROM visits GROUP BY note",
+    "SELECT ward, count(*) FROM visits NATURAL JOIN labs GROUP BY ward": "SELECT ward, count(*) FROM visits"
+    " JOIN labs USING (patient) GROUP BY ward",
+    "WITH t (p, w) AS (SELECT patient, ward FROM visits) SELECT w, count(*) FROM t GROUP BY w": "WITH t AS"
+    " (SELECT patient AS p, ward AS w FROM visits) SELECT w, count(*) FROM t GROUP BY w",
+    "SELECT sum(s.x) FROM visits v JOIN (VALUES ('north', 1), ('south', 2)) AS s (w, x) ON v.ward = s.w": ""
+    "SELECT sum(CASE WHEN v.ward = 'north' THEN 1 WHEN v.ward = 'south' THEN 2 END) FROM visits v"
+    " WHERE v.ward IN ('north', 'south')",
+    "SELECT count(*) FROM visits WHERE cost < 0.06 + 0.01": "SELECT count(*) FROM visits WHERE cost < 0.07",
+}
+
+
+@pytest.mark.parametrize("sql", SAME)
+def test_other_ways_to_write_are_the_same_question(sql):
+    one, other = asked(sql), asked(SAME[sql])
+    assert (one.source, one.keys, one.measures) == (other.source, other.keys, other.measures)
+
+
+def test_a_constant_date_is_written_as_one():
+    from discreet.dialects.duckdb import DUCKDB
+    from discreet.functions.registry import build_call, build_literal, emit
+
+    day = build_call("cast_date", (build_literal("2024-02-29"),))
+    assert emit(day, DUCKDB) == "DATE '2024-02-29'"
+    for odd in ("2024-W05-1", "2023-02-29", "0000-01-01", " 2024-02-29"):
+        assert "CAST" in emit(build_call("cast_date", (build_literal(odd),)), DUCKDB)
+
+
+def test_a_row_meets_one_of_each_person_and_key():
+    """The limit of such a join is that of its left side."""
+    joined = "SELECT count(*) FROM visits v JOIN (SELECT patient, ward FROM visits GROUP BY patient,"
+    plan = planned(f"{joined} ward) b ON b.patient = v.patient AND b.ward = v.ward", clinic(max_rows=3))
+    assert plan.bounded.query.source.max_rows == 3
+    every = planned(f"{joined} ward) b ON b.patient = v.patient", clinic(max_rows=3, max_groups=2))
+    assert every.bounded.query.source.max_rows == 6
