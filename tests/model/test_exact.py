@@ -71,6 +71,15 @@ def test_the_logarithm_is_enclosed(x, digits):
     assert high - low <= Fraction(100, 10**digits) * (1 + abs(high))
 
 
+@pytest.mark.parametrize("away", [Fraction(1, 10**100), -Fraction(1, 10**100)])
+def test_beside_1_the_bounds_of_the_logarithm_stay_short(away):
+    """The unit beside 0 has a billion digits as a fraction, which takes longer to write than anybody waits."""
+    low, high = exact.ln_bounds(1 + away, 20)
+    assert low <= 0 <= high
+    assert high - low < Fraction(1, 10**18)
+    assert max(low.denominator.bit_length(), high.denominator.bit_length()) < 1_000
+
+
 @given(x=st.fractions(min_value=-200, max_value=200), digits=st.integers(10, 60))
 def test_the_exponential_is_enclosed(x, digits):
     low, high = exact.exp_bounds(x, digits)
