@@ -4,6 +4,7 @@ import pytest
 
 from discreet.errors import QueryRefused
 from discreet.model.query import Query
+from discreet.question.parse import parse_sql
 from tests.question.clinic import clinic, planned
 from tests.question.noisy.answering import read
 
@@ -45,6 +46,30 @@ SAME = {
     " WHERE v.ward IN ('north', 'south')",
     "SELECT count(*) FROM visits WHERE cost < 0.06 + 0.01": "SELECT count(*) FROM visits WHERE cost < 0.07",
 }
+
+
+def _list(rows):
+    return f"(VALUES {', '.join(f'({i}, {i})' for i in range(rows))})"
+
+
+MANY = {
+    "joined on what other lists say": "SELECT count(*) FROM visits v"
+    + "".join(
+        f" JOIN {_list(20)} AS v{i} (a, b) ON v{i}.a = {f'v{i - 1}.b' if i else 'v.age'}" for i in range(3)
+    )
+    + " WHERE v2.b > 1",
+    "joined on something long": "SELECT sum(s.b) FROM visits v"
+    f" JOIN {_list(100)} AS s (a, b) ON s.a = {' + '.join(['v.age'] * 90)}",
+    "very often": f"WITH s (a, b) AS {_list(1)} SELECT count(*) FROM visits v"
+    + "".join(f" JOIN s AS s{i} ON s{i}.a = v.age" for i in range(17)),
+}
+
+
+@pytest.mark.parametrize("sql", MANY.values(), ids=MANY)
+def test_what_lists_stand_for_is_limited_before_it_is_written(sql):
+    """Lists that are joined on each other multiply: three of a hundred rows stood for a million branches."""
+    with pytest.raises(QueryRefused, match="VALUES"):
+        parse_sql(sql)
 
 
 @pytest.mark.parametrize("sql", SAME)
