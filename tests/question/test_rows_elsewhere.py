@@ -22,6 +22,9 @@ REFUSED = {
     " AND l.level > v.age AND l.level < v.cost)": "cannot be read",
     "SELECT count(*) FROM (SELECT ward, age FROM visits INTERSECT SELECT ward, age FROM visits)": "people",
     "SELECT sum(s.x) FROM visits v JOIN (VALUES ('a', 1), ('a', 2)) AS s (w, x) ON s.w = v.ward": "twice",
+    "SELECT count(*) FROM visits v WHERE EXISTS (SELECT max(level) FROM labs l WHERE l.patient = v.patient"
+    " AND l.level > 100)": "always true",
+    "SELECT count(*) FROM visits v WHERE EXISTS (SELECT count(*) FROM wards w WHERE w.beds = v.age)": "has a",
     "SELECT sum(x) FROM (SELECT rank() OVER (ORDER BY age) AS x FROM visits)": "looks at other rows",
 }
 
@@ -31,6 +34,24 @@ def test_what_has_another_meaning_is_refused_with_a_remedy(sql):
     with pytest.raises(QueryRefused, match=REFUSED[sql]) as refused:
         read(sql, clinic())
     assert refused.value.remedy
+
+
+OTHER_TYPES = [
+    "EXISTS (SELECT 1 FROM labs l WHERE l.patient = v.patient AND l.test = v.age)",
+    "age > 3 OR EXISTS (SELECT 1 FROM labs l WHERE l.patient = v.patient AND v.note = l.level)",
+    "EXISTS (SELECT 1 FROM labs l WHERE l.patient = v.patient AND l.test = v.born)",
+    "EXISTS (SELECT 1 FROM labs l WHERE l.patient = v.patient AND 'x' = v.age)",
+    "note IN (SELECT beds FROM wards)",
+    "born NOT IN (SELECT beds FROM wards)",
+    "EXISTS (SELECT 1 FROM wards w WHERE w.beds = v.note)",
+]
+
+
+@pytest.mark.parametrize("condition", OTHER_TYPES)
+def test_no_cell_can_fail_by_being_cast_to_what_it_is_compared_with(condition):
+    """A database casts texts to numbers by itself, and fails at the first that is none."""
+    with pytest.raises(QueryRefused, match="does not take"):
+        planned(f"SELECT count(*) FROM visits v WHERE {condition}", clinic())
 
 
 SAME = {

@@ -74,6 +74,12 @@ def join_conditions(
     return [predicate(node, both, "ON") for node in conjuncts(join.args["on"])]
 
 
+def equated(one: Expression, other: Expression) -> Pair:
+    """Both, of types that can be compared: else a database would cast them, which fails on some rows."""
+    first, second = build_call("=", (one, other)).arguments
+    return first, second
+
+
 def equal_pairs(
     conditions: list[Expression], left: Scope, right: Scope
 ) -> tuple[list[Pair], list[Expression]]:
