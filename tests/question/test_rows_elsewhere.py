@@ -54,6 +54,11 @@ def test_no_cell_can_fail_by_being_cast_to_what_it_is_compared_with(condition):
         planned(f"SELECT count(*) FROM visits v WHERE {condition}", clinic())
 
 
+def test_a_public_table_may_be_joined_and_asked_about():
+    joined = "SELECT count(*) FROM visits JOIN wards ON wards.ward = visits.ward"
+    assert asked(f"{joined} WHERE age IN (SELECT beds FROM wards WHERE region = 'up')")
+
+
 SAME = {
     "SELECT count(*) FROM (SELECT patient FROM visits INTERSECT SELECT patient FROM labs)": "SELECT count(*)"
     " FROM (SELECT patient FROM visits WHERE patient IN (SELECT patient FROM labs) GROUP BY patient)",
