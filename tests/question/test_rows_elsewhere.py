@@ -22,6 +22,7 @@ REFUSED = {
     " AND l.level > v.age AND l.level < v.cost)": "cannot be read",
     "SELECT count(*) FROM (SELECT ward, age FROM visits INTERSECT SELECT ward, age FROM visits)": "people",
     "SELECT sum(s.x) FROM visits v JOIN (VALUES ('a', 1), ('a', 2)) AS s (w, x) ON s.w = v.ward": "twice",
+    "SELECT count(*) FROM visits v JOIN (VALUES (1, 2), (1.0, 3)) AS s (x, y) ON s.x = v.age": "twice",
     "SELECT count(*) FROM visits v WHERE EXISTS (SELECT max(level) FROM labs l WHERE l.patient = v.patient"
     " AND l.level > 100)": "always true",
     "SELECT count(*) FROM visits v WHERE EXISTS (SELECT count(*) FROM wards w WHERE w.beds = v.age)": "has a",
@@ -52,6 +53,15 @@ def test_no_cell_can_fail_by_being_cast_to_what_it_is_compared_with(condition):
     """A database casts texts to numbers by itself, and fails at the first that is none."""
     with pytest.raises(QueryRefused, match="does not take"):
         planned(f"SELECT count(*) FROM visits v WHERE {condition}", clinic())
+
+
+@pytest.mark.parametrize("named", ["s.y, count(*) AS n", "y, count(*) AS n", "y AS y, count(*) AS n"])
+@pytest.mark.parametrize("key", ["y", "s.y", "1"])
+def test_a_column_of_a_list_keeps_its_name(named, key):
+    joined = "visits v JOIN (VALUES (1, 10), (2, 20)) AS s (x, y) ON s.x = v.age"
+    query = asked(f"SELECT {named} FROM {joined} GROUP BY {key} ORDER BY y")
+    assert [output.name for output in query.outputs] == ["y", "n"]
+    assert query.keys[0].values == (10, 20)
 
 
 def test_a_public_table_may_be_joined_and_asked_about():

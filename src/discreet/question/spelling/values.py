@@ -9,7 +9,9 @@ A list may be joined with rows and with noisy answers alike. Its first column th
 once, so that it multiplies nothing.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
@@ -94,6 +96,16 @@ def _unsigned(node: exp.Expression) -> exp.Expression:
     return node.this if isinstance(node, exp.Neg) else node
 
 
+def _value(node: exp.Expression) -> Decimal | str:
+    """What a constant is, however it is written: 1.0 is 1."""
+    inner = _unsigned(node)
+    if isinstance(inner, exp.Literal) and not inner.is_string:
+        with suppress(InvalidOperation):
+            number = Decimal(inner.name)
+            return number if inner is node else number.copy_negate()
+    return node.sql()
+
+
 def _forget(cte: exp.CTE) -> None:
     """A query of WITH that is a list is put where it is used."""
     clause = cte.parent
@@ -149,7 +161,7 @@ def _replace(select: exp.Select, join: exp.Join, name: str, found: _Constants, w
     keys = [row[place] for row in found.rows]
     size = sum(1 for _ in other.walk())
     written.add_list(size + len(keys))
-    if len({key.sql() for key in keys}) < len(keys):
+    if len(set(map(_value, keys))) < len(keys):
         raise QueryRefused("VALUES has the same value twice in the column it is joined on.", remedy=_REMEDY)
     joins = [each for each in select.args["joins"] if each is not join]
     select.set("joins", joins or None)
@@ -157,15 +169,19 @@ def _replace(select: exp.Select, join: exp.Join, name: str, found: _Constants, w
     where = select.args.get("where")
     whole = met if where is None else exp.And(this=exp.Paren(this=where.this), expression=met)
     select.set("where", exp.Where(this=whole))
+    chosen = {id(column) for item in select.expressions for column in item.find_all(exp.Column)}
     for node in _own_columns(select):
         column = node.name.casefold()
         qualifier = node.table.casefold()
         if column not in found.columns or qualifier not in ("", name.casefold()):
             continue
-        if not qualifier and (found.columns.index(column) == place or _is_alias(node, select)):
+        if not qualifier and found.columns.index(column) == place:
+            continue
+        if not qualifier and id(node) not in chosen and _is_alias(node, select):
             continue
         written.add(len(keys) * (1 + size))
-        node.replace(_looked_up(other, keys, [row[found.columns.index(column)] for row in found.rows]))
+        meant = _looked_up(other, keys, [row[found.columns.index(column)] for row in found.rows])
+        node.replace(exp.alias_(meant, node.this.copy()) if node.parent is select else meant)
 
 
 def _own_columns(select: exp.Select) -> list[exp.Column]:
