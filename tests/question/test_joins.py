@@ -101,6 +101,16 @@ def test_a_condition_leaves_rows_of_nobody_out():
         asked(f"SELECT w.region, count(*) {AFTER_A_PUBLIC_TABLE} WHERE v.cost IS NULL GROUP BY w.region")
 
 
+def test_what_on_says_of_people_leaves_no_row_of_nobody_out():
+    """A ward whose visits are all of the young has a row in SQL, which count(*) counts."""
+    young = f"{AFTER_A_PUBLIC_TABLE} AND v.age > 5"
+    with pytest.raises(QueryRefused, match="nobody"):
+        asked(f"SELECT w.region, count(*) {young} GROUP BY w.region")
+    assert asked(f"SELECT w.region, count(v.patient) {young} AND w.beds > 5 GROUP BY w.region")
+    with pytest.raises(QueryRefused, match="right side with people"):
+        asked(f"SELECT w.region, count(v.patient) {young} AND v.age < w.beds GROUP BY w.region")
+
+
 def test_rows_of_nobody_are_in_no_subquery():
     with pytest.raises(QueryRefused, match="not in a subquery"):
         asked(f"SELECT count(*) FROM (SELECT v.patient {AFTER_A_PUBLIC_TABLE})")

@@ -28,6 +28,7 @@ from discreet.model.query import (
     Relation,
 )
 from discreet.question.expressions.scope import Scope, predicate
+from discreet.question.relations.join_conditions import equated
 from discreet.question.relations.per_person import grid_of_value, per_person
 from discreet.question.relations.subqueries import Cte
 
@@ -81,6 +82,7 @@ def exists(node: exp.Exists, outer: Scope, reader: RelationReader, ctes: Mapping
     select = node.this.this if isinstance(node.this, exp.Subquery) else node.this
     if not isinstance(select, exp.Select) or select.args.get("limit") or select.args.get("order"):
         raise no_correlation()
+    refuse_aggregates(select)
     relation, scope, conditions = reader.rows(select, ctes)
     told = _Correlation(inner=scope, outer=outer)
     for condition in conditions:
@@ -153,7 +155,7 @@ class _Correlation:
                 self.person = mine
                 return True
             self.same_owner |= _lead_to_one_owner(mine, self._inner, theirs, self._outer)
-            self.equal.append((theirs, mine))
+            self.equal.append(equated(theirs, mine))
             return True
         if self.compared is not None:
             return False
@@ -239,6 +241,16 @@ def _below(relation: Relation) -> Relation:
     while isinstance(relation, Filter):
         relation = relation.source
     return relation
+
+
+def refuse_aggregates(select: exp.Select) -> None:
+    """Of EXISTS over a subquery that has one row even if nothing meets its conditions."""
+    if not select.args.get("group") and any(item.find(exp.AggFunc) for item in select.expressions):
+        raise QueryRefused(
+            "An aggregate without GROUP BY has a row in any case, so EXISTS is always true of it.",
+            remedy="Write EXISTS (SELECT 1 FROM …), or PERSON IN (SELECT PERSON FROM … GROUP BY PERSON HAVING"
+            " count(*) > 3).",
+        )
 
 
 def no_correlation() -> QueryRefused:

@@ -38,6 +38,7 @@ from discreet.question.relations.join_conditions import (
     is_natural,
     join_conditions,
     met_before,
+    met_by_people,
     no_condition,
     person_join,
     says_what_joins,
@@ -239,6 +240,7 @@ class Relations:
         if isinstance(left, Public) and not isinstance(right, Public):
             if outer:
                 self.with_rows_of_nobody.append(left.alias)
+                right, rest = met_by_people(right, rest, left.alias)
             left, right, outer = right, left, False
             pairs = [(second, first) for first, second in pairs]
         if isinstance(left, Public):
@@ -316,7 +318,9 @@ class Relations:
         right, other, conditions = found
         pairs, rest = semi_join(node, select, scope, other, conditions)
         self.count_join()
-        matched = self._lookup(relation, right, pairs, scope.joined(other), outer=keep_unmatched)
+        matched = self._lookup(
+            relation, right, pairs, Scope(keys=scope.keys | other.keys), outer=keep_unmatched
+        )
         if isinstance(matched, Lookup) and matched.matches > 1:
             raise QueryRefused(
                 f"Several rows of “{right.table.name}” have the same"

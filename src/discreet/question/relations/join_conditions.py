@@ -74,6 +74,12 @@ def join_conditions(
     return [predicate(node, both, "ON") for node in conjuncts(join.args["on"])]
 
 
+def equated(one: Expression, other: Expression) -> Pair:
+    """Both, of types that can be compared: else a database would cast them, which fails on some rows."""
+    first, second = build_call("=", (one, other)).arguments
+    return first, second
+
+
 def equal_pairs(
     conditions: list[Expression], left: Scope, right: Scope
 ) -> tuple[list[Pair], list[Expression]]:
@@ -132,3 +138,15 @@ def met_before(right: Relation | None, conditions: list[Expression]) -> Relation
     for each in conditions:
         right = Filter(source=right, predicate=each)
     return right
+
+
+def met_by_people(
+    right: Relation, conditions: list[Expression], public: str
+) -> tuple[Relation, list[Expression]]:
+    """FROM public LEFT JOIN people: what ON says of people leaves rows of the public table without a match.
+
+    So it is met before, and is no condition of WHERE, which would leave these rows out. The rest is about the
+    public table alone.
+    """
+    of_people = [each for each in conditions if not owners(each) <= {public}]
+    return met_before(right, of_people), [each for each in conditions if each not in of_people]

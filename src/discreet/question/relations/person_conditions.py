@@ -26,6 +26,7 @@ from discreet.question.relations.exists import (
     one_row_each,
     one_row_each_key,
 )
+from discreet.question.relations.join_conditions import equated
 from discreet.question.relations.subqueries import Cte
 
 
@@ -107,7 +108,7 @@ def _in(
         if outer.is_person(found) and scope.is_person(column):
             return found, one_row_each(relation, column, reader)
         if owner is not None and isinstance(column, Field) and scope.owner_keys.get(column.name) == owner:
-            return found, one_row_each_key(relation, ((found, column),), reader.new_alias())
+            return found, one_row_each_key(relation, (equated(found, column),), reader.new_alias())
     raise QueryRefused(
         "The subquery after IN selects one column, the person.",
         remedy="Write PERSON IN (SELECT PERSON FROM … WHERE …).",

@@ -10,6 +10,8 @@ from discreet.errors import QueryRefused
 from discreet.model.expression import Expression
 from discreet.model.query import Pair
 from discreet.question.expressions.scope import Scope, predicate
+from discreet.question.relations.exists import refuse_aggregates
+from discreet.question.relations.join_conditions import equated
 
 
 def semi_join(
@@ -29,7 +31,9 @@ def semi_join(
             )
         (item,) = select.expressions
         chosen = item.this if isinstance(item, exp.Alias) else item
-        pairs.append((outer.row_expression(node.this), inner.row_expression(chosen)))
+        pairs.append(equated(outer.row_expression(node.this), inner.row_expression(chosen)))
+    else:
+        refuse_aggregates(select)
     for condition in conditions:
         pair = _pair(condition, outer, inner)
         if pair is None:
@@ -51,7 +55,7 @@ def _pair(condition: exp.Expression, outer: Scope, inner: Scope) -> Pair | None:
     for here, there in ((condition.this, condition.expression), (condition.expression, condition.this)):
         mine, theirs = _read(here, inner), _read(there, outer)
         if mine is not None and theirs is not None and _read(there, inner) is None:
-            return theirs, mine
+            return equated(theirs, mine)
     return None
 
 

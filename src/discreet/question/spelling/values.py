@@ -9,15 +9,20 @@ A list may be joined with rows and with noisy answers alike. Its first column th
 once, so that it multiplies nothing.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
 from discreet.errors import QueryRefused
 
 _MOST_ROWS = 100
-_MOST_WRITTEN = 2_000
-"""Constants that all mentions of columns of a list stand for, together."""
+_MOST_LISTS = 16
+"""As many as a question may have joins."""
+_MOST_WRITTEN = 20_000
+"""Nodes of the tree that lists and mentions of their columns stand for, together. What a list is joined on is
+written anew for each of its rows, and may itself stand for another list: so sizes multiply."""
 _REMEDY = "Write JOIN (VALUES ('a', 1), ('b', 2)) AS s (name, number) ON s.name = t.name."
 
 
@@ -31,9 +36,32 @@ def respell_values(tree: exp.Select | exp.Union) -> None:
             _forget(cte)
         elif cte.args["alias"].args.get("columns"):
             _name_columns(cte)
-    written = 0
+    written = _Written()
     for select in list(tree.find_all(exp.Select)):
-        written = _replace_lists(select, lists, written)
+        _replace_lists(select, lists, written)
+
+
+@dataclass(slots=True)
+class _Written:
+    """What lists of a question stand for so far."""
+
+    lists: int = 0
+    nodes: int = 0
+
+    def add(self, nodes: int) -> None:
+        """Refuse before it is written."""
+        self.nodes += nodes
+        if self.nodes > _MOST_WRITTEN:
+            raise QueryRefused(
+                "The question mentions long VALUES too often, or joins them on too much.",
+                remedy="Use shorter lists, and join them on columns.",
+            )
+
+    def add_list(self, nodes: int) -> None:
+        self.lists += 1
+        if self.lists > _MOST_LISTS:
+            raise QueryRefused(f"The question joins more than {_MOST_LISTS} VALUES.", remedy="Join fewer.")
+        self.add(nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +96,16 @@ def _unsigned(node: exp.Expression) -> exp.Expression:
     return node.this if isinstance(node, exp.Neg) else node
 
 
+def _value(node: exp.Expression) -> Decimal | str:
+    """What a constant is, however it is written: 1.0 is 1."""
+    inner = _unsigned(node)
+    if isinstance(inner, exp.Literal) and not inner.is_string:
+        with suppress(InvalidOperation):
+            number = Decimal(inner.name)
+            return number if inner is node else number.copy_negate()
+    return node.sql()
+
+
 def _forget(cte: exp.CTE) -> None:
     """A query of WITH that is a list is put where it is used."""
     clause = cte.parent
@@ -89,14 +127,13 @@ def _name_columns(cte: exp.CTE) -> None:
     cte.args["alias"].set("columns", None)
 
 
-def _replace_lists(select: exp.Select, lists: dict[str, _Constants], written: int) -> int:
-    """The lists that a SELECT joins, each by a condition. How many constants were written so far."""
+def _replace_lists(select: exp.Select, lists: dict[str, _Constants], written: _Written) -> None:
+    """The lists that a SELECT joins, each by a condition."""
     _put_rows_first(select, lists)
     for join in list(select.args.get("joins") or ()):
         found = _list_of(join.this, lists)
         if found is not None:
-            written = _replace(select, join, join.this.alias_or_name, found, written)
-    return written
+            _replace(select, join, join.this.alias_or_name, found, written)
 
 
 def _put_rows_first(select: exp.Select, lists: dict[str, _Constants]) -> None:
@@ -119,10 +156,12 @@ def _list_of(node: exp.Expression, lists: dict[str, _Constants]) -> _Constants |
     return _constants_in(node, node.args.get("alias")) if isinstance(node, exp.Values) else None
 
 
-def _replace(select: exp.Select, join: exp.Join, name: str, found: _Constants, written: int) -> int:
+def _replace(select: exp.Select, join: exp.Join, name: str, found: _Constants, written: _Written) -> None:
     other, place = _compared(join, name, found)
     keys = [row[place] for row in found.rows]
-    if len({key.sql() for key in keys}) < len(keys):
+    size = sum(1 for _ in other.walk())
+    written.add_list(size + len(keys))
+    if len(set(map(_value, keys))) < len(keys):
         raise QueryRefused("VALUES has the same value twice in the column it is joined on.", remedy=_REMEDY)
     joins = [each for each in select.args["joins"] if each is not join]
     select.set("joins", joins or None)
@@ -130,18 +169,19 @@ def _replace(select: exp.Select, join: exp.Join, name: str, found: _Constants, w
     where = select.args.get("where")
     whole = met if where is None else exp.And(this=exp.Paren(this=where.this), expression=met)
     select.set("where", exp.Where(this=whole))
+    chosen = {id(column) for item in select.expressions for column in item.find_all(exp.Column)}
     for node in _own_columns(select):
         column = node.name.casefold()
         qualifier = node.table.casefold()
         if column not in found.columns or qualifier not in ("", name.casefold()):
             continue
-        if not qualifier and (found.columns.index(column) == place or _is_alias(node, select)):
+        if not qualifier and found.columns.index(column) == place:
             continue
-        written += len(keys)
-        if written > _MOST_WRITTEN:
-            raise QueryRefused("The question mentions long VALUES too often.", remedy="Use a shorter list.")
-        node.replace(_looked_up(other, keys, [row[found.columns.index(column)] for row in found.rows]))
-    return written
+        if not qualifier and id(node) not in chosen and _is_alias(node, select):
+            continue
+        written.add(len(keys) * (1 + size))
+        meant = _looked_up(other, keys, [row[found.columns.index(column)] for row in found.rows])
+        node.replace(exp.alias_(meant, node.this.copy()) if node.parent is select else meant)
 
 
 def _own_columns(select: exp.Select) -> list[exp.Column]:
