@@ -132,7 +132,7 @@ def damaged():
     for name in whole.keys() - {"charged"}:
         yield {key: value for key, value in whole.items() if key != name}
         yield whole | {name: 5 if name != "confidence" else "high"}
-    for name in whole["receipt"]:
+    for name in whole["receipt"].keys() - {"dearer"}:  # services keep answers from before it was said
         changed = copy.deepcopy(whole)
         del changed["receipt"][name]
         yield changed
