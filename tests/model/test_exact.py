@@ -73,7 +73,7 @@ def test_the_logarithm_is_enclosed(x, digits):
 
 @pytest.mark.parametrize("away", [Fraction(1, 10**100), -Fraction(1, 10**100)])
 def test_beside_1_the_bounds_of_the_logarithm_stay_short(away):
-    """The unit beside 0 has a billion digits as a fraction, which takes longer to write than anybody waits."""
+    """The unit beside 0 is a fraction of a billion digits, which takes longer than anybody waits."""
     low, high = exact.ln_bounds(1 + away, 20)
     assert low <= 0 <= high
     assert high - low < Fraction(1, 10**18)
