@@ -306,10 +306,7 @@ class Relations:
         *,
         keep_unmatched: bool,
     ) -> tuple[Relation, Expression] | None:
-        """x IN (SELECT y FROM public WHERE …), or EXISTS: each row with the row of the public table.
-
-        That is one row, or the condition would multiply rows.
-        """
+        """x IN (SELECT y FROM public WHERE …), or EXISTS: each row with the one that it meets."""
         query = node.args["query"] if isinstance(node, exp.In) else node.this
         select = query.this if isinstance(query, exp.Subquery) else query
         found = self._one_public_table(select, ctes)
@@ -318,18 +315,17 @@ class Relations:
         right, other, conditions = found
         pairs, rest = semi_join(node, select, scope, other, conditions)
         self.count_join()
-        matched = self._lookup(
-            relation, right, pairs, Scope(keys=scope.keys | other.keys), outer=keep_unmatched
-        )
+        both = Scope(keys=scope.keys | other.keys)
+        matched = self._lookup(relation, right, pairs, both, outer=keep_unmatched)
         if isinstance(matched, Lookup) and matched.matches > 1:
+            same = columns_of(each for _, each in pairs)
             raise QueryRefused(
-                f"Several rows of “{right.table.name}” have the same"
-                f" {columns_of(each for _, each in pairs)}.",
+                f"Several rows of “{right.table.name}” have the same {same}.",
                 remedy="Use a public table with one row for each, or list the values: x IN (1, 2, 3).",
             )
         check_rows_of_a_person(matched)
-        meets = [build_call("is_not_null", (pairs[0][1],)), *rest]
-        met = build_call("and", tuple(meets)) if len(meets) > 1 else meets[0]
+        met = build_call("is_not_null", (pairs[0][1],))
+        met = build_call("and", (met, *rest)) if rest else met
         meaning = build_call("coalesce", (met, build_literal(False)))
         if isinstance(node, exp.In):
             meaning = build_call("case", (build_call("is_not_null", (pairs[0][0],)), meaning))
