@@ -281,27 +281,6 @@ def test_types_do_not_depend_on_the_rows(open_engine):
     assert {len(column) for column in none.values()} == {0}
 
 
-def test_the_database_without_rows_is_made_anew_after_many_statements(open_engine, monkeypatch):
-    """Also in the midst of what another thread does in the one before."""
-    monkeypatch.setattr("discreet.engines.duckdb.statement._STATEMENTS_OF_ONE", 3)
-    engine = open_engine({"visits": source("visits.parquet")})
-    cursors = [engine._empty.cursor() for _ in range(7)]
-    counts = [cursor.execute("SELECT count(*) FROM data.visits").fetchall() for cursor in cursors]
-    assert counts == [[(0,)]] * 7
-    cursors[0].execute("CREATE TABLE data.only_here (x INT)")
-    there = [_knows(cursor, "data.only_here") for cursor in cursors]
-    assert there == [True] * 3 + [False] * 4
-    assert list(rows(engine, BY_WARD)["n"]) == [200] * 5
-
-
-def _knows(cursor, table):
-    try:
-        cursor.execute(f"SELECT * FROM {table}")
-    except duckdb.CatalogException:
-        return False
-    return True
-
-
 def test_a_million_rows_without_a_loop(open_engine):
     sql = "SELECT i AS k, i::HUGEINT * 4 AS h FROM range(1000000) AS r(i)"
     engine = open_engine()

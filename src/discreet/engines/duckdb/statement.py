@@ -8,8 +8,6 @@ import duckdb
 from discreet.engines.duckdb.types import quoted, returnable
 
 _STATEMENTS_KNOWN = 16
-_STATEMENTS_OF_ONE = 1_000
-"""DuckDB 2.0 keeps a few kilobytes of each statement with a WITH that is materialised, until it is closed."""
 
 
 def result_columns(cursor: duckdb.DuckDBPyConnection, sql: str, *, running: bool = False) -> dict[str, str]:
@@ -35,8 +33,7 @@ class EmptyTables:
 
     Planning a statement over files reads their statistics: one cell could decide what is refused before the
     charge. Here the same statement meets the same names and types, and nothing else. The database is made
-    when the first statement is prepared: whoever only explains does not need it. It is made anew after many
-    statements. What others still do in the one before goes on.
+    when the first statement is prepared: whoever only explains does not need it.
     """
 
     def __init__(self, connect: Callable[[], duckdb.DuckDBPyConnection], schema: str) -> None:
@@ -45,8 +42,6 @@ class EmptyTables:
         self._definitions = ["SET enable_external_access = false", f"CREATE SCHEMA {schema}"]
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._cursors = threading.Lock()
-        self._left = 0
-        """Statements until the database is made anew."""
         self._known: dict[str, dict[str, str]] = {}
 
     def add(self, table: str, columns: Mapping[str, str]) -> None:
@@ -55,17 +50,12 @@ class EmptyTables:
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         with self._cursors:
-            if self._connection is None or self._left <= 0:
-                self._connection = self._make_anew()
-            self._left -= 1
+            if self._connection is None:
+                connection = self._connect()
+                for definition in (*self._definitions, "SET lock_configuration = true"):
+                    connection.execute(definition)
+                self._connection = connection
             return self._connection.cursor()
-
-    def _make_anew(self) -> duckdb.DuckDBPyConnection:
-        connection = self._connect()
-        for definition in (*self._definitions, "SET lock_configuration = true"):
-            connection.execute(definition)
-        self._left = _STATEMENTS_OF_ONE  # the one before is not closed: that would end what others do in it
-        return connection
 
     def accepts(self, sql: str) -> None:
         """Raise an error if the statement is not accepted.
