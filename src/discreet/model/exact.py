@@ -69,7 +69,7 @@ def _is_short(value: Fraction) -> bool:
 def within(value: object, name: str, low: Fraction, high: Fraction) -> Fraction:
     """Read a number and require low ≤ value ≤ high."""
     exact = exact_fraction(value, name)
-    top, bottom = exact.numerator, exact.denominator  # integers compare ten times as fast as fractions
+    top, bottom = exact.numerator, exact.denominator  # integers compare faster than fractions
     if top * low.denominator < low.numerator * bottom or top * high.denominator > high.numerator * bottom:
         raise InvalidInput(
             f"{name} must be between {short(low)} and {short(high)}, not {short(exact)}.",
