@@ -70,8 +70,8 @@ def statements(
         query = resolve(parse_sql(SUM_AND_COUNT), dataset, lambda *_: None)
         request = Request(price=ByEpsilon(epsilon=1), confidence=0.95)
         plan = calibrate(bound(query, dataset), request, dataset)
-        (statement,) = emit_sql(plan, engine.relations, DIALECTS[engine.dialect])
-        found[name] = statement.runs
+        statements_of_plan = emit_sql(plan, engine.relations, DIALECTS[engine.dialect])
+        found[name] = tuple(sql for statement in statements_of_plan for sql in statement.runs)
     return found
 
 
