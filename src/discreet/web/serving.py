@@ -7,7 +7,7 @@ import math
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -68,6 +68,9 @@ def until_interrupted() -> Iterator[None]:
     """A context that ends when the process is interrupted or asked to end. What follows it is still done.
 
     uvicorn shuts down in order on a signal, and then raises the signal again.
+
+    Where code runs by `exec`, as when a dataclass is made during an import, CPython notes that it was
+    interrupted, and later ends the process as if nobody had caught it. The next `exec` takes the note back.
     """
 
     def interrupt(_: int, __: FrameType | None) -> None:
@@ -75,8 +78,10 @@ def until_interrupted() -> Iterator[None]:
 
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
-        with suppress(KeyboardInterrupt):
+        try:
             yield
+        except KeyboardInterrupt:
+            exec("")  # noqa: S102
     finally:
         signal.signal(signal.SIGTERM, before)
 

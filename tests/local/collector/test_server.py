@@ -230,3 +230,17 @@ def test_stopped_as_soon_as_it_speaks_it_stops_in_order(file_and_key, tmp_path, 
         process.send_signal(end)
         assert "Stopped. Reports: smokes 0, town 0, hours 0." in process.stdout.read()
         assert process.wait() == 0
+
+
+def test_an_interrupt_in_the_midst_of_an_import_is_forgotten_too(tmp_path):
+    """Dataclasses are made by `exec`. After an interrupt there, CPython ends as if it was never caught."""
+    program = tmp_path / "program"
+    program.mkdir()
+    (program / "__main__.py").write_text(
+        "from discreet.web.serving import until_interrupted\n"
+        "with until_interrupted():\n"
+        "    exec('raise KeyboardInterrupt')\n"
+        "print('stopped in order')\n"
+    )
+    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("stopped in order\n", "", 0)
