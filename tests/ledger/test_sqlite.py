@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from discreet.errors import LedgerClosed
 from discreet.ledger.database import Way
 from discreet.ledger.sqlite.ledger import SqliteLedger
 
-from .places import account, charge
+from .places import TENTH, account, charge
 
 
 @pytest.fixture
@@ -82,3 +83,38 @@ def test_the_anchor_may_be_kept_elsewhere(path, tmp_path):
     assert elsewhere.exists()
     with SqliteLedger(path) as ledger, pytest.raises(LedgerClosed, match="missing"):
         ledger.balance("staff")
+
+
+# Growth: what is read for a question does not grow with the ledger.
+
+
+def steps_of(action, connection):
+    """How many times a hundred instructions SQLite takes for an action."""
+    taken = []
+    connection.set_progress_handler(lambda: taken.append(1) and None, 100)
+    action()
+    connection.set_progress_handler(None, 0)
+    return len(taken)
+
+
+def test_a_question_takes_no_longer_after_many_charges_without_an_answer(ledger, place):
+    """To see whether some answers have older keys, all charges before the first answer were read."""
+    for number in range(3):
+        charge(ledger, f"before {number}")
+    database = ledger._database
+
+    def look():
+        ledger.stored_or_payable("staff", analyst="ana", key="new", loss=TENTH)
+
+    look()
+    few = steps_of(look, database._reader)
+    with closing(sqlite3.connect(place.address)) as connection:
+        connection.execute("DROP TRIGGER entries_have_no_gaps")
+        copied = "kind, dataset, version, analyst, question, key || x.i, currency, amount, delta"
+        connection.execute(
+            "WITH RECURSIVE x(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM x WHERE i < 5000)"
+            f" INSERT INTO entries SELECT -x.i, {copied}, spent, spent_delta, note, at, digest || x.i"
+            " FROM entries, x WHERE key = 'before 0'"
+        )
+        connection.commit()
+    assert steps_of(look, database._reader) < 3 * few + 10

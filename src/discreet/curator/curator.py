@@ -245,6 +245,11 @@ class Curator:
     def _repr_html_(self) -> str:
         return html_block(html_line(repr(self)), self.tables._repr_html_())
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether answers leave at answer times."""
+        return bool(self._data.answer_times.seconds)
+
     def budget(self) -> Balance:
         """What is spent and left, in all and by each analyst.
 

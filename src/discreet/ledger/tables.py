@@ -134,9 +134,12 @@ class Books:
         return [_entry_of(row) for row in rows]
 
     def has_older_keys(self, dataset: str) -> bool:
-        """Whether some answers may have been stored under keys that are others today."""
+        """Whether some answers may have been stored under keys that are others today.
+
+        The first charge tells: it is near the beginning, where the first answer may come after many charges.
+        """
         first = self._row(
-            "SELECT key FROM entries WHERE dataset = :dataset AND kind = 'answered' ORDER BY number LIMIT 1",
+            "SELECT key FROM entries WHERE dataset = :dataset AND kind = 'charged' ORDER BY number LIMIT 1",
             dataset=dataset,
         )
         return first is not None and has_older(first["key"])

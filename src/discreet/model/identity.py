@@ -51,7 +51,7 @@ def has_version(key: str) -> bool:
 
 
 def has_older(first: str) -> bool:
-    """Whether a ledger whose first answer has this key may have answers that have other keys today."""
+    """Whether a ledger whose first charge has this key may have answers that have other keys today."""
     return not first.startswith(("question-3:", "questions-2:"))
 
 

@@ -70,6 +70,11 @@ class ServedDataset:
     def name(self) -> str:
         return self._curator.dataset.name
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether its answers leave at answer times."""
+        return self._curator.holds_back
+
     def facts(self, account: UserAccount) -> dict[str, Any]:
         """The policy, and what this account has left."""
         account.check_dataset(self.name)

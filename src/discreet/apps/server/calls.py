@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _LONG_THREADS = 2
+_ANSWER_STEP = 0.05
+"""Seconds. Once an answer time has come, an answer is stored, computed and encoded in some 20 ms. A large
+computation before leaves the processor in another state, which is a millisecond more or less."""
 _PROVIDER_THREADS = 8
 
 
@@ -52,8 +55,16 @@ class Workshop:
             WorkKind.PROVIDER: (_PROVIDER_THREADS, _PROVIDER_THREADS),
             WorkKind.LONG: (_LONG_THREADS, 1),
         }
+        held_back = any(dataset.holds_back for dataset in service.datasets.values())
+        steps = {WorkKind.ASK: _ANSWER_STEP} if held_back else {}
         self._pools = {
-            work: WorkPool(work.value, threads=most, of_one=of_one, most_waiting=settings.most_waiting)
+            work: WorkPool(
+                work.value,
+                threads=most,
+                of_one=of_one,
+                most_waiting=settings.most_waiting,
+                step_seconds=steps.get(work, 0.0),
+            )
             for work, (most, of_one) in threads.items()
         }
 

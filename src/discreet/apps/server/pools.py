@@ -1,6 +1,7 @@
 """Threads for what is synchronous. Questions may wait for minutes, so they have threads of their own."""
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -15,11 +16,15 @@ T = TypeVar("T")
 class WorkPool:
     """Some threads, and a fair share of them for each account. Used from one event loop."""
 
-    def __init__(self, name: str, *, threads: int, of_one: int, most_waiting: int) -> None:
+    def __init__(
+        self, name: str, *, threads: int, of_one: int, most_waiting: int, step_seconds: float = 0.0
+    ) -> None:
+        """With `step_seconds`, what calls give leaves at multiples of them after the call."""
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._of_one = of_one
         self._shares: dict[str, asyncio.Semaphore] = {}
         self._most = threads + most_waiting
+        self._step_seconds = step_seconds
         self._lock = threading.Lock()
         self._running = 0
         self.under_way = 0
@@ -32,11 +37,18 @@ class WorkPool:
                 "The service has too much to do.", remedy="Try again in a while.", status=503, name="busy"
             )
         self.under_way += 1
+        called = time.monotonic()
         try:
             async with self._shares.setdefault(account, asyncio.Semaphore(self._of_one)):
                 return await asyncio.get_running_loop().run_in_executor(self._executor, self._counted, action)
         finally:
+            await self._next_step(called)
             self.under_way -= 1
+
+    async def _next_step(self, called: float) -> None:
+        if self._step_seconds:
+            elapsed = time.monotonic() - called
+            await asyncio.sleep(math.ceil(elapsed / self._step_seconds) * self._step_seconds - elapsed)
 
     def close(self, seconds: float) -> bool:
         """Begin nothing more, and wait for what runs. Whether all has ended."""
