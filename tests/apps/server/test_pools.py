@@ -1,4 +1,4 @@
-"""Threads for questions: what they give leaves in steps, so that what came before an answer time does not show."""
+"""Threads for questions: what they give leaves in steps, so that what came before does not show."""
 
 import asyncio
 
