@@ -16,7 +16,7 @@ from discreet.answers.answer import Answer
 from discreet.answers.json_reading import read_answer
 from discreet.answers.json_text import to_json
 from discreet.answers.released import Released
-from discreet.answers.report.reading import is_report, one_answer, read_report
+from discreet.answers.report.reading import is_report, one_answer, read_report, read_report_explanation
 from discreet.answers.report.report import Report
 from discreet.model.receipt import Receipt
 from discreet.model.report import ReportQuestion
@@ -221,6 +221,13 @@ def test_a_report_of_one_question_is_read_as_that_question(report):
     one = replace(report, questions=report.questions[:1], answers=report.answers[:1])
     again = read_report(json.loads(one.to_json()))
     assert (len(again), again.receipt.question) == (1, report.questions[0].sql)
+
+
+@pytest.mark.parametrize("other", [{}, [], 5, {"questions": []}, {"questions": [{"sql": "x"}]}, {"rows": []}])
+def test_what_is_no_report_is_refused(other):
+    for read in (read_report, read_report_explanation):
+        with pytest.raises(InvalidInput, match="This is not the JSON of a"):
+            read(other)
 
 
 def test_one_answer_of_a_report(report, found):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from discreet.answers.json_reading import read_answer, read_explanation
+from discreet.answers.json_reading import UNREADABLE, not_ours, read_answer, read_explanation
 from discreet.answers.report.report import Report
 from discreet.answers.report.report_explanation import ReportExplanation
 from discreet.errors import InvalidInput
@@ -13,19 +13,26 @@ from discreet.model.report import ReportQuestion, text_of_report
 
 def read_report(found: Mapping[str, Any], *, analyst: str = "") -> Report:
     """From the object that `Report.to_json` wrote."""
-    questions = _questions(found)
-    asked = text_of_report(questions) if len(questions) > 1 else questions[0].sql
-    answers = tuple(
-        replace(read_answer(each["answer"], question=asked, analyst=analyst), questions=len(questions))
-        for each in found["questions"]
-    )
+    try:
+        questions = _questions(found)
+        asked = text_of_report(questions) if len(questions) > 1 else questions[0].sql
+        answers = tuple(
+            replace(read_answer(each["answer"], question=asked, analyst=analyst), questions=len(questions))
+            for each in found["questions"]
+        )
+    except UNREADABLE as error:
+        raise not_ours("a report") from error
     return Report(questions=questions, answers=answers)
 
 
 def read_report_explanation(found: Mapping[str, Any]) -> ReportExplanation:
     """From the object that `report_explanation_json` made."""
-    explanations = tuple(read_explanation(each["explanation"]) for each in found["questions"])
-    return ReportExplanation(questions=_questions(found), explanations=explanations)
+    try:
+        questions = _questions(found)
+        explanations = tuple(read_explanation(each["explanation"]) for each in found["questions"])
+    except UNREADABLE as error:
+        raise not_ours("an explanation") from error
+    return ReportExplanation(questions=questions, explanations=explanations)
 
 
 def is_report(found: Mapping[str, Any]) -> bool:
@@ -58,7 +65,10 @@ def one_answer(found: Mapping[str, Any], question: int | None, *, example: str) 
 
 
 def _questions(found: Mapping[str, Any]) -> tuple[ReportQuestion, ...]:
-    return tuple(
+    asked = tuple(
         ReportQuestion(sql=each["sql"], title="" if each["title"] == f"Question {i}" else each["title"])
         for i, each in enumerate(found["questions"], 1)
     )
+    if not asked:
+        raise not_ours("a report")
+    return asked
