@@ -9,6 +9,7 @@ from discreet import BudgetExceeded, InvalidInput, NeedsApproval, NotAllowed, No
 from discreet.service.accounts import new_account
 from discreet.service.approvals import Status
 from discreet.service.question_kinds import WholeReport
+from discreet.service.question_terms import AskedTerms
 from discreet.service.service import open_service
 from discreet.service.storage.event_log import Action
 from discreet.service.user_account import Project, Role
@@ -85,6 +86,8 @@ def test_the_same_report_is_free_in_any_order_and_has_the_same_receipt(dataset, 
     assert dataset.fetch(add("bo"), receipt).text == turned.text  # what they asked themselves
     assert dataset.fetch(ana, receipt).text == first.text
     assert dataset.fetch(olga, receipt).text == first.text
+    own = dataset.ask(olga, WholeReport.of([COSTS, OLD, WARDS]), {"epsilon": 1})
+    assert dataset.fetch(olga, receipt).text == own.text != first.text
 
 
 def test_receipts_of_others_do_not_exist(dataset, add):
@@ -214,6 +217,7 @@ def test_a_report_that_was_charged_and_not_sent_is_fetched_by_its_receipt(servic
     facts = json.loads(found.text)
     assert (facts["receipt"]["number"], facts["receipt"]["repeated"]) == (receipt, True)
     assert [each["title"] for each in facts["questions"]] == ["Patients by ward", "Question 2", "The old"]
+    service.history.begin(add("bo"), "clinic", REPORT.text, AskedTerms(epsilon=1.0))
     with pytest.raises(NotThere):
         dataset.fetch(add("bo"), receipt)
     assert answers(dataset.ask(ana, REPORT, {"epsilon": 1})) == answers(found)
@@ -227,6 +231,7 @@ def test_a_receipt_of_a_charge_that_drew_nothing_plans_nothing(service, dataset,
     curator = dataset.curator_of(ana)
     loss = curator.plan(COSTS, epsilon=1).loss
     receipt = curator._ledger.charge("clinic", analyst="ana", question="lost", key="lost", loss=loss)
+    dataset.ask(add("bo"), REPORT, {"epsilon": 1})
     with pytest.raises(NotThere):
         dataset.fetch(ana, receipt.number)
 

@@ -44,6 +44,7 @@ def test_semicolons_end_statements_and_nothing_else_does():
         ("-- One\nSELECT 1\n;\n-- Two\nSELECT 2;\n-- the end\n", ["One", "Two"]),
         (f"-- {'long ' * 100}\nSELECT 1", [("long " * 100)[:119]]),
         ("/* Wards\r of all years */ SELECT 1", ["Wards of all years"]),
+        ("-- Half */\r\nSELECT 1; -- of this\n-- Whole */\nSELECT 2", ["Half */", "Whole */"]),
         ("-- Wards\0\ud800\nSELECT 1", ["Wards"]),
     ],
 )
