@@ -14,6 +14,7 @@ import pytest
 
 from discreet.client import stored_login
 from discreet.client.stored_login import login_file
+from discreet.service.user_account import Role
 from tests.client.running import COUNT, make_policy, running_service
 
 from .clinic import run
@@ -74,6 +75,82 @@ def test_explanations_look_the_same(folder, at, output):
     remote = run("explain", sql, "--epsilon", 0.1, *at, "--format", output)
     given = ("--policy", folder / "clinic.toml", "--as", "ana", "--format", output)
     assert remote.stdout == run("explain", sql, "--epsilon", 0.1, *given).stdout
+
+
+REPORT = f"""-- The clinic.
+
+-- Wards & costs
+{BY_WARD};
+{COUNT};
+-- title: Days
+SELECT day, count(*) AS n FROM visits GROUP BY day;
+"""
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_reports_look_the_same(folder, at, output):
+    Path("questions.sql").write_text(REPORT)
+    given = ("--policy", folder / "clinic.toml", "--as", "ana")
+    asked = ("report", "questions.sql", "--epsilon", 0.5, "--format", output)
+    explained = ("report", "-", *asked[2:], "--explain")
+    new = REPORT.replace("avg(cost)", "sum(cost)")  # a service does not tell what was asked before
+    remote = run(*explained, *at, answer=new)
+    assert (remote.exit_code, remote.stderr) == (0, ""), remote.output
+    assert remote.stdout == run(*explained, *given, answer=new).stdout
+    run(*asked, *at)  # from now on it is repeated, here and there
+    remote = run(*asked, *at)
+    assert (remote.exit_code, remote.stderr) == (0, ""), remote.output
+    assert remote.stdout == run(*asked, *given).stdout
+    assert "Wards & costs" in remote.stdout
+
+
+@pytest.mark.usefixtures("signed_in")
+def test_reports_of_a_stored_service_are_written_as_those_of_a_policy(folder, running):
+    Path("questions.sql").write_text(REPORT)
+    given = ("--policy", folder / "clinic.toml", "--as", "ana")
+    run("report", "questions.sql", "--epsilon", 0.5)
+    for out in ("page.html", "report.json", "tables/"):
+        written = []
+        for options in ((), given):
+            said = run("report", "questions.sql", "--epsilon", 0.5, "--out", out, *options)
+            assert said.exit_code == 0, said.output
+            assert "Wrote " in said.stdout
+            files = sorted(Path(out).iterdir()) if out.endswith("/") else [Path(out)]
+            written.append({file.name: file.read_text() for file in files})
+        assert written[0] == written[1]
+    assert sorted(written[0]) == ["1-wards-costs.csv", "2.csv", "3-days.csv"]
+    piped = run("report", "-", "--epsilon", 0.5, answer=REPORT)
+    assert (piped.exit_code, running.url in piped.stderr) == (0, True)
+    assert "3. Days" in piped.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "price", "code", "words"),
+    [
+        (f"{COUNT};\n-- Doctors\nSELECT doctor FROM visits", 0.1, 2, "Question 2 (Doctors): "),
+        (REPORT, 19.9, 3, "is left"),
+        ("-- nothing", 0.1, 2, "There is no question in the standard input."),
+        (REPORT, None, 2, "Give a price: --epsilon"),
+    ],
+)
+def test_refused_reports_are_the_same(folder, at, text, price, code, words):
+    run("ask", COUNT, "--epsilon", 0.2, *at)
+    priced = () if price is None else ("--epsilon", price)
+    remote = run("report", "-", *priced, *at, answer=text)
+    local = run("report", "-", *priced, "--policy", folder / "clinic.toml", "--as", "ana", answer=text)
+    assert (remote.exit_code, remote.stderr) == (local.exit_code, local.stderr)
+    assert remote.exit_code == code
+    assert words in remote.stderr
+
+
+def test_the_purpose_of_a_report_is_sent_along(running):
+    at = ("--server", running.url, "--token", running.add("thorough", approval_above=1))
+    assert "what it is for" in run("report", "-", "--epsilon", 2, *at, answer=REPORT).stderr
+    waits = run("report", "-", "--epsilon", 2, *at, "--purpose", "a paper", answer=REPORT)
+    assert (waits.exit_code, "owner of the data decides" in waits.stderr) == (2, True)
+    assert [each.purpose for each in running.service.approvals.all(account="thorough")] == ["a paper"]
+    owner = ("--server", running.url, "--token", running.add("olga", Role.OWNER))
+    assert run("report", "-", "--epsilon", 2, *owner, "--explain", answer=REPORT).exit_code == 0
 
 
 def test_the_budget_of_a_service(at):
@@ -179,7 +256,9 @@ def test_login_stores_what_works_and_commands_use_it(running, signed_in):
 
 
 def test_without_a_policy_and_a_service_both_ways_are_told():
-    for command in (("ask", COUNT, "--epsilon", 0.2), ("budget",), ("tables",)):
+    Path("questions.sql").write_text(REPORT)
+    report = ("report", "questions.sql", "--epsilon", 0.2)
+    for command in (("ask", COUNT, "--epsilon", 0.2), report, ("budget",), ("tables",)):
         refused = run(*command)
         assert (refused.exit_code, "discreet login URL" in refused.stderr) == (2, True), command
         assert "discreet init" in refused.stderr

@@ -130,12 +130,3 @@ def test_what_cannot_be_written_is_kept_and_free(policy, monkeypatch):
     assert result.exit_code == 1
     assert "No space left on device. Make room for it" in result.output
     assert "free" in report(policy, "--epsilon", "1", "--out", "report.html").output
-
-
-def test_a_stored_login_is_not_asked_for_a_report(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "questions.sql").write_text(QUESTIONS)
-    monkeypatch.setattr("discreet.client.stored_login.stored_login", lambda: object())
-    result = run("report", "questions.sql", "--epsilon", "1")
-    assert result.exit_code == 2
-    assert "A report cannot be asked of a service yet." in result.output

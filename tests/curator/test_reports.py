@@ -367,10 +367,24 @@ def test_g4_so_do_questions_without_steps(clinic, monkeypatch):
     assert given == [2, 2]
 
 
-def test_a_service_refuses_a_list_kindly():
-    from discreet.client.remote_curator import RemoteCurator
+def test_a_report_is_recalled_as_it_was_answered_and_never_charged(curator):
+    assert curator.recall(REPORT, epsilon=1) is None
+    assert curator.recall([WARDS], epsilon=1) is None
+    assert charges(curator) == []
+    asked = curator.ask(REPORT, epsilon=1)
+    for terms in ({"epsilon": 1}, {"epsilon": 0.5}):
+        found = curator.recall(REPORT, **terms)
+        assert found.repeated
+        assert found.receipt == asked.receipt
+        assert [*map(stored_bytes, found)] == [*map(stored_bytes, asked)]
+    assert curator.recall(REPORT, epsilon=2) is None
+    assert curator.recall(REPORT[1:], epsilon=1) is None
+    assert len(charges(curator)) == 1
 
-    remote = RemoteCurator(None, "clinic", analyst="ann")
-    for asking in (remote.ask, remote.explain):
-        with pytest.raises(InvalidInput, match=r"report yet\. Ask its questions one by one"):
-            asking([WARDS, TOTAL], epsilon=1)
+
+def test_the_ledger_keeps_titles_and_reads_as_the_same_report(curator):
+    from discreet.question.report.statements import questions_of, statements_in
+
+    report = curator.ask([f"/* Wards */ {WARDS}", TOTAL], epsilon=1)
+    (charge,) = charges(curator)
+    assert tuple(questions_of(statements_in(charge.question, "it"))) == report.questions

@@ -1,4 +1,4 @@
-"""Synthetic tables and models of a service: what their texts say, and that none of them is lost."""
+"""Reports, synthetic tables and models of a service: what their texts say, and that none of them is lost."""
 
 import json
 
@@ -10,6 +10,7 @@ from discreet.service.question_kinds import (
     ModelQuestion,
     SqlQuestion,
     SynthesisQuestion,
+    WholeReport,
     check_text,
     read_kind,
 )
@@ -21,6 +22,14 @@ from tests.attacks.ask import Clinic
 ROWS = "SELECT ward, age FROM visits"
 KINDS = [
     SqlQuestion(sql="SELECT count(*) AS n FROM visits"),
+    WholeReport.of(["SELECT ward, count(*) AS n FROM visits GROUP BY ward"]),
+    WholeReport.of(
+        [
+            "-- Patients; by ward\nSELECT ward, count(DISTINCT patient) AS n FROM visits GROUP BY ward",
+            "-- title: REPORT\nSELECT count(*) AS n FROM visits WHERE lower(ward) <> '; SELECT -- '",
+            "SELECT count(*) AS n, avg(cost) FROM visits;",
+        ]
+    ),
     SynthesisQuestion(sql=ROWS),
     SynthesisQuestion(sql=ROWS, bins=7),
     SynthesisQuestion(
@@ -74,5 +83,12 @@ def test_what_was_drawn_before_a_crash_is_fetched_by_its_receipt(service, kind):
     assert found["receipt"] == told["receipt"] | {"repeated": True}
     assert found.get("model") == told.get("model")
     if not isinstance(kind, SynthesisQuestion):
-        assert found["rows"] == told["rows"]
+        assert rows(found) == rows(told)
     assert curator.left() == spent
+
+
+def rows(told):
+    """Of an answer, or of each question of a report with its title."""
+    if "questions" in told:
+        return [(each["title"], each["sql"], each["answer"]["rows"]) for each in told["questions"]]
+    return told["rows"]

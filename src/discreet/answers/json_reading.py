@@ -16,7 +16,8 @@ from discreet.model.exact import exact_fraction
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend
 from discreet.model.receipt import Receipt
 
-_UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+"""What is raised by JSON of another kind."""
 _EMPTY = {"text": "", "date": "1970-01-01", "timestamp": "1970-01-01"}
 """What is below the mask of a missing value; 0 for all others."""
 
@@ -35,8 +36,8 @@ def read_answer(found: Mapping[str, Any], *, question: str = "", analyst: str = 
             cached=bool(found["receipt"]["cached"]),
             budget=read_charge(found["budget"]) if "budget" in found else None,
         )
-    except _UNREADABLE as error:
-        raise _not_ours("answer") from error
+    except UNREADABLE as error:
+        raise not_ours("an answer") from error
 
 
 def read_released(found: Mapping[str, Any]) -> Released:
@@ -94,8 +95,8 @@ def read_explanation(found: Mapping[str, Any]) -> Explanation:
             notes=tuple(found["notes"]),
             way=found["way"],
         )
-    except _UNREADABLE as error:
-        raise _not_ours("explanation") from error
+    except UNREADABLE as error:
+        raise not_ours("an explanation") from error
 
 
 def _private_groups(found: Mapping[str, Any] | None) -> PrivateGroups | None:
@@ -133,8 +134,8 @@ def read_column(cells: Sequence[Any], kind: str) -> ColumnValues:
     return np.ma.MaskedArray(values, mask=missing) if any(missing) else values
 
 
-def _not_ours(what: str) -> InvalidInput:
+def not_ours(what: str) -> InvalidInput:
     return InvalidInput(
-        f"This is not the JSON of an {what}, or it was written by another version of discreet.",
+        f"This is not the JSON of {what}, or it was written by another version of discreet.",
         remedy="Use the same version on both sides.",
     )

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from discreet.answers.answer import Answer
 from discreet.answers.explanation import Explanation
 from discreet.answers.json_reading import read_answer, read_charge, read_explanation
+from discreet.answers.report.reading import is_report, read_report, read_report_explanation
+from discreet.answers.report.report import Report
+from discreet.answers.report.report_explanation import ReportExplanation
 from discreet.answers.table_facts import TableList
 from discreet.client.address import read_address
+from discreet.client.bodies import model_body, question_body, report_body, synthesis_body
 from discreet.client.facts import (
     BudgetFacts,
     PastQuestion,
@@ -21,16 +24,15 @@ from discreet.client.facts import (
 from discreet.client.problems import unexplained
 from discreet.client.requests import USUAL_TIMEOUT, Requests
 from discreet.errors import InvalidInput, MissingExtra, NotThere, ServiceUnreachable
-from discreet.model import exact
 from discreet.model.exact import Number
 from discreet.model.privacy import Spend
+from discreet.model.report import Questions
 
 if TYPE_CHECKING:
     from discreet.learn.plan.fitted_model import FittedModel
     from discreet.question.frame import Frame
 
 T = TypeVar("T")
-_LARGEST = Fraction(10**12)
 
 
 def connect_to_service(
@@ -95,6 +97,15 @@ class RemoteAccount:
         return dataset or self.datasets[0]
 
 
+class RemoteTerms(TypedDict, total=False):
+    """One price, or the error that an answer may have; and the confidence, 0.95 by default."""
+
+    epsilon: Number | None
+    rho: Number | None
+    within: Number | None
+    confidence: Number
+
+
 class RemoteCurator:
     """Answers questions about one dataset of a service, for whoever the token belongs to.
 
@@ -108,19 +119,23 @@ class RemoteCurator:
         self.analyst = analyst
         """Your name, as the service knows you."""
 
+    @overload
+    def ask(self, sql: str, *, purpose: str = ..., **terms: Unpack[RemoteTerms]) -> Answer: ...
+    @overload
+    def ask(self, sql: Questions, *, purpose: str = ..., **terms: Unpack[RemoteTerms]) -> Report: ...
     def ask(
         self,
-        sql: str,
+        sql: str | Questions,
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
         within: Number | None = None,
         confidence: Number = 0.95,
         purpose: str = "",
-    ) -> Answer:
+    ) -> Answer | Report:
         """The private answer. The same question at the same price is charged once.
 
-        sql: one SELECT about the tables of the dataset.
+        sql: one SELECT about the tables of the dataset. Or a list of them, for one price: a `Report`.
         epsilon, rho: the price. Give one of the two, or `within`; or none, if your account has a price.
         within: how far each number may be off. The least price for that is paid.
         confidence: of the stated errors.
@@ -130,29 +145,38 @@ class RemoteCurator:
 
         >>> curator.ask("SELECT ward, count(*) AS n FROM visits GROUP BY ward", epsilon=0.1)  # doctest: +SKIP
         """
-        body = _terms(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
-        if purpose:
-            body["purpose"] = purpose
-        found = self._post("ask", body=body)
+        terms = RemoteTerms(epsilon=epsilon, rho=rho, within=within, confidence=confidence)
+        own = {"purpose": purpose} if purpose else {}
+        if isinstance(sql, list | tuple):
+            report = self._post("report", body=report_body(sql, **terms) | own)
+            return _read(lambda: read_report(report, analyst=self.analyst))
+        found = self._post("ask", body=question_body(sql, **terms) | own)
         return _read(lambda: read_answer(found, question=sql, analyst=self.analyst))
 
+    @overload
+    def explain(self, sql: str, **terms: Unpack[RemoteTerms]) -> Explanation: ...
+    @overload
+    def explain(self, sql: Questions, **terms: Unpack[RemoteTerms]) -> ReportExplanation: ...
     def explain(
         self,
-        sql: str,
+        sql: str | Questions,
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
         within: Number | None = None,
         confidence: Number = 0.95,
-    ) -> Explanation:
+    ) -> Explanation | ReportExplanation:
         """Price and error, from the policy and the text alone. Reads no data and costs nothing.
 
         It takes what `ask` takes, but for the purpose.
 
         >>> curator.explain("SELECT count(*) FROM visits", epsilon=0.1).errors[0].each  # doctest: +SKIP
         """
-        body = _terms(sql, epsilon=epsilon, rho=rho, within=within, confidence=confidence)
-        found = self._post("explain", body=body)
+        terms = RemoteTerms(epsilon=epsilon, rho=rho, within=within, confidence=confidence)
+        if isinstance(sql, list | tuple):
+            report = self._post("report", "explain", body=report_body(sql, **terms))
+            return _read(lambda: read_report_explanation(report))
+        found = self._post("explain", body=question_body(sql, **terms))
         return _read(lambda: read_explanation(found))
 
     def synthesize(
@@ -171,7 +195,7 @@ class RemoteCurator:
         The table is charged once, and asking again draws other rows, for free. `rows` says how many: about as
         many as the real table has if None. `bins` and `workload` are those of `Curator.synthesize`.
         """
-        body = _synthesis(sql, bins, workload, epsilon=epsilon, rho=rho)
+        body = synthesis_body(sql, bins, workload, epsilon=epsilon, rho=rho)
         found = self._post("synthesize", body=body | {"rows": rows, "purpose": purpose or None})
         return _read(lambda: read_answer(found, question=sql, analyst=self.analyst))
 
@@ -185,7 +209,7 @@ class RemoteCurator:
         workload: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Price and error of a synthetic table, as `SynthesisExplanation.to_dict` has them. Costs nothing."""
-        body = _synthesis(sql, bins, workload, epsilon=epsilon, rho=rho)
+        body = synthesis_body(sql, bins, workload, epsilon=epsilon, rho=rho)
         found = self._post("synthesize", "explain", body=body)
         return _read(lambda: dict(found))
 
@@ -203,7 +227,7 @@ class RemoteCurator:
         It is one of discreet's linear models, such as `discreet.learn.LogisticRegression()`. It is sent and
         comes back as data: its settings, and its coefficients. This needs scikit-learn here too.
         """
-        body = _model(model, sql, epsilon=epsilon, rho=rho)
+        body = model_body(model, sql, epsilon=epsilon, rho=rho)
         from discreet.learn.plan.model_json import read_model
 
         found = self._post("fit", body=body | {"purpose": purpose or None})
@@ -216,16 +240,16 @@ class RemoteCurator:
         self, model: object, sql: str, *, epsilon: Number | None = None, rho: Number | None = None
     ) -> dict[str, Any]:
         """Price of a fit and how large its noise will be, as `FitExplanation.to_dict` has them."""
-        found = self._post("fit", "explain", body=_model(model, sql, epsilon=epsilon, rho=rho))
+        found = self._post("fit", "explain", body=model_body(model, sql, epsilon=epsilon, rho=rho))
         return _read(lambda: dict(found))
 
-    def fetch(self, receipt: int) -> Answer:
-        """An answer that you paid for, by the number of its receipt; free.
+    def fetch(self, receipt: int) -> Answer | Report:
+        """An answer or a report that you paid for, by the number of its receipt; free.
 
         >>> curator.fetch(answer.receipt.number)  # doctest: +SKIP
         """
         found = self._get("receipts", str(int(receipt)))
-        return _read(lambda: read_answer(found, analyst=self.analyst))
+        return _read(lambda: _paid_for(found, self.analyst))
 
     def table(self, name: str) -> "Frame[Answer, Explanation]":
         """A table by its name, to ask a question about step by step. It needs sqlglot to write the SQL.
@@ -287,39 +311,8 @@ class RemoteCurator:
         return self._requests.post("datasets", self.dataset, *path, body=body)
 
 
-def _terms(sql: object, **numbers: Number | None) -> dict[str, Any]:
-    """As JSON. Numbers are checked as a local curator does."""
-    if isinstance(sql, list | tuple):
-        raise InvalidInput(
-            "A service cannot be asked for a report yet.",
-            remedy="Ask its questions one by one, or where the data is: discreet.open(POLICY).ask([…]).",
-        )
-    if not isinstance(sql, str):
-        raise InvalidInput("A question is text.", remedy='Write "SELECT count(*) FROM …".')
-    given = {
-        name: float(exact.within(value, name, Fraction(0), _LARGEST))
-        for name, value in numbers.items()
-        if value is not None
-    }
-    return {"sql": sql, **given}
-
-
-def _synthesis(
-    sql: str, bins: int | Mapping[str, int] | None, workload: Sequence[str], **price: Number | None
-) -> dict[str, Any]:
-    counts = dict(bins) if isinstance(bins, Mapping) else bins
-    return _terms(sql, **price) | {"bins": counts, "workload": list(workload) or None}
-
-
-def _model(model: object, sql: str, **price: Number | None) -> dict[str, Any]:
-    try:
-        from discreet.learn.plan.model_json import model_request
-    except ImportError as missing:
-        raise MissingExtra(
-            "This needs scikit-learn, which is not installed.", remedy="pip install 'discreet[learn]'"
-        ) from missing
-    kind, settings = model_request(model)
-    return _terms(sql, **price) | {"model": kind, "settings": settings}
+def _paid_for(found: Mapping[str, Any], analyst: str) -> Answer | Report:
+    return read_report(found, analyst=analyst) if is_report(found) else read_answer(found, analyst=analyst)
 
 
 def _read(reading: Callable[[], T]) -> T:

@@ -31,7 +31,7 @@ from discreet.curator.planning import Planning
 from discreet.curator.profiles import Profiles
 from discreet.curator.public_tables import PublicTables
 from discreet.curator.repeats import answer_of, told_free
-from discreet.curator.reports import CuratorReports, Questions
+from discreet.curator.reports import CuratorReports
 from discreet.curator.terms import QuestionTerms, RowTerms, SynthesisTerms, request_for, spelled_out
 from discreet.engines.base.engine import Engine
 from discreet.engines.base.execution import Watch
@@ -40,6 +40,7 @@ from discreet.ledger.interface import Account, Balance, Cap, Entry, Ledger
 from discreet.model.policy import Dataset, PrivateTable
 from discreet.model.privacy import Spend
 from discreet.model.receipt import Receipt
+from discreet.model.report import Questions
 from discreet.policy.public_facts import tables_of
 from discreet.question.expressions.scope import nearest
 from discreet.question.frame import Frame
@@ -141,8 +142,7 @@ class Curator:
     ) -> Answer | Report:
         """The private answer. The same question is charged once, at this price or a lower one.
 
-        sql: one SELECT about the tables of the policy. Or a list of them: a `Report` of all answers, for one
-        price that they share.
+        sql: one SELECT about the tables of the policy. Or a list of them, for one price: a `Report`.
         epsilon, rho: the price. Give one of the two, or `within`.
         within: how far each number may be off. The least price for that is paid.
         confidence: of the stated errors.
@@ -172,15 +172,20 @@ class Curator:
             tells=not self._shared,
         )
 
+    @overload
+    def recall(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer | None: ...
+    @overload
+    def recall(self, sql: Questions, **terms: Unpack[QuestionTerms]) -> Report | None: ...
     @spelled_out(QuestionTerms)
-    def recall(self, sql: str, **terms: Unpack[QuestionTerms]) -> Answer | None:
-        """The answer that this question got before, on this version of the data, at this price or a higher
-        one; None if it got none.
+    def recall(self, sql: str | Questions, **terms: Unpack[QuestionTerms]) -> Answer | Report | None:
+        """What this was answered with before, on this version of the data, at this price or a higher one.
 
-        It takes what `ask` takes. Reads no private data and never charges.
+        It takes what `ask` takes. None if it was not answered. Reads no private data and never charges.
 
         >>> curator.recall("SELECT count(*) FROM visits", epsilon=0.1) is None  # doctest: +SKIP
         """
+        if isinstance(sql, list | tuple):
+            return self._reports().recall(sql, terms, lambda one: self.recall(one, **terms))
         return self._recalled(self._planning().dearer(sql, self.plan(sql, **terms)))
 
     def _recalled(self, dearer: DearerQuestion) -> Answer | None:
@@ -280,9 +285,8 @@ class Curator:
         """The curator of another analyst, on the same open data and ledger. It has no `watch` yet.
 
         The caps hold besides those of the policy. What costs more than `most_epsilon` raises NeedsApproval.
-        The ledger keeps the purpose with each charge.
-        Closing it closes nothing. Close this one last: it closes
-        the data and the ledger of both.
+        The ledger keeps the purpose with each charge. Closing it closes nothing. Close this one last: it
+        closes the data and the ledger of both.
         """
         other = copy(self)
         other.analyst = name

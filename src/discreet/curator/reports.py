@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeAlias
 
 from discreet.answers.answer import Answer
 from discreet.answers.explanation import Explanation
@@ -15,14 +14,12 @@ from discreet.curator.dearer_answers import DearerAnswers
 from discreet.curator.planning import Planning
 from discreet.curator.repeats import repeat_notes, told_free
 from discreet.curator.terms import QuestionTerms, request_for_report
-from discreet.model.report import ReportQuestion
+from discreet.model.receipt import Receipt
+from discreet.model.report import Questions, ReportQuestion, text_of_report
 from discreet.model.request import Request
 from discreet.question.report.statements import questions_of
 from discreet.release.report.explain_report import explain_report
 from discreet.release.report.report_release import ReportRelease
-
-Questions: TypeAlias = list[str] | tuple[str, ...]
-"""The questions of a report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +40,30 @@ class CuratorReports:
             return Report(questions=tuple(questions), answers=(alone(questions[0].sql),))
         release = self._release(questions, terms)
         dearer = self._dearer(questions, release)
-        text = ";\n\n".join(question.sql for question in questions)
-        receipt, stored, repeated = self.data.charge_and_draw(text, release, dearer.find)
+        receipt, stored, repeated = self.data.charge_and_draw(text_of_report(questions), release, dearer.find)
+        return self._report(questions, dearer, receipt, stored, repeated=repeated)
+
+    def recall(
+        self, texts: Questions, terms: QuestionTerms, alone: Callable[[str], Answer | None]
+    ) -> Report | None:
+        """What was drawn for all of them before, at this price or a higher one. Never charges."""
+        questions = questions_of(texts)
+        if len(questions) == 1:
+            answer = alone(questions[0].sql)
+            return None if answer is None else Report(questions=tuple(questions), answers=(answer,))
+        dearer = self._dearer(questions, self._release(questions, terms))
+        found = dearer.stored()
+        return None if found is None else self._report(questions, dearer, *found, repeated=True)
+
+    def _report(
+        self,
+        questions: Sequence[ReportQuestion],
+        dearer: DearerAnswers[ReportRelease],
+        receipt: Receipt,
+        stored: bytes,
+        *,
+        repeated: bool,
+    ) -> Report:
         release = dearer.release_of(receipt.key)
         notes = repeat_notes(receipt, self.changed) if repeated else ()
         left, budget = self.data.left(), budget_of(self.data.dataset)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from discreet.answers.wording import epsilon_within, rounded_down
 from discreet.bounds.calibrate import budget_of, charge_of, check_cap, least_amount, too_dear
-from discreet.errors import InvalidInput, QueryRefused
+from discreet.errors import InvalidInput
 from discreet.model.exact import Number, positive_epsilon, positive_rho
 from discreet.model.policy import Dataset
 from discreet.model.privacy import ConcentratedLoss, PureLoss, Spend, amount_of, share_of
+from discreet.model.report import check_no_error
 from discreet.model.request import ByEpsilon, ByRho, Request, request_of
 
 if TYPE_CHECKING:
@@ -80,11 +81,7 @@ _SUGGESTED = Fraction(1, 10)
 
 def request_for_report(terms: dict[str, Any], dataset: Dataset, left: Callable[[], Spend]) -> Request:
     """The same for a report, whose price is split over its questions."""
-    if terms.get("within") is not None:
-        raise QueryRefused(
-            "A report has one price, which is split over its questions. It cannot be within= an error.",
-            remedy="Give epsilon= for all of it, or ask each question by itself with within=.",
-        )
+    check_no_error(terms.get("within"))
     if dataset.default_price is None and all(terms.get(name) is None for name in _PRICES):
         raise InvalidInput("A report needs one price.", remedy=_price_suggestion(dataset, left()))
     return request_for(terms, dataset, left)

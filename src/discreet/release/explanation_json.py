@@ -1,7 +1,8 @@
-"""An explanation as JSON: for `explain --format json`, and for a service."""
+"""Explanations as JSON: for `explain` and `report --explain` with `--format json`, and for a service."""
 
 from discreet.answers.explanation import Explanation
 from discreet.answers.json_text import charge_json
+from discreet.answers.report.report_explanation import ReportExplanation
 
 
 def explanation_json(found: Explanation) -> dict[str, object]:
@@ -26,4 +27,15 @@ def explanation_json(found: Explanation) -> dict[str, object]:
         "alternatives": list(found.alternatives),
         "notes": list(found.notes),
         "way": found.way,
+    }
+
+
+def report_explanation_json(found: ReportExplanation) -> dict[str, object]:
+    """The explanation of each question. The price in each is that of the whole report."""
+    explained = zip(found.titles, found.questions, found, strict=True)
+    return {
+        "questions": [
+            {"title": title, "sql": question.sql, "explanation": explanation_json(each)}
+            for title, question, each in explained
+        ]
     }

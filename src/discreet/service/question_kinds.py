@@ -1,4 +1,4 @@
-"""What can be asked of a service and paid for: a question in SQL, a synthetic table, a model.
+"""What can be asked of a service and paid for: a question in SQL, a report, a synthetic table, a model.
 
 Each has a text, which the history, the log and requests for approval show. It says all that is charged for:
 the same text at the same price is the same release. `read_kind` reads it back.
@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.answers.answer import Answer
 from discreet.answers.json_text import escaped_json, to_json
+from discreet.answers.report.report import Report
+from discreet.answers.report.report_explanation import ReportExplanation
 from discreet.curator import Curator
 from discreet.errors import InvalidInput, MissingExtra
+from discreet.model.report import ReportQuestion, text_of_report
+from discreet.question.report.statements import questions_of, statements_in
 from discreet.service.question_terms import AskedTerms
 
 if TYPE_CHECKING:
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 LONGEST_QUESTION = 100_000
 MOST_SYNTHETIC_ROWS = 100_000
 _SYNTHESIZE, _FIT = "SYNTHESIZE", "FIT"
+_REPORT = "REPORT\n\n"
+"""Before the text of a report, which is a file of its questions."""
 _IN_LEDGER = re.compile(r"A \w+ of: (?P<sql>.*)", re.DOTALL)
 """How the ledger names a model."""
 
@@ -36,7 +42,7 @@ class Told:
     """An answer, and the JSON of it that is sent and kept."""
 
     answer: Answer | None
-    """None for an answer that is kept as JSON only."""
+    """None for an answer that is kept as JSON only; the first one of a report, whose price is that of all."""
     text: str
 
 
@@ -69,6 +75,35 @@ class SqlQuestion:
     def recall(self, curator: Curator, terms: AskedTerms) -> Told | None:
         found = curator.recall(self.sql, **terms.given())
         return None if found is None else _told(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeReport:
+    """Many questions for one price."""
+
+    questions: tuple[ReportQuestion, ...]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "WholeReport":
+        """QueryRefused for more questions, or longer ones, than a report may have."""
+        return cls(questions=tuple(questions_of(texts)))
+
+    @property
+    def text(self) -> str:
+        return _REPORT + text_of_report(self.questions)
+
+    def explain(self, curator: Curator, terms: AskedTerms) -> ReportExplanation:
+        return curator.explain(self._texts(), **terms.given())
+
+    def ask(self, curator: Curator, terms: AskedTerms) -> Told:
+        return _told_report(curator.ask(self._texts(), **terms.given()))
+
+    def recall(self, curator: Curator, terms: AskedTerms) -> Told | None:
+        found = curator.recall(self._texts(), **terms.given())
+        return None if found is None else _told_report(found)
+
+    def _texts(self) -> list[str]:
+        return [question.written for question in self.questions]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +182,8 @@ class ModelQuestion:
 
 def read_kind(text: str) -> PaidQuestion:
     """From its text."""
+    if text.startswith(_REPORT):
+        return WholeReport.of(statements_in(text.removeprefix(_REPORT), "this report"))
     word, _, rest = text.partition(" ")
     if word == _SYNTHESIZE:
         options, sql = _options(rest)
@@ -156,6 +193,11 @@ def read_kind(text: str) -> PaidQuestion:
         settings, sql = _options(rest)
         return ModelQuestion(model=model, settings=settings, sql=sql)
     return SqlQuestion(sql=text)
+
+
+def is_sql(text: str) -> bool:
+    """Whether this is the text of one question in SQL, as the console asks it."""
+    return not text.startswith((_REPORT, f"{_SYNTHESIZE} ", f"{_FIT} "))
 
 
 def sql_in_ledger(question: str) -> str:
@@ -194,6 +236,10 @@ def _options(text: str) -> tuple[dict[str, Any], str]:
 
 def _told(answer: Answer) -> Told:
     return Told(answer=answer, text="".join(to_json(answer)))
+
+
+def _told_report(report: Report) -> Told:
+    return Told(answer=report.answers[0], text="".join(report.json_pieces()))
 
 
 def _told_model(fitted: "FittedModel") -> Told:

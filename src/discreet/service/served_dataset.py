@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.answers.explanation import Explanation
 from discreet.answers.json_text import charge_json
+from discreet.answers.report.report_explanation import ReportExplanation
 from discreet.bounds.calibrate import charge_for
 from discreet.curator import Curator
 from discreet.errors import (
@@ -23,7 +24,7 @@ from discreet.errors import (
     NotThere,
     QueryRefused,
 )
-from discreet.ledger.interface import Balance, Cap, Entry
+from discreet.ledger.interface import Balance, Cap, Entry, EntryKind
 from discreet.model.exact import LARGEST_COUNT
 from discreet.model.policy import Dataset
 from discreet.model.privacy import Spend
@@ -38,6 +39,7 @@ from discreet.service.question_kinds import (
     SqlQuestion,
     SynthesisQuestion,
     Told,
+    WholeReport,
     check_text,
     read_kind,
     sql_in_ledger,
@@ -101,6 +103,13 @@ class ServedDataset:
         check_text(SqlQuestion(sql=sql))
         return self.curator_of(account).explain(sql, **given)
 
+    def explain_report(
+        self, account: UserAccount, report: WholeReport, terms: Mapping[str, Any]
+    ) -> ReportExplanation:
+        """The price of a report, and the error of each question. Costs nothing, and is not logged."""
+        check_text(report)
+        return report.explain(self.curator_of(account), AskedTerms.read(terms, account.default_epsilon))
+
     def explain_synthesis(
         self, account: UserAccount, question: SynthesisQuestion, terms: Mapping[str, Any]
     ) -> "SynthesisExplanation":
@@ -133,12 +142,17 @@ class ServedDataset:
         return self._logged(account, kind.text, lambda: self._ask(account, kind, terms, purpose))
 
     def fetch(self, account: UserAccount, receipt: int) -> Told:
-        """An answer that this account got, by its receipt; free. Owners and auditors may fetch all."""
+        """An answer that this account got, by its receipt; free. Owners and auditors may fetch all.
+
+        Several questions can have one receipt, such as the same report in another order: what the account
+        asked itself comes first.
+        """
         account.check_dataset(self.name)
         if type(receipt) is not int or not 0 < receipt < LARGEST_COUNT:
             raise NotThere("There is no such receipt.", remedy="See the history.")
         sees_all = account.role in (Role.OWNER, Role.AUDITOR)
-        for kept in self._history.with_receipt(self.name, receipt):
+        told = self._history.with_receipt(self.name, receipt)
+        for kept in sorted(told, key=lambda each: each.account != account.name):
             if (sees_all or kept.account == account.name) and kept.answer is not None:
                 return Told(answer=None, text=kept.answer)
         found = None if account.role is Role.AUDITOR else self._from_ledger(account, receipt)
@@ -325,13 +339,24 @@ class ServedDataset:
 
     def _from_ledger(self, account: UserAccount, receipt: int) -> Told | None:
         """For a question whose service died after the charge: the ledger has what was drawn."""
-        paid = next((e for e in self._curator.entries(after=receipt - 1) if e.number == receipt), None)
-        if paid is None or paid.analyst != account.name:
+        paid = self._drawn(account, receipt)
+        if paid is None:
             return None
         for tried in self._history.unanswered(account, self.name, sql_in_ledger(paid.question)):
             told = self._recalled(account, tried)
             if told is not None and told.answer is not None and told.answer.receipt.number == receipt:
                 return told
+        return None
+
+    def _drawn(self, account: UserAccount, receipt: int) -> Entry | None:
+        """A charge to this account, if the ledger has what was drawn for it; else nothing need be planned."""
+        paid = None
+        for entry in self._curator.entries(after=receipt - 1):
+            if paid is not None and entry.kind is EntryKind.ANSWERED and entry.key == paid.key:
+                return paid
+            if paid is None and (entry.number != receipt or entry.analyst != account.name):
+                return None
+            paid = paid or entry
         return None
 
     def _recalled(self, account: UserAccount, tried: AskedQuestion) -> Told | None:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -13,11 +14,14 @@ import pytest
 from discreet import InvalidInput, PureLoss
 from discreet.answers.answer import Answer
 from discreet.answers.json_reading import read_answer
+from discreet.answers.json_text import to_json
 from discreet.answers.released import Released
+from discreet.answers.report.reading import is_report, one_answer, read_report, read_report_explanation
 from discreet.answers.report.report import Report
 from discreet.model.receipt import Receipt
 from discreet.model.report import ReportQuestion
 
+EXAMPLE = "?question=1"
 HOSTILE = "<script src=https://evil.example/x.js>\x1b[31m"
 RECEIPT = Receipt(
     number=7,
@@ -191,3 +195,59 @@ def test_a_repeated_report_says_so():
     )
     assert "Asked before, on 2026-03-01" in repr(again)
     assert "Cost ε = 1 for all questions" in again.to_html()
+
+
+# From JSON
+
+
+@pytest.fixture
+def found(report):
+    return json.loads(report.to_json())
+
+
+def test_what_is_read_is_what_was_written(report, found):
+    again = read_report(found, analyst="ann")
+    assert (again.questions, again.titles, again.headings) == (
+        report.questions,
+        report.titles,
+        report.headings,
+    )
+    for shown in (repr, Report.to_html, Report.to_json, Report.summary, Report.paid, Report.shared_notes):
+        assert shown(again) == shown(report)
+    assert [answer.questions for answer in again] == [3, 3, 3]
+
+
+def test_a_report_of_one_question_is_read_as_that_question(report):
+    one = replace(report, questions=report.questions[:1], answers=report.answers[:1])
+    again = read_report(json.loads(one.to_json()))
+    assert (len(again), again.receipt.question) == (1, report.questions[0].sql)
+
+
+@pytest.mark.parametrize("other", [{}, [], 5, {"questions": []}, {"questions": [{"sql": "x"}]}, {"rows": []}])
+def test_what_is_no_report_is_refused(other):
+    for read in (read_report, read_report_explanation):
+        with pytest.raises(InvalidInput, match="This is not the JSON of a"):
+            read(other)
+
+
+def test_one_answer_of_a_report(report, found):
+    assert is_report(found)
+    for number, answer in enumerate(report, 1):
+        assert one_answer(found, number, example=EXAMPLE) == json.loads("".join(to_json(answer)))
+    with pytest.raises(InvalidInput, match="a report with 3 questions") as refused:
+        one_answer(found, None, example=EXAMPLE)
+    assert f"from 1 to 3: end the address with {EXAMPLE}." in refused.value.remedy
+    for wrong in (0, 4, -1):
+        with pytest.raises(InvalidInput, match=f"no question {wrong} of this receipt"):
+            one_answer(found, wrong, example=EXAMPLE)
+
+
+def test_the_only_answer_needs_no_number(report, found):
+    answer = json.loads("".join(to_json(report[0])))
+    one = {**found, "questions": found["questions"][:1]}
+    for whole in (answer, one):
+        assert one_answer(whole, None, example=EXAMPLE) == one_answer(whole, 1, example=EXAMPLE) == answer
+        with pytest.raises(InvalidInput) as refused:
+            one_answer(whole, 2, example=EXAMPLE)
+        assert "leave question= out" in refused.value.remedy
+    assert not is_report(answer)

@@ -1,7 +1,8 @@
 """A service that is killed under load, again and again, and what must be true after every time.
 
 Clients ask one question after the other. Of those who lose an answer by a kill, some ask the same again in
-the next round, as `discreet.connect` does. Others never do, and fetch it at the end by its receipt.
+the next round, as `discreet.connect` does. Others never do, and fetch it at the end by its receipt. In either
+group somebody asks for reports.
 """
 
 import http.client
@@ -20,6 +21,7 @@ from tests.apps.server.running_service import Client, add_account, running, stop
 
 NAMES = ("ana", "bo", "cy", "dee")
 ASK_AGAIN = ("ana", "bo")
+ASK_REPORTS = ("bo", "dee")
 PRICE = 0.1
 LONGEST_LIFE = 0.6
 """In seconds. Every other round this begins with its first answer, else with its first question."""
@@ -74,7 +76,7 @@ class KilledService:
                 sql = sql or f"SELECT count(*) AS n FROM visits WHERE cost < {next(self._numbers)}.5"
                 self.asked += 1
                 try:
-                    told = client.ask(sql, epsilon=PRICE)
+                    told = _asked(client, name, sql)
                 except (OSError, http.client.HTTPException):
                     if name in ASK_AGAIN:
                         self._again[name] = sql
@@ -84,6 +86,13 @@ class KilledService:
                     self.problems.append((sql, told.status, told.body))
                     return
                 self.answered.setdefault(told.json["receipt"]["number"], (name, told.body))
+
+
+def _asked(client, name, sql):
+    if name not in ASK_REPORTS:
+        return client.ask(sql, epsilon=PRICE)
+    report = {"questions": [f"-- All of them\n{sql}", f"{sql} GROUP BY ward"], "epsilon": PRICE}
+    return client.post("datasets/clinic/report", report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,5 +192,11 @@ def _is_same(service, number, name, got):
     who, body = service.answered[number]
     told = json.loads(body)
     if told["receipt"]["repeated"]:
-        return who == name and all(told[part] == got.json[part] for part in ("rows", "raw", "intervals"))
+        return who == name and _numbers(told) == _numbers(got.json)
     return who == name and body == got.body
+
+
+def _numbers(told):
+    """Of an answer, or of each question of a report."""
+    answers = [each["answer"] for each in told["questions"]] if "questions" in told else [told]
+    return [[answer[part] for part in ("rows", "raw", "intervals")] for answer in answers]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.apps.server.running_service import COUNT, said_to
 
-ASK = "datasets/clinic/ask"
+ASK, REPORT = "datasets/clinic/ask", "datasets/clinic/report"
 
 
 def is_problem(found, status):
@@ -77,6 +77,62 @@ def nothing_spent(client):
 @pytest.mark.parametrize("path", [ASK, "datasets/clinic/explain"])
 def test_malformed_bodies(client, path, body):
     assert is_problem(client("ana").send("POST", path, body), 400)
+
+
+@pytest.mark.usefixtures("nothing_spent")
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"questions": [COUNT]},
+        {"questions": COUNT, "epsilon": 1},
+        {"questions": None, "epsilon": 1},
+        {"questions": [], "epsilon": 1},
+        {"questions": [""], "epsilon": 1},
+        {"questions": [COUNT, 7], "epsilon": 1},
+        {"questions": [COUNT, None], "epsilon": 1},
+        {"questions": [[COUNT]], "epsilon": 1},
+        {"questions": {"1": COUNT}, "epsilon": 1},
+        {"questions": [COUNT] * 101, "epsilon": 1},
+        {"questions": ["x" * 100_001], "epsilon": 1},
+        {"questions": [COUNT, "\0"], "epsilon": 1},
+        {"questions": [COUNT, "SELECT '\ud800"], "epsilon": 1},
+        {"questions": [COUNT], "sql": COUNT, "epsilon": 1},
+        {"questions": [COUNT], "epsilon": 1, "within": 5},
+        {"questions": [COUNT], "within": 5},
+        {"questions": [COUNT], "epsilon": 1, "rho": 1},
+        {"questions": [COUNT], "epsilon": "1"},
+        {"questions": [COUNT], "epsilon": True},
+        {"questions": [COUNT], "epsilon": 0},
+        {"questions": [COUNT], "epsilon": 1, "confidence": 1},
+        {"questions": [COUNT], "epsilon": 1, "purpose": 7},
+        {"questions": [COUNT], "epsilon": 1, "analyst": "olga"},
+        {"questions": [COUNT], "epsilon": 1, "titles": ["n"]},
+    ],
+)
+@pytest.mark.parametrize("path", [REPORT, f"{REPORT}/explain"])
+def test_malformed_reports(client, path, body):
+    assert is_problem(client("ana").post(path, body), 400)
+
+
+@pytest.mark.usefixtures("nothing_spent")
+@pytest.mark.parametrize(
+    ("questions", "words"),
+    [
+        ([COUNT, "SELECT * FROM visits"], "Question 2: "),
+        ([COUNT, "-- Doctors\nSELECT doctor FROM visits"], "Question 2 (Doctors): "),
+        ([COUNT, f"{COUNT}; {COUNT}"], "Question 2: A question is exactly one SELECT"),
+        (["'", COUNT], "Question 1: "),
+        ([" ", COUNT], "Question 1: "),
+        (["x" * 60_000] * 2, "at most 100 questions, and 100,000 characters"),
+        (["SELECT 1"] * 100, "Question 1: "),
+    ],
+)
+def test_reports_without_a_private_answer(client, questions, words):
+    for path in (REPORT, f"{REPORT}/explain"):
+        found = client("ana").post(path, {"questions": questions, "epsilon": 1})
+        assert is_problem(found, 422)
+        assert words in found.json["detail"]
 
 
 @pytest.mark.usefixtures("nothing_spent")

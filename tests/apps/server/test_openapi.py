@@ -102,6 +102,15 @@ def test_what_is_answered_to_real_requests_is_as_described(client):
         "POST",
         "/datasets/{name}/explain",
     )
+    report = {"questions": ["-- All\nSELECT count(*) AS n FROM visits", COUNT], "epsilon": 1}
+    made = ana.post("datasets/clinic/report", report)
+    assert made.status == 200, made.body
+    check(made, "POST", "/datasets/{name}/report")
+    for end in ("", "?question=2"):
+        check(ana.get(made.headers["location"] + end), "GET", "/datasets/{name}/receipts/{number}")
+    explained = ana.post("datasets/clinic/report/explain", report)
+    assert explained.status == 200, explained.body
+    check(explained, "POST", "/datasets/{name}/report/explain")
     for action, more in (
         ("fit", {"model": "Ridge", "purpose": "p"}),
         ("fit/explain", {"model": "Ridge"}),

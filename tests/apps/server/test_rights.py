@@ -25,10 +25,13 @@ OWNERS_ONLY = {
     "POST /projects",
 }
 OVERSEERS_ONLY = {"GET /datasets/{name}/ledger/verify", "GET /log/verify", "GET /projects"}
-NOT_FOR_AUDITORS = {f"POST /datasets/{{name}}/{action}" for action in ("ask", "fit", "synthesize")}
+NOT_FOR_AUDITORS = {f"POST /datasets/{{name}}/{action}" for action in ("ask", "fit", "report", "synthesize")}
 MODEL = {"sql": "SELECT ward, cost FROM visits", "model": "Ridge", "epsilon": 1}
+REPORT = {"questions": [COUNT, "SELECT sum(cost) AS s FROM visits"], "epsilon": 1}
 BODIES = {
     "/datasets/{name}/ask": {"sql": COUNT, "epsilon": 1},
+    "/datasets/{name}/report": REPORT,
+    "/datasets/{name}/report/explain": REPORT,
     "/datasets/{name}/synthesize": {"sql": "SELECT ward FROM visits", "epsilon": 1, "rows": 2},
     "/datasets/{name}/synthesize/explain": {"sql": "SELECT ward FROM visits", "epsilon": 1},
     "/datasets/{name}/fit": MODEL,
@@ -85,13 +88,21 @@ def test_a_dataset_of_others_is_as_one_that_does_not_exist(client, route, who):
     assert theirs.body == nowhere.body.replace(b"nowhere", b"clinic")
 
 
-def test_a_receipt_of_others_is_as_one_that_does_not_exist(client):
-    paid = client("ana").ask("SELECT count(*) AS mine FROM visits WHERE age < 33", epsilon=1)
+@pytest.mark.parametrize(
+    ("action", "body"),
+    [
+        ("ask", {"sql": "SELECT count(*) AS mine FROM visits WHERE age < 33"}),
+        ("report", {"questions": ["SELECT count(*) AS mine FROM visits WHERE age < 34", COUNT]}),
+    ],
+)
+def test_a_receipt_of_others_is_as_one_that_does_not_exist(client, action, body):
+    paid = client("ana").post(f"datasets/clinic/{action}", {**body, "epsilon": 1})
     number = paid.json["receipt"]["number"]
-    found = client("bo").get(f"datasets/clinic/receipts/{number}")
-    missing = client("bo").get("datasets/clinic/receipts/999999")
-    assert (found.status, missing.status) == (404, 404)
-    assert found.body == missing.body.replace(b"999999", str(number).encode())
+    for end in ("", "?question=1", "?format=csv", "?format=csv&question=1", "?format=arrow&question=9"):
+        found = client("bo").get(f"datasets/clinic/receipts/{number}{end}")
+        missing = client("bo").get(f"datasets/clinic/receipts/999999{end}")
+        assert (found.status, missing.status) == (404, 404)
+        assert found.body == missing.body.replace(b"999999", str(number).encode())
     for overseer in ("olga", "audrey"):
         assert client(overseer).get(f"datasets/clinic/receipts/{number}").body == paid.body
     assert client("otto").get(f"datasets/clinic/receipts/{number}").status == 404

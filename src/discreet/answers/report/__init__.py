@@ -3,4 +3,5 @@
 report               the answers, and what they cost
 page                 all of it as one page of HTML
 report_explanation   what is said of a report before anything is spent
+reading              both from their JSON
 """

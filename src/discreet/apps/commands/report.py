@@ -2,16 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from discreet.apps.commands.options import policy_option, purpose_option, table_or_json
-from discreet.apps.commands.questions import text_of_file
-from discreet.errors import PolicyError
+from discreet.apps.commands.questions import QuestionOptions, text_of_file
+from discreet.apps.commands.service_choice import ServiceOptions, chosen_service, of_service
 
 if TYPE_CHECKING:
     from discreet.answers.report.report import Report
+    from discreet.client.remote_curator import RemoteCurator
+    from discreet.curator import Curator
 
 
 @click.command()
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--as", "analyst", metavar="NAME", help="Who asks; the system's user if not given.")
 @purpose_option
 @policy_option
+@of_service
 @table_or_json
 def report(
     questions: str,
@@ -41,11 +44,13 @@ def report(
     purpose: str | None,
     policy: Path,
     output: str,
+    **service: Unpack[ServiceOptions],
 ) -> None:
     """Ask all questions of a FILE at once, for one price.
 
     The file has one SELECT or more, with a semicolon after each. The comment before a SELECT is its title.
     What several questions need is paid once. There is one charge, and the same report is charged once.
+    With --server, or after `discreet login`, a service is asked instead of data on this machine.
 
     \b
     Examples:
@@ -54,9 +59,9 @@ def report(
       discreet report questions.sql --epsilon 1 --out report.html
       discreet report questions.sql --epsilon 1 --out tables/
       cat questions.sql | discreet report - --epsilon 1
+      discreet report questions.sql --epsilon 1 --server https://curator.example
     """
     from discreet.apps.views.report import show_report, show_report_explanation
-    from discreet.curator.open_policy import note, open_curator
     from discreet.question.report.statements import statements_in
 
     if only_explain and out is not None:
@@ -67,20 +72,27 @@ def report(
         texts = statements_in(sys.stdin.read(), "the standard input")
     else:
         texts = statements_in(text_of_file(questions), questions)
-    _check_no_service(policy)
-    with open_curator(
-        policy, analyst=analyst, purpose=purpose or "", progress=not only_explain, warn=note
-    ) as curator:
+    terms = QuestionOptions(epsilon=epsilon, rho=rho, within=None, confidence=confidence)
+    with _opened(policy, service, analyst, progress=not only_explain) as curator:
         if only_explain:
-            show_report_explanation(
-                curator.explain(texts, epsilon=epsilon, rho=rho, confidence=confidence), output
-            )
+            show_report_explanation(curator.explain(texts, **terms), output)
             return
-        found = curator.ask(texts, epsilon=epsilon, rho=rho, confidence=confidence)
+        found = curator.ask(texts, purpose=purpose or "", **terms)
     if out is None:
         show_report(found, output)
     else:
         _write(found, out)
+
+
+def _opened(
+    policy: Path, service: ServiceOptions, analyst: str | None, *, progress: bool
+) -> "Curator | RemoteCurator":
+    remote = chosen_service(service, analyst=analyst)
+    if remote is not None:
+        return remote
+    from discreet.curator.open_policy import note, open_curator
+
+    return open_curator(policy, analyst=analyst, progress=progress, warn=note)
 
 
 def _is_folder(out: str) -> bool:
@@ -114,14 +126,3 @@ def _write(found: "Report", out: str) -> None:
             " Make room for it, and run the same again: it was paid for, and is free."
         ) from None
     click.echo(f"Wrote {written}. {found.answers[0].price()}")
-
-
-def _check_no_service(policy: Path) -> None:
-    """A stored login does not help: reports are asked where the data is."""
-    from discreet.client.stored_login import stored_login
-
-    if not policy.exists() and stored_login() is not None:
-        raise PolicyError(
-            "A report cannot be asked of a service yet.",
-            remedy="Ask its questions one by one with discreet ask, or give --policy FILE where the data is.",
-        )

@@ -11,7 +11,7 @@ from discreet.answers.wording import key_text
 from discreet.apps.views.answer import show_notes, show_rows
 from discreet.apps.views.escape import shown, write_json
 from discreet.apps.views.explain import error_table, private_keys
-from discreet.release.explanation_json import explanation_json
+from discreet.release.explanation_json import report_explanation_json
 
 
 def show_report(report: Report, output: str) -> None:
@@ -31,14 +31,7 @@ def show_report(report: Report, output: str) -> None:
 
 def show_report_explanation(found: ReportExplanation, output: str) -> None:
     if output == "json":
-        write_json(
-            {
-                "questions": [
-                    {"title": title, "sql": question.sql, "explanation": explanation_json(each)}
-                    for title, question, each in zip(found.titles, found.questions, found, strict=True)
-                ]
-            }
-        )
+        write_json(report_explanation_json(found))
         return
     console = Console(highlight=False, emoji=False)
     console.print(found.price(), markup=False)

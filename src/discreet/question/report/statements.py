@@ -11,7 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import QueryRefused
-from discreet.model.report import ReportQuestion
+from discreet.model.report import ReportQuestion, check_texts
 from discreet.question.mistakes.syntax_errors import unclosed_refusal
 from discreet.question.parse import LONGEST_TEXT
 
@@ -19,7 +19,10 @@ MOST_QUESTIONS = 100
 _LONGEST_TITLE = 120
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _MARKS = re.compile(r"^[\s*-]*(.*?)[\s*]*$")
+_END = re.compile(r"[\s*]+$")
 _TITLE = re.compile(r"^title\s*:\s*", re.IGNORECASE)
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+"""What no ledger holds."""
 
 
 def statements_in(text: str, place: str) -> list[str]:
@@ -40,12 +43,7 @@ def statements_in(text: str, place: str) -> list[str]:
 
 def questions_of(texts: Sequence[str]) -> list[ReportQuestion]:
     """A question for each text, with the title that a comment gives it."""
-    if not texts:
-        raise QueryRefused("A report has no question.", remedy='Give one or more: ["SELECT …", "SELECT …"].')
-    if not all(isinstance(text, str) for text in texts):
-        raise QueryRefused(
-            "A report is a list of texts of SQL.", remedy='Give texts: ["SELECT …", "SELECT …"].'
-        )
+    check_texts(texts)
     _check_length(texts)
     return [_question_of(text) for text in texts]
 
@@ -100,19 +98,25 @@ def _statements(text: str) -> Iterator[list[Token]]:
 
 
 def _title(between: str) -> str:
-    """From the comments before a statement."""
+    """From the comments before a statement. It is one line, and what is written of it reads as the same."""
+    between = _UNSTORABLE.sub("", between)
     blocks: list[list[str]] = []
     end = 0
     for comment in _COMMENT.finditer(between):
         apart = between[end : comment.start()].count("\n") > 1
-        lines = [_MARKS.sub(r"\1", line) for line in comment[0].removesuffix("*/").lstrip("/").split("\n")]
+        text = comment[0][1:-2] if comment[0].startswith("/") else comment[0]
+        lines = [_MARKS.sub(r"\1", line) for line in text.splitlines()]
         if apart or not blocks:
             blocks.append([])
         blocks[-1] += [line for line in lines if line]
         end = comment.end()
     titles = [_TITLE.sub("", line) for block in blocks for line in block if _TITLE.match(line)]
     if titles:
-        return titles[-1][:_LONGEST_TITLE]
+        return _cut(titles[-1])
     if not blocks or between[end:].count("\n") > 1:
         return ""
-    return " ".join(blocks[-1])[:_LONGEST_TITLE]
+    return _cut(" ".join(blocks[-1]))
+
+
+def _cut(title: str) -> str:
+    return _END.sub("", title[:_LONGEST_TITLE])

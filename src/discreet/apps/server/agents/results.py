@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
+from discreet.answers.report.reading import is_report
 from discreet.apps.server.api.table import PREFIX
 from discreet.service.user_account import UserAccount
 
@@ -46,21 +47,35 @@ def budget_told(found: AgentAnswer, call: ToolCall) -> AgentAnswer:
 
 
 def answer_told(text: str, call: ToolCall) -> AgentAnswer:
-    """The rows with intervals in them. The whole answer, as the API has it, is at the receipt's address."""
-    answer = json.loads(text)
+    """The rows with intervals in them, of an answer or of each of a report.
+
+    All of it, as the API has it, is at the receipt's address.
+    """
+    found = json.loads(text)
+    paid = {
+        "charged": found["charged"],
+        "left": found["left"],
+        "receipt": _receipt(found["receipt"], call),
+    }
+    if not is_report(found):
+        return {**_rows_told(found, MOST_ROWS), **paid}
+    most = MOST_ROWS // len(found["questions"])
+    told = [
+        {"title": each["title"], "sql": each["sql"], **_rows_told(each["answer"], most)}
+        for each in found["questions"]
+    ]
+    return {"questions": told, **paid}
+
+
+def _rows_told(answer: Mapping[str, Any], most: int) -> AgentAnswer:
     rows, measured = answer["rows"], answer["measured"]
-    pairs = zip(rows[:MOST_ROWS], answer["intervals"][:MOST_ROWS], strict=True)
+    pairs = zip(rows[:most], answer["intervals"][:most], strict=True)
     notes = list(answer["notes"])
-    if len(rows) > MOST_ROWS:
-        notes.append(
-            f"These are the first {MOST_ROWS:,} of {len(rows):,} rows. All are at the receipt's url."
-        )
+    if len(rows) > most:
+        notes.append(f"These are the first {most:,} of {len(rows):,} rows. All are at the receipt's url.")
     return {
         "rows": [_row(*pair, measured) for pair in pairs],
         "confidence": answer["confidence"],
-        "charged": answer["charged"],
-        "left": answer["left"],
-        "receipt": _receipt(answer["receipt"], call),
         "notes": notes,
     }
 

@@ -15,7 +15,8 @@ discreet answers questions about people's data with noise, so that no answer tel
 
 Every answer spends privacy budget (epsilon). It is spent for ever: nobody can give it back, and it is shared.
 So: look at `tables`, which is free. Try a question with `explain`, which is free, until the error is small
-enough for the purpose and the price is low. Then call `ask` once.
+enough for the purpose and the price is low. Then call `ask` once. If you have several questions, ask them at
+once: `explain_report` and `report` pay once for what they have in common.
 
 Every number has an interval, `low` to `high`. It holds the plain answer with the stated confidence. Say the
 interval and the receipt's number whenever you report the number. If the interval is too wide to decide
@@ -72,6 +73,7 @@ def _fields(route: ApiRoute, **abouts: str) -> tuple[ApiField, ...]:
 
 
 _ASK, _EXPLAIN = _route_of(questions.ask), _route_of(questions.explain)
+_REPORT, _EXPLAIN_REPORT = _route_of(questions.report), _route_of(questions.explain_report)
 _SQL = (
     "One SELECT with aggregates, such as SELECT ward, count(*) AS n FROM visits GROUP BY ward. Tables and"
     " columns are those of `tables`."
@@ -83,6 +85,18 @@ _ASKED = _fields(
     epsilon="The price that you pay, such as 0.1: find it with `explain`. More costs more and errs less.",
     confidence=_CONFIDENCE,
     purpose="What the answer is for. The owner of the data reads it if the question needs their approval.",
+)
+_QUESTIONS = (
+    "The questions, each one SELECT with aggregates, of tables and columns of `tables`. A comment before it,"
+    " such as -- Patients by ward, is its title. Questions share what they ask of the same groups: with the"
+    " same FROM, WHERE and GROUP BY."
+)
+_REPORTED = _fields(
+    _REPORT,
+    questions=_QUESTIONS,
+    epsilon="The price of all questions together, such as 0.5: find it with `explain_report`.",
+    confidence=_CONFIDENCE,
+    purpose="What the report is for. The owner of the data reads it if it needs their approval.",
 )
 
 TOOLS: tuple[AgentTool, ...] = (
@@ -143,6 +157,38 @@ TOOLS: tuple[AgentTool, ...] = (
         tell=answer_told,
         path=(_DATASET,),
         body=tuple(replace(field, required=field.name in ("sql", "epsilon")) for field in _ASKED),
+        spends=True,
+    ),
+    AgentTool(
+        name="explain_report",
+        title="Price and errors of many questions",
+        about=(
+            "What many questions asked at once would cost, and how far off each answer would be. Free, and"
+            " reads nobody's data: call it before every `report`. In each of `questions`, `explanation` has"
+            " the `errors` of its answer. Its `cost` is the price of the whole report."
+        ),
+        route=_EXPLAIN_REPORT,
+        tell=as_it_is,
+        path=(_DATASET,),
+        body=_fields(
+            _EXPLAIN_REPORT, questions=_QUESTIONS, epsilon="A price, such as 0.5.", confidence=_CONFIDENCE
+        ),
+    ),
+    AgentTool(
+        name="report",
+        title="Ask many questions at once, and pay for them",
+        about=(
+            "Ask many questions at once, for one price that they share: `epsilon`. What several of them need"
+            " is paid once. This spends privacy budget for ever, and nobody can give it back: call"
+            " `explain_report` first, and ask only what you need. Each of `questions` has its rows, as `ask`"
+            " tells them, and there is one receipt. The same report at the same price is charged once: after"
+            " a lost connection or a timeout, call `report` with the same arguments again. Caps and"
+            " approvals are those of `ask`."
+        ),
+        route=_REPORT,
+        tell=answer_told,
+        path=(_DATASET,),
+        body=tuple(replace(field, required=field.name in ("questions", "epsilon")) for field in _REPORTED),
         spends=True,
     ),
     AgentTool(

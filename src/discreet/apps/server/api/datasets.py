@@ -4,7 +4,8 @@ import json
 
 from discreet.answers.csv_text import csv_of
 from discreet.answers.frames import ARROW_MEDIA_TYPE, arrow_of
-from discreet.answers.json_text import charge_json
+from discreet.answers.json_text import charge_json, escaped_json
+from discreet.answers.report.reading import one_answer
 from discreet.apps.server.api.fields import ApiField, FieldKind
 from discreet.apps.server.api.route import OVERSEERS, ApiCall, ApiReply, ApiRoute, WorkKind
 from discreet.errors import NotThere
@@ -16,6 +17,12 @@ _FORMAT = ApiField(
     kind=FieldKind.TEXT,
     choices=("json", "csv", "arrow"),
     about="How to write it; json if not given.",
+)
+_QUESTION = ApiField(
+    name="question",
+    kind=FieldKind.WHOLE,
+    least=1,
+    about="The number of a question of a report, from 1: for csv and arrow, which hold one answer.",
 )
 
 
@@ -44,21 +51,26 @@ def budget(call: ApiCall) -> ApiReply:
 
 
 def receipt(call: ApiCall) -> ApiReply:
-    """An answer that was paid for, free. As CSV it has the cells of `discreet ask --format csv`.
+    """An answer or a report that was paid for, free.
 
-    As Arrow it has the columns of `Answer.to_arrow`.
+    As CSV an answer has the cells of `discreet ask --format csv`, as Arrow the columns of `Answer.to_arrow`.
     """
     dataset = call.service.dataset(call.path["name"], call.account)
     text = call.path["number"]
     if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_RECEIPT):
         raise NotThere("A receipt has a whole number.", remedy="See the history.")
     told = dataset.fetch(call.account, int(text))
-    match call.query.get("format"):
+    written, question = call.query.get("format", "json"), call.query.get("question")
+    if written == "json" and question is None:
+        return ApiReply(content=told.text)
+    example = f"?format={written}&question=1"
+    found = one_answer(json.loads(told.text), question, example=example)
+    match written:
         case "csv":
-            return ApiReply(content=csv_of(json.loads(told.text)), media_type=_CSV)
+            return ApiReply(content=csv_of(found), media_type=_CSV)
         case "arrow":
-            return ApiReply(content=arrow_of(json.loads(told.text)), media_type=ARROW_MEDIA_TYPE)
-    return ApiReply(content=told.text)
+            return ApiReply(content=arrow_of(found), media_type=ARROW_MEDIA_TYPE)
+    return ApiReply(content=escaped_json(json.dumps(found, ensure_ascii=False)))
 
 
 def verify_ledger(call: ApiCall) -> ApiReply:
@@ -94,9 +106,9 @@ ROUTES = (
         method="GET",
         path="/datasets/{name}/receipts/{number}",
         action=receipt,
-        summary="An answer that was paid for, by its receipt; free",
-        answer="Answer",
-        query=(_FORMAT,),
+        summary="An answer or a report that was paid for, by its receipt; free",
+        answer="AnswerOrReport",
+        query=(_FORMAT, _QUESTION),
         problems=(404, 501),
         other_media=("text/csv", ARROW_MEDIA_TYPE),
     ),

@@ -1,4 +1,4 @@
-"""Questions, synthetic tables and models: their price, their answers, and what an account asked before."""
+"""Questions, reports, synthetic tables and models: their price, their answers, and what was asked before."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from discreet.answers.json_text import charge_json
 from discreet.apps.server.api.fields import ApiField, FieldKind
 from discreet.apps.server.api.route import ApiCall, ApiReply, ApiRoute, WorkKind
 from discreet.errors import InvalidInput
-from discreet.release.explanation_json import explanation_json
+from discreet.release.explanation_json import explanation_json, report_explanation_json
 from discreet.service.history import AskedQuestion
 from discreet.service.question_kinds import (
     LONGEST_QUESTION,
@@ -15,6 +15,7 @@ from discreet.service.question_kinds import (
     ModelQuestion,
     PaidQuestion,
     SynthesisQuestion,
+    WholeReport,
 )
 from discreet.service.user_account import Role
 
@@ -32,6 +33,17 @@ _QUESTION = (
     ApiField(name="rho", kind=FieldKind.NUMBER, about="Pay this ρ (zCDP); needs a budget with a δ."),
     ApiField(name="within", kind=FieldKind.NUMBER, about="Be within ± this, at the least price."),
     ApiField(name="confidence", kind=FieldKind.NUMBER, about="Of stated errors, such as 0.95."),
+)
+_REPORT = (
+    ApiField(
+        name="questions",
+        kind=FieldKind.TEXTS,
+        required=True,
+        longest=LONGEST_QUESTION,
+        about="The questions, each as SQL. A comment before a SELECT is its title.",
+    ),
+    *_QUESTION[1:3],
+    _QUESTION[4],
 )
 _SYNTHESIS = (
     ApiField(
@@ -84,6 +96,11 @@ def ask(call: ApiCall) -> ApiReply:
     return _asked(call, call.body["sql"])
 
 
+def report(call: ApiCall) -> ApiReply:
+    """The answers of many questions for one price."""
+    return _asked(call, WholeReport.of(call.body["questions"]))
+
+
 def synthesize(call: ApiCall) -> ApiReply:
     """As `ask` answers, without intervals: a cell of a row of nobody has no error of its own."""
     rows = call.body.get("rows")
@@ -98,6 +115,12 @@ def synthesize(call: ApiCall) -> ApiReply:
 def fit(call: ApiCall) -> ApiReply:
     """As `ask` answers, with a table of coefficients; `model` has all that the model is."""
     return _asked(call, _model(call))
+
+
+def explain_report(call: ApiCall) -> ApiReply:
+    dataset = call.service.dataset(call.path["name"], call.account)
+    found = dataset.explain_report(call.account, WholeReport.of(call.body["questions"]), _terms(call))
+    return ApiReply(content=report_explanation_json(found))
 
 
 def explain_synthesis(call: ApiCall) -> ApiReply:
@@ -171,6 +194,17 @@ ROUTES = (
     ),
     ApiRoute(
         method="POST",
+        path="/datasets/{name}/report",
+        action=report,
+        summary="Ask many questions for one price, and pay for their answers",
+        answer="Report",
+        roles=(Role.ANALYST, Role.OWNER),
+        work=WorkKind.ASK,
+        fields=(*_REPORT, _PURPOSE),
+        problems=(404, 409, 422, 504),
+    ),
+    ApiRoute(
+        method="POST",
         path="/datasets/{name}/synthesize",
         action=synthesize,
         summary="Rows of nobody, in which counts are nearly as in the real table; paid for once",
@@ -188,6 +222,16 @@ ROUTES = (
         answer="Explanation",
         work=WorkKind.EXPLAIN,
         fields=_QUESTION,
+        problems=(404, 409, 422, 504),
+    ),
+    ApiRoute(
+        method="POST",
+        path="/datasets/{name}/report/explain",
+        action=explain_report,
+        summary="The price of a report and the error of each question; costs nothing",
+        answer="ReportExplanation",
+        work=WorkKind.EXPLAIN,
+        fields=_REPORT,
         problems=(404, 409, 422, 504),
     ),
     ApiRoute(

@@ -119,6 +119,13 @@ _ANSWER = record_of(
     infinite=ANY_OBJECT,
 )
 
+_REPORT = record_of(
+    charged=named("Loss"),
+    left=named("Loss"),
+    receipt=_ANSWER["properties"]["receipt"],
+    questions=listed(record_of(title=TEXT, sql=TEXT, answer=named("Answer"))),
+)
+
 SCHEMAS: dict[str, JsonSchema] = {
     "Problem": {
         "type": "object",
@@ -147,6 +154,8 @@ SCHEMAS: dict[str, JsonSchema] = {
     },
     "Answer": _ANSWER
     | {"properties": _ANSWER["properties"] | {"model": named("Model"), "budget": named("Loss")}},
+    "Report": _REPORT | {"properties": _REPORT["properties"] | {"budget": named("Loss")}},
+    "AnswerOrReport": {"oneOf": [named("Answer"), named("Report")]},
     "Model": record_of(
         kind=TEXT,
         settings=ANY_OBJECT,
@@ -194,6 +203,9 @@ SCHEMAS: dict[str, JsonSchema] = {
         alternatives=listed(TEXT),
         notes=listed(TEXT),
         way=TEXT,
+    ),
+    "ReportExplanation": record_of(
+        questions=listed(record_of(title=TEXT, sql=TEXT, explanation=named("Explanation")))
     ),
     "Names": record_of(datasets=listed(TEXT)),
     "Dataset": record_of(

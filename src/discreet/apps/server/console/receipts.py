@@ -1,4 +1,4 @@
-"""Answers by their receipt: each has an address for good, as a page, as JSON, CSV and Arrow."""
+"""Answers and reports by their receipt: each has an address for good, as a page, as JSON, CSV and Arrow."""
 
 import json
 import math
@@ -11,20 +11,23 @@ from starlette.responses import JSONResponse, Response
 from discreet.answers.csv_text import csv_of
 from discreet.answers.explanation import Explanation
 from discreet.answers.frames import ARROW_MEDIA_TYPE, arrow_of
+from discreet.answers.report.reading import is_report, one_answer
 from discreet.answers.wording import confidence_text, measure_text
 from discreet.apps.server.console.answer_views.combining import LEAST_CONFIDENCE, NoisyNumber, combined, ratio
 from discreet.apps.server.console.answer_views.shown_answer import noisy_number, shown
+from discreet.apps.server.console.answer_views.shown_report import shown_report
 from discreet.apps.server.console.answer_views.what_happened import what_happened
 from discreet.apps.server.console.rendering import amount_text, percent_text, rendered
 from discreet.apps.server.console.visits import Visit
 from discreet.errors import DiscreetError, InvalidInput
 from discreet.service.history import AskedQuestion
-from discreet.service.question_kinds import SqlQuestion, read_kind
+from discreet.service.question_kinds import is_sql
 from discreet.service.question_terms import AskedTerms
 from discreet.service.served_dataset import ServedDataset
 from discreet.service.user_account import Role
 
 _MOST_CELLS = 500
+_LONGEST_NUMBER = 10
 
 
 def receipt_page(visit: Visit) -> Response:
@@ -32,14 +35,20 @@ def receipt_page(visit: Visit) -> Response:
     told = dataset.fetch(visit.account, number)
     asked = _asked(visit, dataset.name, number)
     sql, terms = (asked.question, asked.terms.given()) if asked else ("", {})
-    facts = answer_facts(visit, dataset, told.text, sql, terms)
+    found = json.loads(told.text)
+    facts: dict[str, Any]
+    if is_report(found):
+        facts = {"report": shown_report(found), "dataset": dataset.name}
+    else:
+        facts = answer_facts(visit, dataset, told.text, sql, terms)
     return rendered(
         "receipt.html",
         visit=visit,
         place="receipt",
         asked=asked,
-        again=visit.account.may_ask and isinstance(read_kind(sql), SqlQuestion),
-        written=datetime.fromisoformat(facts["answer"].facts["receipt"]["at"]),
+        again=visit.account.may_ask and is_sql(sql),
+        receipt=found["receipt"],
+        written=datetime.fromisoformat(found["receipt"]["at"]),
         **facts,
     )
 
@@ -51,21 +60,30 @@ def receipt_json(visit: Visit) -> Response:
 
 def receipt_csv(visit: Visit) -> Response:
     dataset, number = _addressed(visit)
-    text = csv_of(json.loads(dataset.fetch(visit.account, number).text))
-    return Response(text, media_type="text/csv", headers=_saved_as(f"receipt-{number}.csv"))
+    text = csv_of(_one_answer(visit, dataset, number))
+    return Response(text, media_type="text/csv", headers=_saved_as(visit, "csv"))
 
 
 def receipt_arrow(visit: Visit) -> Response:
     dataset, number = _addressed(visit)
-    file = arrow_of(json.loads(dataset.fetch(visit.account, number).text))
-    return Response(file, media_type=ARROW_MEDIA_TYPE, headers=_saved_as(f"receipt-{number}.arrow"))
+    file = arrow_of(_one_answer(visit, dataset, number))
+    return Response(file, media_type=ARROW_MEDIA_TYPE, headers=_saved_as(visit, "arrow"))
+
+
+def _one_answer(visit: Visit, dataset: ServedDataset, number: int) -> Mapping[str, Any]:
+    """The answer of a receipt; of a report, that to the question which the address names."""
+    found = json.loads(dataset.fetch(visit.account, number).text)
+    text = visit.request.query_params.get("question")
+    if text is not None and not (text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER):
+        raise InvalidInput("A question of a report has a number.", remedy="End the address with ?question=1.")
+    return one_answer(found, None if text is None else int(text), example="?question=1")
 
 
 def answer_facts(
     visit: Visit, dataset: ServedDataset, text: str, sql: str, terms: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What the templates say of an answer: the table, what happened to it, what more precision costs."""
-    answer = shown(text)
+    answer = shown(json.loads(text))
     given = {name: value for name, value in terms.items() if value is not None}
     found = _explained(visit, dataset, sql, given)
     return {
@@ -83,7 +101,13 @@ def combine_cells(visit: Visit) -> Response:
     number = visit.sent.get("receipt")
     if type(number) is not int:
         raise InvalidInput("The receipt is missing.", remedy="Load the page again.")
-    answer = shown(dataset.fetch(visit.account, number).text)
+    found = json.loads(dataset.fetch(visit.account, number).text)
+    if is_report(found):
+        raise InvalidInput(
+            "Numbers of a report are not added up here.",
+            remedy="Ask for their sum or difference as a question of the report, or by itself.",
+        )
+    answer = shown(found)
     cells = _cells(visit.sent.get("cells"), answer.facts)
     asked = _asked(visit, dataset.name, number)
     plain = [noisy_number(answer.facts, row, name) for row, name in cells]
@@ -216,8 +240,11 @@ def _explained(
         return None
 
 
-def _saved_as(name: str) -> dict[str, str]:
-    return {"Content-Disposition": f'attachment; filename="{name}"'}
+def _saved_as(visit: Visit, ending: str) -> dict[str, str]:
+    """The name of a file: that of the receipt, with the number of the question if one was named."""
+    question = visit.request.query_params.get("question")
+    name = "-".join(["receipt", visit.path("number"), *([question] if question else [])])
+    return {"Content-Disposition": f'attachment; filename="{name}.{ending}"'}
 
 
 def _asked(visit: Visit, dataset: str, number: int) -> AskedQuestion | None:

@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, Response
 
 from discreet.answers.wording import confidence_text, counted, cut_text, key_text, number_text
 from discreet.errors import DiscreetError, for_page
+from discreet.service.question_kinds import is_sql
 from discreet.service.question_terms import AskedTerms
 
 _POLICY = (
@@ -100,6 +101,7 @@ def _templates() -> Environment:
         "odds": odds_text,
         "terms": terms_text,
     }
+    found.tests["asked_here"] = is_sql
     found.globals |= {
         "static": static_url,
         "counted": counted,

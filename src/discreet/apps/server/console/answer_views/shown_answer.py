@@ -1,6 +1,5 @@
 """An answer as the page shows it, from the JSON that is kept: each number with its error and whiskers."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,11 +91,10 @@ class ShownAnswer:
         return f"Cost {_amount(self.facts['charged'])}."
 
 
-def shown(text: str) -> ShownAnswer:
-    """From the JSON of an answer."""
-    facts = json.loads(text)
+def shown(facts: Mapping[str, Any], most: int = MOST_ROWS) -> ShownAnswer:
+    """From the JSON of an answer: its first rows."""
     measured = [name for name in facts["columns"] if facts["raw"] and name in facts["raw"][0]]
-    rows = range(min(len(facts["rows"]), MOST_ROWS))
+    rows = range(min(len(facts["rows"]), most))
     heads = {name: [_head(facts, i, name) for i in rows] for name in measured}
     width = _WIDE if len(measured) == 1 else _NARROW
     drawn = measured[:_MOST_PICTURES] if len(rows) > 1 else []
