@@ -178,10 +178,9 @@ class Curator:
     def recall(self, sql: Questions, **terms: Unpack[QuestionTerms]) -> Report | None: ...
     @spelled_out(QuestionTerms)
     def recall(self, sql: str | Questions, **terms: Unpack[QuestionTerms]) -> Answer | Report | None:
-        """What this was answered with before, on this version of the data, at this price or a higher one.
+        """What this was answered with before, at this price or a higher one; None if it was not.
 
-        It takes what `ask` takes. None if it was not answered. Reads no private data and never charges.
-
+        It takes what `ask` takes. Reads no private data and never charges.
         >>> curator.recall("SELECT count(*) FROM visits", epsilon=0.1) is None  # doctest: +SKIP
         """
         if isinstance(sql, list | tuple):
@@ -240,12 +239,11 @@ class Curator:
         return tables_of(self.dataset)
 
     def __repr__(self) -> str:
-        names = ", ".join(self.dataset.tables)
         try:
             left = f" {charge_text(self.left(), budget_of(self.dataset))} left for {self.analyst}."
         except DiscreetError:  # a ledger that is closed, or busy: it is said when a question is asked
             left = f" For {self.analyst}."
-        return f"Curator of {self.dataset.name}, with tables {names}.{left}"
+        return f"Curator of {self.dataset.name}, with tables {', '.join(self.dataset.tables)}.{left}"
 
     def _repr_html_(self) -> str:
         return html_block(html_line(repr(self)), self.tables._repr_html_())
@@ -285,12 +283,10 @@ class Curator:
         """The curator of another analyst, on the same open data and ledger. It has no `watch` yet.
 
         The caps hold besides those of the policy. What costs more than `most_epsilon` raises NeedsApproval.
-        The ledger keeps the purpose with each charge. Closing it closes nothing. Close this one last: it
-        closes the data and the ledger of both.
+        Closing it closes nothing. Close this one last: it closes the data and the ledger of both.
         """
         other = copy(self)
-        other.analyst = name
-        other._shared = True
+        other.analyst, other._shared = name, True
         other._data = replace(
             self._data, analyst=name, caps=tuple(caps), most_epsilon=most_epsilon, purpose=purpose, watch=None
         )

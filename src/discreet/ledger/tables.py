@@ -134,7 +134,7 @@ class Books:
         return [_entry_of(row) for row in rows]
 
     def has_older_keys(self, dataset: str) -> bool:
-        """Whether some answers may have keys that are others today. The first charge tells; it comes early."""
+        """Whether some answers may have keys that are others today. The first charge tells."""
         first = self._row(
             "SELECT key FROM entries WHERE dataset = :dataset AND kind = 'charged' ORDER BY number LIMIT 1",
             dataset=dataset,
