@@ -128,7 +128,9 @@ class _StatementWriter:
 
     def _counts_people(self, number: int, vector: WeightedSum | Histogram) -> CountedPeople | None:
         """What is left out by the weights of a vector, if it can be counted in the same pass, and was not."""
-        wanted = None if self._dialect.weighs_in_windows or number != self._finest else left_out_of(vector)
+        wanted = left_out_of(vector) if number == self._finest else None
+        if wanted is not None and wanted.only_clamps and self._dialect.weighs_in_windows:
+            return None
         found = [i for i, part in enumerate(self._parts) if part == wanted and i not in self._counted]
         if not found:
             return None
@@ -137,7 +139,7 @@ class _StatementWriter:
         self._counted.add(index)
         columns = beyond_columns(part, self._dialect)
         rows = ""
-        if columns and not self._reads_once(part.weight):
+        if columns and not self._dialect.weighs_in_windows and not self._reads_once(part.weight):
             keys = self._query.sets[number] if by_squares(part.weight) else ()
             rows = f"({self._keyed_rows(keys, columns, used_by(part))}) AS read"
         return CountedPeople(part=part, index=index, beyond=[name for name, *_ in columns], rows=rows)

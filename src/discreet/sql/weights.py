@@ -61,8 +61,10 @@ def weighed(
     With `lost`, people are kept after they were counted, and rows with a bin say how many are in it.
     """
     select, rest = ", ".join([*names, *totals]), where + group_by(names)
-    if dialect.weighs_in_windows:
+    if dialect.weighs_in_windows and lost is None:
         return f"SELECT {select} FROM ({_in_windows(rows, weight, names, dialect)}) AS rows{rest}"
+    if lost is not None and dialect.weighs_in_windows:
+        return _with_people(rows, weight, names, totals, dialect, where=where, lost=lost)
     tables = [f"rows AS {dialect.kept(once=once)}({rows})"]
     kept = "" if lost is None else dialect.kept(once=True)
     read, beyond = ("rows", ()) if lost is None else (lost.rows or "rows", lost.beyond)
@@ -120,11 +122,9 @@ def people_by_loss(part: LeftOut, index: int, dialect: Dialect, people: str = "p
 
     People who are alike are counted first, so that bins are computed of few.
     """
-    columns, cases = _clamping(part)
+    columns, cases = bins_of_people(part, dialect)
     facts = [f"beyond{i}" for i in range(len(part.clamped))]
     if not part.only_clamps:
-        of_weight, lost, sizes = _weighing(part, dialect)
-        columns, cases = [*of_weight, *columns], [*lost, *cases, *sizes]
         facts += ["n", "n1"] if by_squares(part.weight) else ["n"]
     alike = f"SELECT {', '.join(facts)}, count(*) AS number FROM {people} GROUP BY {', '.join(facts)}"
     sized = f"SELECT {', '.join(columns)}, number FROM ({alike}) AS alike"
@@ -132,6 +132,15 @@ def people_by_loss(part: LeftOut, index: int, dialect: Dialect, people: str = "p
     where = " WHERE bin IS NOT NULL" if part.only_clamps else ""
     total = f"CAST(sum(number) AS {dialect.types[ValueType.INTEGER]}) AS s{index}"
     return f"SELECT bin, {total} FROM ({placed}) AS placed{where} GROUP BY bin"
+
+
+def bins_of_people(part: LeftOut, dialect: Dialect, net: str = "beyond") -> tuple[list[str], list[str]]:
+    """Columns, and the cases of the bin of a person, from what a row of `people_sql` has."""
+    columns, cases = _clamping(part, net)
+    if part.only_clamps:
+        return columns, cases
+    of_weight, lost, sizes = _weighing(part, dialect)
+    return [*of_weight, *columns], [*lost, *cases, *sizes]
 
 
 def _weighing(part: LeftOut, dialect: Dialect) -> tuple[list[str], list[str], list[str]]:
@@ -153,11 +162,11 @@ def _weighing(part: LeftOut, dialect: Dialect) -> tuple[list[str], list[str], li
     return [f"CASE WHEN {heavy} THEN {lost} END AS lost", "n"], cases, sizes
 
 
-def _clamping(part: LeftOut) -> tuple[list[str], list[str]]:
+def _clamping(part: LeftOut, net: str) -> tuple[list[str], list[str]]:
     """Columns and cases of what clamping takes off, on the side where it takes more."""
     if not part.clamped:
         return [], []
-    nets = [f"coalesce(beyond{i}, 0)" for i in range(len(part.clamped))]
+    nets = [f"coalesce({net}{i}, 0)" for i in range(len(part.clamped))]
     ends = (nets[0], nets[0]) if len(nets) == 1 else [f"{end}({', '.join(nets)})" for end in _ENDS]
     cases = ["WHEN up > 0 AND up + down >= 0 THEN", _beyond("up", part.first_beyond)]
     cases += ["WHEN down < 0 THEN", _beyond("-down", part.first_beyond + BEYOND_BINS)]
@@ -184,10 +193,40 @@ def group_by(names: Sequence[str]) -> str:
     return f" GROUP BY {', '.join(names)}" if names else ""
 
 
-def _in_windows(rows: str, weight: Weight, names: Sequence[str], dialect: Dialect) -> str:
+def _with_people(
+    rows: str,
+    weight: Weight,
+    names: Sequence[str],
+    totals: Sequence[str],
+    dialect: Dialect,
+    *,
+    where: str,
+    lost: CountedPeople,
+) -> str:
+    """The first row of each person has their bin. So people are counted in the pass that adds up rows."""
+    columns, cases = bins_of_people(lost.part, dialect, net="net")
+    windows = _in_windows(rows, weight, names, dialect, beyond=lost.beyond)
+    sized = f"SELECT *{''.join(f', {each}' for each in columns if each != 'n')} FROM ({windows}) AS weighed"
+    placed = (
+        f"SELECT *, CASE WHEN place = 1 THEN CASE {' '.join(cases)} END END AS bin FROM ({sized}) AS sized"
+    )
+    by_bin = ", ".join([*names, "bin", *totals, "count(*) AS number"])
+    alike = f"SELECT {by_bin} FROM ({placed}) AS placed{group_by([*names, 'bin'])}"
+    sums = [total.rpartition(" AS ")[2] for total in totals]
+    added = ", ".join([*names, *(f"sum({name}) AS {name}" for name in sums)])
+    total = f"CAST(sum(number) AS {dialect.types[ValueType.INTEGER]}) AS s{lost.index}"
+    counted = f"SELECT bin, {total} FROM alike WHERE bin IS NOT NULL GROUP BY bin"
+    both = _beside(f"SELECT {added} FROM alike{where}{group_by(names)}", names, totals, counted, lost)
+    return f"WITH alike AS {dialect.kept(once=True)}({alike}) {both}"
+
+
+def _in_windows(
+    rows: str, weight: Weight, names: Sequence[str], dialect: Dialect, beyond: Sequence[str] | None = None
+) -> str:
     """The same without a join. Each row has c, the person's rows in its group. They add up to Σc².
 
     A window is computed in one process. Rows that come to it in order are computed and sorted in several.
+    With `beyond`, each row also has its place among the person's, and what a row of `people_sql` has.
     """
     counted, n = f"{rows} ORDER BY p", "count(*) OVER (PARTITION BY p)"
     if by_squares(weight):
@@ -196,4 +235,9 @@ def _in_windows(rows: str, weight: Weight, names: Sequence[str], dialect: Dialec
         n = f"sum(CAST(c AS {dialect.types[ValueType.NUMBER]})) OVER (PARTITION BY p)"
     share = weight_sql(weight, n, dialect)
     w = f"CASE WHEN {n} > {most_of_whole(weight)} THEN {share} ELSE {weight.whole} END"
-    return f"SELECT *, {w} AS w FROM ({counted}) AS counted"
+    of_people = []
+    if beyond is not None:
+        facts = {"place": "row_number()", "n1": "count(*)", "n": n.partition(" OVER ")[0]}
+        facts |= {f"net{i}": f"sum({column})" for i, column in enumerate(beyond)}
+        of_people = [f", {fact} OVER (PARTITION BY p) AS {name}" for name, fact in facts.items()]
+    return f"SELECT *, {w} AS w{''.join(of_people)} FROM ({counted}) AS counted"
