@@ -320,8 +320,8 @@ class ServedDataset:
 
     def _from_ledger(self, account: UserAccount, receipt: int) -> Told | None:
         """For a question whose service died after the charge: the ledger has what was drawn."""
-        paid = next((e for e in self._curator.entries(after=receipt - 1) if e.number == receipt), None)
-        if paid is None or paid.analyst != account.name:
+        paid = next(self._curator.entries(after=receipt - 1), None)  # one page, not all that came later
+        if paid is None or paid.number != receipt or paid.analyst != account.name:
             return None
         for tried in self._history.unanswered(account, self.name, sql_in_ledger(paid.question)):
             told = self._recalled(account, tried)
