@@ -6,7 +6,9 @@ from fractions import Fraction
 import pytest
 
 from discreet.bounds.paid_key import PaidKey
-from discreet.errors import BudgetExceeded
+from discreet.curator.dearer_answers import DearerAnswers
+from discreet.curator.planning import Planning
+from discreet.errors import BudgetExceeded, QueryRefused
 from discreet.ledger.interface import EntryKind
 from discreet.model.deadline import Deadline
 from discreet.model.privacy import amount_of
@@ -83,6 +85,24 @@ def test_its_errors_are_stated_at_the_confidence_that_is_asked_for(tmp_path):
         assert found.dearer
         assert found.released.encode() == wanted.released.encode()
         assert found.released.confidence == 0.99
+
+
+def test_it_is_read_by_the_plan_that_found_it(curator, monkeypatch):
+    """Another thread may learn of a profile meanwhile, and plans are others from then on."""
+    paid, honest = curator.ask(WARDS, epsilon=4), DearerAnswers.find
+
+    def find(self):
+        found = honest(self)
+        monkeypatch.setattr(Planning, "plan", refused)
+        return found
+
+    def refused(*_):
+        raise QueryRefused("The limits are others now.", remedy="Ask anew.")
+
+    monkeypatch.setattr(DearerAnswers, "find", find)
+    found = curator.ask(WARDS, epsilon=2)
+    assert found.dearer
+    assert found.released.encode() == paid.released.encode()
 
 
 # Within an error
