@@ -9,6 +9,7 @@ import os
 import pytest
 
 from discreet import DiscreetError, EngineFailed, LedgerClosed, QueryRefused
+from discreet.engines.base.execution import failed
 from discreet.ledger.interface import EntryKind
 from discreet.ledger.sqlite.ledger import SqliteLedger
 from discreet.release import question_release as path
@@ -159,3 +160,30 @@ def test_g1_a_child_that_is_forked_before_the_draw_draws_nothing(clinic, draws):
         if os.getpid() != parent:
             os._exit(2)
     assert (statuses, len(draws), charges(clinic)) == ([0], 1, 1)
+
+
+def test_g1_a_child_whose_database_fails_gives_no_charge_back(clinic, draws, monkeypatch):
+    """Forked between two statements, by a handler of signals. Its parent draws for the charge."""
+    curator, parent, statuses = clinic.open(), os.getpid(), []
+    honest = type(curator._engine).run_each
+
+    def run_each(*given, **terms):
+        child = os.fork()
+        if child == 0:
+            raise failed()
+        statuses.append(os.waitpid(child, 0)[1])
+        return honest(*given, **terms)
+
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(type(curator._engine), "run_each", run_each)
+            patched.setattr(SqliteLedger, "store_answer", raising(LedgerClosed("Full.", remedy="Make room.")))
+            with pytest.raises(LedgerClosed):
+                curator.ask("SELECT count(*) AS n FROM visits", epsilon=0.1)
+    except EngineFailed as error:
+        os._exit(0 if os.getpid() != parent and "forked" in str(error) else 1)
+    finally:
+        if os.getpid() != parent:
+            os._exit(2)
+    curator.ask("SELECT count(*) AS n FROM visits", epsilon=0.1)
+    assert (statuses, len(draws), charges(clinic)) == ([0], 2, 2)

@@ -1,13 +1,18 @@
 """What was paid at a higher price serves every cheaper request: free, and nothing more is drawn."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from discreet.bounds.paid_key import PaidKey
-from discreet.errors import BudgetExceeded
+from discreet.curator.dearer_answers import DearerAnswers
+from discreet.curator.planning import Planning
+from discreet.errors import BudgetExceeded, QueryRefused
 from discreet.ledger.interface import EntryKind
+from discreet.model.deadline import Deadline
 from discreet.model.privacy import amount_of
+from discreet.release.draw import answer_from
 from tests.attacks.ask import Clinic
 
 COUNT = "SELECT count(*) AS n FROM visits"
@@ -82,6 +87,24 @@ def test_its_errors_are_stated_at_the_confidence_that_is_asked_for(tmp_path):
         assert found.released.confidence == 0.99
 
 
+def test_it_is_read_by_the_plan_that_found_it(curator, monkeypatch):
+    """Another thread may learn of a profile meanwhile, and plans are others from then on."""
+    paid, honest = curator.ask(WARDS, epsilon=4), DearerAnswers.find
+
+    def find(self):
+        found = honest(self)
+        monkeypatch.setattr(Planning, "plan", refused)
+        return found
+
+    def refused(*_):
+        raise QueryRefused("The limits are others now.", remedy="Ask anew.")
+
+    monkeypatch.setattr(DearerAnswers, "find", find)
+    found = curator.ask(WARDS, epsilon=2)
+    assert found.dearer
+    assert found.released.encode() == paid.released.encode()
+
+
 # Within an error
 
 
@@ -109,6 +132,21 @@ def test_within_an_error_serves_a_lower_price(curator):
     paid = curator.ask(COUNT, within=5)
     assert amount_of(paid.charged) > amount_of(curator.plan(COUNT, epsilon=0.5).loss)
     assert curator.ask(COUNT, epsilon=0.5).receipt == paid.receipt
+
+
+@pytest.mark.parametrize("share", ["", "left_out_share = 0"])
+@pytest.mark.parametrize(("paid", "asked"), [(0.99, 0.5), (0.5, 0.99)])
+def test_within_an_error_serves_a_lower_price_at_another_confidence(tmp_path, share, paid, asked):
+    """The confidence decided how much noise there is. Errors are stated of that noise, at any confidence."""
+    with Clinic(tmp_path, epsilon=40, dataset=share).open() as curator:
+        curator.ask(COUNT, within=20, confidence=paid)
+        found = curator.ask(COUNT, epsilon=0.02, confidence=asked)
+        assert found.dearer
+        drawn = curator.plan(COUNT, within=20, confidence=paid)
+        stated = replace(drawn, request=replace(drawn.request, confidence=Fraction(str(asked))))
+        stored = curator._ledger.stored_answer("clinic", found.receipt.key).answer
+        assert found.released.encode() == answer_from(stated, stored, Deadline.after(60)).encode()
+        assert curator.recall(COUNT, epsilon=0.02, confidence=asked).dearer
 
 
 # Prices in two parts

@@ -322,6 +322,25 @@ def test_an_answer_that_was_charged_and_not_sent_is_fetched_by_its_receipt(
         dataset.fetch(add("bo"), receipt)
 
 
+def test_a_receipt_of_another_dataset_is_not_looked_for_in_all_that_came_later(dataset, add, monkeypatch):
+    """Datasets share a ledger, and its numbers."""
+    ana, read, honest = add("ana"), [], Curator.entries
+    dataset.ask(ana, COUNT, {"epsilon": 1})
+    dataset.ask(ana, OLD, {"epsilon": 1})
+    another = next(each.number for each in honest(dataset.curator_of(ana)) if each.kind.value == "charged")
+
+    def entries(self, *, after=0):
+        for each in honest(self, after=after):
+            if each.number != another:
+                read.append(each.number)
+                yield each
+
+    monkeypatch.setattr(Curator, "entries", entries)
+    with pytest.raises(InvalidInput, match="no answer with receipt"):
+        dataset.fetch(add("bo"), another)
+    assert read == [another + 1]
+
+
 def test_answers_of_older_data_are_fetched_too(dataset, add):
     ana = add("ana")
     told = dataset.ask(ana, COUNT, {"epsilon": 1})

@@ -127,7 +127,8 @@ class DistinctCount:
     """How many different values each group has. A person adds at most `values` pairs of group and value.
 
     Which pairs of a person with more are taken depends on that person's rows alone (the first in the order
-    of a hash of person, group and value). Adding or removing a person changes only whether those pairs occur.
+    of a hash of person, group and value: see `sql.distinct`). Adding or removing a person changes only
+    whether those pairs occur.
     """
 
     value: Expression

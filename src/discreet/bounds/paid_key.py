@@ -107,8 +107,13 @@ def _key(kind: str, family: str, loss: Spend, request: Request, identity: str) -
         amount=ceil(amount_of(loss) * AMOUNT_UNITS),
         delta=ceil(loss.delta * DELTA_UNITS),
         request=_request_text(request),
-        digest=identity.rpartition(":")[2],
+        digest=digest_of(identity),
     )
+
+
+def digest_of(identity: str) -> str:
+    """Of exactly what is run, which is all of an identity but its kind and version."""
+    return identity.rpartition(":")[2]
 
 
 def _family(plan: Plan) -> str:

@@ -179,6 +179,7 @@ class ChargedData:
         except EngineFailed as failure:
             if began or isinstance(failure, TookTooLong):  # or its timing could be seen again for free
                 raise
+        _check_not_forked(process)  # a child gives no charge back: its parent may be drawing for it
         raise failed(charged_anew=not (release.repeatable and self._mark_unused(receipt)))
 
     def _mark_unused(self, receipt: Receipt) -> bool:

@@ -6,7 +6,7 @@ the plan has the key that is in the ledger, what was drawn is that of this plan.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -37,6 +37,8 @@ class DearerAnswers(Generic[R]):
     release: R
     again: Callable[[Request], R]
     """The same question at another price, or within another error."""
+    _known: dict[str, R] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What was planned when an answer was found: with a profile that is learnt of since, plans are others."""
 
     def find(self) -> Answered | None:
         """The most accurate one that costs no less in ε, or in ρ and in δ; None if there is none."""
@@ -68,6 +70,14 @@ class DearerAnswers(Generic[R]):
 
     def _planned(self, key: str) -> R | None:
         """What was asked under a key of the ledger; None if it is another today, or not accurate enough."""
+        if key not in self._known:
+            found = self._planned_again(key)
+            if found is None:
+                return None
+            self._known[key] = found
+        return self._known[key]
+
+    def _planned_again(self, key: str) -> R | None:
         paid, request = PaidKey.read(key), self.release.plan.request
         asked = None if paid is None else paid.asked(request)
         if asked is None:

@@ -7,7 +7,7 @@ from discreet.answers.released import Released
 from discreet.bounds.bound import Bounded, bound, without_left_out
 from discreet.bounds.calibrate import Plan, calibrate
 from discreet.bounds.identity import question_identity
-from discreet.bounds.paid_key import question_key
+from discreet.bounds.paid_key import PaidKey, digest_of, question_key
 from discreet.dialects.dialect import Dialect
 from discreet.model.deadline import Deadline
 from discreet.model.identity import has_version
@@ -56,8 +56,13 @@ class QuestionRelease:
         return answer_from(self.plan_of(key), stored, deadline)
 
     def plan_of(self, key: str) -> Plan:
-        """The plan that was paid for under this key."""
-        if key in (self.identity(), question_identity(self.plan)):
+        """The plan that was paid for under this key.
+
+        It says what was run, and also at which confidence an error was asked for: errors of the same noise
+        may be stated at another one.
+        """
+        paid, run = PaidKey.read(key), question_identity(self.plan)
+        if key == run or (paid is not None and paid.digest == digest_of(run)):
             return self.plan
         return self._without_left_out() if has_version(key) else self._older_plan()
 

@@ -27,6 +27,7 @@ from discreet.dialects.parameters import Parameters
 from discreet.functions.registry import emit
 from discreet.model.expression import Expression, Field
 from discreet.model.policy import ValueType
+from discreet.sql.distinct import distinct_sql, own_columns, own_fields
 from discreet.sql.relation import relation_sql
 from discreet.sql.row_columns import (
     ONE,
@@ -288,20 +289,13 @@ class _StatementWriter:
         return f"SELECT {', '.join([*names, total])} FROM ({people}) AS people{group_by(names)}"
 
     def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
-        """A person with too many pairs of key and value keeps the first ones, in the order of a hash."""
         used = [e for e in (part.value, part.condition) if e is not None]
-        rows = self._keyed_rows(keys, [("v", emit(part.value, self._dialect), "v")], used, part.condition)
-        names = [*_names(keys), "v"]
-        wanted = ", ".join(names if part.one_row else ["p", *names])
-        source = f"SELECT DISTINCT {wanted} FROM ({rows}) AS rows WHERE v IS NOT NULL"
-        if not part.one_row:
-            kind = self._dialect.types[ValueType.TEXT]
-            text = " || ' ' || ".join(f"coalesce(CAST({name} AS {kind}), '')" for name in ["p", *names])
-            order = f"row_number() OVER (PARTITION BY p ORDER BY md5({text}), {', '.join(names)})"
-            source = f"SELECT *, {order} AS place FROM ({source}) AS pairs"
-        kept = "" if part.one_row else f" WHERE place <= {part.values}"
-        select = ", ".join([*_names(keys), f"count(DISTINCT v) AS s{index}"])
-        return f"SELECT {select} FROM ({source}) AS kept{kept}{group_by(_names(keys))}"
+        keyed = [*used, *(key.expression for key in self._query.keys)]
+        own = [] if part.one_row else own_fields(self._query.source, keyed)
+        columns = [("v", emit(part.value, self._dialect), "v"), *own_columns(own, self._dialect)]
+        rows = self._keyed_rows(keys, columns, [*used, *own], part.condition)
+        names = [name for name, *_ in columns[1:]]
+        return distinct_sql(rows, part, index, _names(keys), names, self._dialect)
 
     def _scores(self, keys: Sequence[int], part: Scores, index: int) -> str:
         """Each person adds at most `rows` to each score: no weights, as a selection looks at each alone."""
