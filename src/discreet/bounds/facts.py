@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+from discreet.aggregates.joint import JointSum
 from discreet.aggregates.vectors import (
     DistinctCount,
     Histogram,
@@ -39,6 +40,19 @@ def bounded_facts(bounded: Bounded, order: Sequence[int] | None = None) -> dict[
 def _part_facts(part: Part, facts: RelationFacts) -> Facts:
     """What is summed or counted in each group, and how much of one person."""
     match part:
+        case JointSum(family=family, cell=cell):
+            return {
+                "conditions": [facts.expression(each) for each in family.conditions],
+                "sum": facts.expression(family.value),
+                "offset": str(family.offset),
+                "grid": str(family.grid),
+                "steps": family.steps,
+                "pattern": cell.pattern,
+                "basis": cell.basis.value,
+                "start": cell.start,
+                "place": part.place,
+                "weight": _weight_facts(part.weight),
+            }
         case WeightedSum():
             return {
                 "sum": facts.expression(part.value),
