@@ -19,7 +19,7 @@ from discreet.noise import gaussian, laplace, sampling
 from discreet.noise.additive import additive
 from discreet.profile import profile_plan
 from discreet.release import draw
-from discreet.sql import emit, profile, row_values, weights
+from discreet.sql import added_values, emit, profile, weights
 from tests.audit.test_mutations import failed_layers, scaled
 
 EACH = ["Laplace", "Laplace, replace", "Gaussian", "Gaussian, replace"]
@@ -126,7 +126,7 @@ def test_half_the_noise_on_what_is_measured_together(monkeypatch, name):
 
 @pytest.mark.parametrize("name", TOGETHER)
 def test_a_row_is_in_every_cell(monkeypatch, name):
-    monkeypatch.setattr(row_values, "_is_known_by_value", lambda family: True)
+    monkeypatch.setattr(added_values, "_is_known_by_value", lambda family: True)
     assert "law" in failed_in_all(name, IN_CELLS[name])
 
 
@@ -147,8 +147,8 @@ def test_who_is_replaced_stays_in_the_same_cell(monkeypatch):
 
 
 def test_a_polynomial_that_is_twice_as_large(monkeypatch):
-    honest = row_values._function
-    monkeypatch.setattr(row_values, "_function", lambda part, q: f"2 * ({honest(part, q)})")
+    honest = added_values._function
+    monkeypatch.setattr(added_values, "_function", lambda part, q: f"2 * ({honest(part, q)})")
     assert "law" in failed_in_all("Together: polynomials")
 
 

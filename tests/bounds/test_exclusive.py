@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.bounds.exclusive import patterns_of
+from discreet.bounds.together.exclusive import patterns_of
 from discreet.functions.registry import emit_duckdb
 from discreet.model.expression import title
 from tests.question.clinic import clinic, planned

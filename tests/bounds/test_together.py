@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.aggregates.joint import Basis, Cell, Family, JointSum
+from discreet.aggregates.joint import Basis, JointSum, RowCell, VectorFamily
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import LeftOut
 from discreet.bounds.calibrate import calibrate
@@ -185,9 +185,9 @@ def vectors_of(plan):
 
 def test_bernstein_polynomials_add_up_to_powers():
     """Exactly, for every step of a value."""
-    cells = {basis: Cell(pattern=1, basis=basis) for basis in (Basis.LINE, Basis.PARABOLA)}
+    cells = {basis: RowCell(pattern=1, basis=basis) for basis in (Basis.LINE, Basis.PARABOLA)}
     for basis, cell in cells.items():
-        family = Family(
+        family = VectorFamily(
             conditions=(), value=None, offset=Fraction(-3, 2), grid=Fraction(1, 2), steps=9, cells=(cell,)
         )
         for q in range(10):
@@ -205,9 +205,9 @@ def test_bernstein_polynomials_add_up_to_powers():
 
 
 def test_a_family_has_one_cell_for_a_pattern():
-    cell = Cell(pattern=1, basis=Basis.COUNT)
+    cell = RowCell(pattern=1, basis=Basis.COUNT)
     with pytest.raises(TypeError, match="one cell"):
-        Family(
+        VectorFamily(
             conditions=(),
             value=None,
             offset=Fraction(0),

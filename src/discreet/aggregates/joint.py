@@ -16,7 +16,7 @@ the count (parallel composition: McSherry, SIGMOD 2009, theorem 4, for functions
 
 Counts of conditions are sums of cells. Number, sum and squares of a value are sums of the polynomials: 1 is
 their sum, and their weights are those of Bernstein's basis. Which of several ways of measuring has the least
-noise is known before (McKenna et al., HDMM, arXiv 1808.03537): see `bounds.together`.
+noise is known before (McKenna et al., HDMM, arXiv 1808.03537): see `bounds.together.families`.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Basis(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class RowCell:
     """Rows of which exactly these conditions are true, and what is measured of them."""
 
     pattern: int
@@ -63,9 +63,9 @@ class Cell:
     """Of VALUE: where it is measured from, in steps above the lower bound."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Family:
-    """What one row enters once. No two of its cells have the same pattern. Each is equal to itself only."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorFamily:
+    """What one row enters once. No two of its cells have the same pattern."""
 
     conditions: tuple[Expression, ...]
     value: Expression | None
@@ -75,21 +75,25 @@ class Family:
     grid: Fraction
     steps: int
     """From the lower to the upper bound: R."""
-    cells: tuple[Cell, ...]
+    cells: tuple[RowCell, ...]
 
     def __post_init__(self) -> None:
         patterns = [cell.pattern for cell in self.cells]
         if len(set(patterns)) < len(patterns) or len(self.conditions) > MOST_CONDITIONS:
             raise TypeError("A row is in one cell of a family.")
 
-    def bound(self, cell: Cell) -> int:
+    def __hash__(self) -> int:
+        """Of few facts: there may be many conditions, and a family is looked up for each of its vectors."""
+        return hash((self.offset, self.steps, len(self.conditions), len(self.cells)))
+
+    def bound(self, cell: RowCell) -> int:
         """The most that one row adds to a vector of the cell, and at most what it adds to all of them."""
         if cell.basis is Basis.VALUE:
             return max(abs(cell.start), abs(self.steps - cell.start), 1)
         size: int = self.steps**cell.basis.degree
         return size
 
-    def weights(self, cell: Cell, power: int, start: Fraction) -> tuple[Fraction, ...]:
+    def weights(self, cell: RowCell, power: int, start: Fraction) -> tuple[Fraction, ...]:
         """How (x − start)^power of a row is a sum of the cell's functions, each divided by their bound."""
         low, width = self.offset - start, self.grid * self.steps
         if cell.basis is Basis.VALUE:
@@ -105,8 +109,8 @@ class Family:
 class JointSum(WeightedSum):
     """One vector of a family: rows of one cell, and one function of them."""
 
-    family: Family
-    cell: Cell
+    family: VectorFamily
+    cell: RowCell
     place: int
     """Which of the functions of the cell."""
 
@@ -135,7 +139,7 @@ class JointSum(WeightedSum):
         return Fraction(1, self.largest * self.weighing.whole)
 
 
-def members(family: Family, like: WeightedSum) -> list[JointSum]:
+def members(family: VectorFamily, like: WeightedSum) -> list[JointSum]:
     """All vectors of a family, of rows that are weighed as in another vector."""
     return [
         JointSum(

@@ -11,14 +11,14 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.aggregates.bounding import ContributionBounds
-from discreet.aggregates.joint import Family, JointSum
+from discreet.aggregates.joint import JointSum, VectorFamily
 from discreet.aggregates.people import count_of_people
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import Clamped, DistinctCount, Histogram, LeftOut, Part, Scores, WeightedSum
 from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.bounds.one_value import fields_with_one_value
-from discreet.bounds.together import MeasuredTogether, measured_together
-from discreet.bounds.wanted import WantedSum, wanted
+from discreet.bounds.together.families import MeasuredTogether, measured_together
+from discreet.bounds.together.wanted import WantedSum, wanted
 from discreet.bounds.work_limits import check_statements, check_written
 from discreet.errors import QueryRefused
 from discreet.model.exact import LARGEST_COUNT
@@ -85,7 +85,7 @@ class Bounded:
     @property
     def blocks(self) -> list[tuple[int, ...]]:
         """The parts that have one price: those of a family, and each other one by itself."""
-        found: dict[Family | int, list[int]] = {}
+        found: dict[VectorFamily | int, list[int]] = {}
         for i, part in enumerate(self.parts):
             found.setdefault(part.family if isinstance(part, JointSum) else i, []).append(i)
         return [tuple(block) for block in found.values()]

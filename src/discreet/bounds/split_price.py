@@ -20,7 +20,7 @@ from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import WeightedSum, known
 from discreet.bounds.bound import Bounded, MeasuredVector, without_left_out
 from discreet.bounds.facts import parts_in_order
-from discreet.bounds.together import noise_of
+from discreet.bounds.together.families import noise_of
 
 _STEPS = 1024
 

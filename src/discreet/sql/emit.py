@@ -27,6 +27,7 @@ from discreet.dialects.parameters import Parameters
 from discreet.functions.registry import emit
 from discreet.model.expression import Expression, Field
 from discreet.model.policy import ValueType
+from discreet.sql.added_values import AddedValues
 from discreet.sql.relation import relation_sql
 from discreet.sql.row_columns import (
     EmittedColumn,
@@ -35,7 +36,6 @@ from discreet.sql.row_columns import (
     leaf_column,
     used_by,
 )
-from discreet.sql.row_values import RowValues
 from discreet.sql.spelled_out import SpelledOut
 from discreet.sql.statement import Planned, Statement, check_written_size
 from discreet.sql.weights import (
@@ -224,7 +224,7 @@ class _StatementWriter:
         lost: CountedPeople | None,
     ) -> str:
         parts = [(i, part) for i in chosen if isinstance(part := self._parts[i], WeightedSum)]
-        values = RowValues(parts, self._dialect)
+        values = AddedValues(parts, self._dialect)
         columns, used = values.columns(), values.used()
         if lost is not None and not lost.rows:
             columns += beyond_columns(lost.part, self._dialect)

@@ -7,7 +7,7 @@ and so is in one cell, whatever the conditions say.
 
 from collections.abc import Sequence
 
-from discreet.aggregates.joint import Basis, Family, JointSum
+from discreet.aggregates.joint import Basis, JointSum, VectorFamily
 from discreet.aggregates.vectors import WeightedSum
 from discreet.dialects.dialect import Dialect
 from discreet.functions.registry import emit
@@ -15,7 +15,7 @@ from discreet.model.expression import Call, Expression
 from discreet.sql.row_columns import ONE, EmittedColumn, integer_column, steps_column
 
 
-class RowValues:
+class AddedValues:
     """The columns that some vectors are computed from, and what a row adds to each of these."""
 
     def __init__(self, parts: Sequence[tuple[int, WeightedSum]], dialect: Dialect) -> None:
@@ -24,7 +24,7 @@ class RowValues:
         self._integers = {
             i: integer_column(part, f"v{i}", dialect) for i, part in parts if not isinstance(part, JointSum)
         }
-        self.families: dict[Family, int] = {}
+        self.families: dict[VectorFamily, int] = {}
         """By family, the place of the first of its parts."""
         for place, part in parts:
             if isinstance(part, JointSum):
@@ -52,7 +52,7 @@ class RowValues:
             return f"({added})"
         return f"(CASE WHEN c{first} = {part.cell.pattern} THEN {added} ELSE 0 END)"
 
-    def _pattern(self, family: Family, place: int) -> list[EmittedColumn]:
+    def _pattern(self, family: VectorFamily, place: int) -> list[EmittedColumn]:
         if _is_known_by_value(family):
             return []
         bits = [
@@ -61,7 +61,7 @@ class RowValues:
         ]
         return [(f"c{place}", " + ".join(bits), f"c{place}")]
 
-    def _steps(self, family: Family, place: int) -> list[EmittedColumn]:
+    def _steps(self, family: VectorFamily, place: int) -> list[EmittedColumn]:
         if family.value is None:
             return []
         name = f"q{place}"
@@ -84,7 +84,7 @@ def _function(part: JointSum, q: str) -> str:
             return (f"{rest} * {rest}", f"2 * {q} * {rest}", f"{q} * {q}")[part.place]
 
 
-def _is_known_by_value(family: Family) -> bool:
+def _is_known_by_value(family: VectorFamily) -> bool:
     """Whether all rows with a value are in one cell, and all others in none."""
     match family.conditions:
         case (Call(function="is_not_null", arguments=(known,)),):

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from discreet.model.expression import Call, Constant, Expression, Literal, conditions_in
 
-End: TypeAlias = tuple[Constant, bool]
+SetEnd: TypeAlias = tuple[Constant, bool]
 """A value, and whether it is among the values."""
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
@@ -32,8 +32,8 @@ class ValueSet:
     values: frozenset[Constant] | None = None
     """None: any that nothing else excludes."""
     excluded: frozenset[Constant] = frozenset()
-    low: End | None = None
-    high: End | None = None
+    low: SetEnd | None = None
+    high: SetEnd | None = None
     null: bool = False
 
     def excludes(self, other: "ValueSet") -> bool:
@@ -203,7 +203,7 @@ def _is_less(one: Constant, other: Constant) -> bool:
     return bool(_double(one) < _double(other))  # type: ignore[operator]
 
 
-def _is_between(high: End | None, low: End | None) -> bool:
+def _is_between(high: SetEnd | None, low: SetEnd | None) -> bool:
     """Whether what ends at one lies below what begins at the other."""
     if high is None or low is None:
         return False
@@ -213,7 +213,7 @@ def _is_between(high: End | None, low: End | None) -> bool:
     return same and not (high[1] and low[1])
 
 
-def _is_inside(end: End | None, other: End | None, side: int) -> bool:
+def _is_inside(end: SetEnd | None, other: SetEnd | None, side: int) -> bool:
     """Whether an end is not further out than another: of lower ends if the side is 1, of upper ones if −1."""
     if other is None:
         return True

@@ -20,10 +20,10 @@ from math import floor, inf
 from typing import TypeAlias
 
 from discreet.aggregates.grid import grid_of
-from discreet.aggregates.joint import MOST_CONDITIONS, Basis, Cell, Family, JointSum, members
+from discreet.aggregates.joint import MOST_CONDITIONS, Basis, JointSum, RowCell, VectorFamily, members
 from discreet.aggregates.vectors import WeightedSum
-from discreet.bounds.exclusive import patterns_of
-from discreet.bounds.wanted import WantedSum
+from discreet.bounds.together.exclusive import patterns_of
+from discreet.bounds.together.wanted import WantedSum
 from discreet.errors import QueryRefused
 from discreet.functions.registry import range_of
 from discreet.model.expression import Expression
@@ -37,13 +37,13 @@ _MOST_VECTORS = 16
 """A family has so many, or twice as many as are computed from it."""
 _MOST_TRIED = 12
 """So many vectors are put together one by one, if all of them at once are not better than apart."""
-_EXAMPLE = Family(
+_EXAMPLE = VectorFamily(
     conditions=(),
     value=None,
     offset=Fraction(0),
     grid=Fraction(1),
     steps=2,
-    cells=(Cell(pattern=0, basis=Basis.COUNT), Cell(pattern=1, basis=Basis.VALUE, start=1)),
+    cells=(RowCell(pattern=0, basis=Basis.COUNT), RowCell(pattern=1, basis=Basis.VALUE, start=1)),
 )
 """Of which the noise of all others follows: of what has one sign, and of what has both."""
 
@@ -127,8 +127,8 @@ def _by_conditions(block: Iterable[WantedSum]) -> list[list[WantedSum]]:
 class _Candidate:
     """What a block would be as a family."""
 
-    family: Family
-    cells: dict[int, list[Cell]]
+    family: VectorFamily
+    cells: dict[int, list[RowCell]]
     """By the place of a wanted vector: those that it is added up from."""
     matters: float
     """Σ aᵢ·vᵢ."""
@@ -222,7 +222,7 @@ class _Chooser:
         if family is None or not self._fits(family, block):
             return None
         bits = {condition: 1 << i for i, condition in enumerate(family.conditions)}
-        cells: dict[int, list[Cell]] = {}
+        cells: dict[int, list[RowCell]] = {}
         matters = 0.0
         for each in block:
             mask = sum(bits[condition] for condition in each.conditions)
@@ -237,14 +237,14 @@ class _Chooser:
             matters += each.matters * variance / self._own[each.place]
         return _Candidate(family=family, cells=cells, matters=matters)
 
-    def _variance(self, each: WantedSum, family: Family, cell: Cell) -> float:
+    def _variance(self, each: WantedSum, family: VectorFamily, cell: RowCell) -> float:
         """Of what a vector has from one cell, at the whole price."""
         signed = cell.basis is Basis.VALUE and 0 < cell.start < family.steps
         weights = family.weights(cell, each.power, each.start)
         squares = sum(float(weight * each.factor) ** 2 for weight in weights)
         return squares * (self._noise_of_signed if signed else self._noise)
 
-    def _fits(self, family: Family, block: Block) -> bool:
+    def _fits(self, family: VectorFamily, block: Block) -> bool:
         """Whether its vectors are few enough, and the largest of their numbers can be computed."""
         if sum(cell.basis.functions for cell in family.cells) > max(_MOST_VECTORS, 2 * len(block)):
             return False
@@ -256,7 +256,7 @@ class _Chooser:
             return False
         return True
 
-    def _family(self, block: Block) -> Family | None:
+    def _family(self, block: Block) -> VectorFamily | None:
         found = {condition for each in block for condition in each.conditions}
         conditions = tuple(sorted(found, key=self._text))
         if len(conditions) > MOST_CONDITIONS:
@@ -278,7 +278,7 @@ class _Chooser:
             inside = [wanted for mask, wanted in masks if pattern & mask == mask]
             if inside:
                 cells.append(_cell(pattern, inside, offset, grid))
-        return Family(
+        return VectorFamily(
             conditions=conditions, value=value, offset=offset, grid=grid, steps=steps, cells=tuple(cells)
         )
 
@@ -290,14 +290,14 @@ def noise_of(part: WeightedSum, neighbours: Neighbours, *, gaussian: bool) -> fl
     return squared / (part.largest * part.weighing.whole) ** 2
 
 
-def _cell(pattern: int, inside: Block, offset: Fraction, grid: Fraction) -> Cell:
+def _cell(pattern: int, inside: Block, offset: Fraction, grid: Fraction) -> RowCell:
     """The fewest functions from which all that is wanted of a cell can be computed."""
     powers = {wanted.power for wanted in inside}
     if powers == {0}:
-        return Cell(pattern=pattern, basis=Basis.COUNT)
+        return RowCell(pattern=pattern, basis=Basis.COUNT)
     if 2 in powers:
-        return Cell(pattern=pattern, basis=Basis.PARABOLA)
+        return RowCell(pattern=pattern, basis=Basis.PARABOLA)
     start, *others = {(wanted.start - offset) / grid for wanted in inside}
     if others or 0 in powers or start.denominator != 1:
-        return Cell(pattern=pattern, basis=Basis.LINE)
-    return Cell(pattern=pattern, basis=Basis.VALUE, start=int(start))
+        return RowCell(pattern=pattern, basis=Basis.LINE)
+    return RowCell(pattern=pattern, basis=Basis.VALUE, start=int(start))
