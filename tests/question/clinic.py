@@ -190,13 +190,10 @@ class Database:
 
     def values(self, plan):
         """Of each vector that measures are computed from: the exact numbers, in the units of the question."""
-        exact = self.exact(plan)
+        exact, parts = self.exact(plan), plan.bounded.parts
         wanted = dict.fromkeys(each for measure in plan.bounded.measures for each in measure.vectors)
         return [
-            sum(
-                exact[i].astype(float) * float(weight * plan.bounded.parts[i].scale)
-                for i, weight in each.terms
-            )
+            sum(exact[i] * (weight * parts[i].scale) for i, weight in each.terms).astype(float)
             for each in wanted
         ]
 

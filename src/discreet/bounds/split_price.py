@@ -67,15 +67,13 @@ def roots_of(bounded: Bounded, *, concentrated: bool) -> list[float]:
 
 def variance_of(each: MeasuredVector, bounded: Bounded, *, concentrated: bool) -> float:
     """Of a vector that is computed from a family, relative to its own at the same price; 1 of any other."""
-    parts = [(bounded.parts[part], float(weight)) for part, weight in each.terms]
+    parts = [(bounded.parts[part], weight) for part, weight in each.terms]
     if not isinstance(parts[0][0], JointSum):
         return 1.0
     vector = known(WeightedSum, each.vector)
-    own = noise_of(vector, bounded.neighbours, gaussian=concentrated) * float(vector.bound) ** 2
-    return (
-        sum(
-            noise_of(known(JointSum, part), bounded.neighbours, gaussian=concentrated) * weight**2
-            for part, weight in parts
-        )
-        / own
+    variance = sum(
+        noise_of(known(JointSum, part), bounded.neighbours, gaussian=concentrated)
+        * float(weight / vector.bound) ** 2
+        for part, weight in parts
     )
+    return variance / noise_of(vector, bounded.neighbours, gaussian=concentrated)

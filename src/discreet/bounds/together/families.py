@@ -142,11 +142,8 @@ class _Chooser:
         self._text = text
         self._neighbours = neighbours
         self._power = 2 if gaussian else 3
-        self._own = {
-            each.place: noise_of(each.part, neighbours, gaussian=gaussian) * float(each.part.bound) ** 2
-            for each in sums
-        }
-        """The variance of each vector apart, at the whole price."""
+        self._own = {each.place: noise_of(each.part, neighbours, gaussian=gaussian) for each in sums}
+        """The variance of each vector apart, at the whole price, relative to what one row adds at most."""
         self._noise, self._noise_of_signed = (
             noise_of(each, neighbours, gaussian=gaussian) for each in members(_EXAMPLE, sums[0].part)
         )
@@ -238,10 +235,10 @@ class _Chooser:
         return _Candidate(family=family, cells=cells, matters=matters)
 
     def _variance(self, each: WantedSum, family: VectorFamily, cell: RowCell) -> float:
-        """Of what a vector has from one cell, at the whole price."""
+        """Of what a vector has from one cell, at the whole price, relative to what one row adds at most."""
         signed = cell.basis is Basis.VALUE and 0 < cell.start < family.steps
         weights = family.weights(cell, each.power, each.start)
-        squares = sum(float(weight * each.factor) ** 2 for weight in weights)
+        squares = sum(float(weight * each.factor / each.part.bound) ** 2 for weight in weights)
         return squares * (self._noise_of_signed if signed else self._noise)
 
     def _fits(self, family: VectorFamily, block: Block) -> bool:
