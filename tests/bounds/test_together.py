@@ -263,7 +263,7 @@ def test_a_pivot_has_as_many_cells_as_values(delta):
 
 def test_where_cells_would_be_too_many_there_are_several_families():
     texts = [f"count(*) FILTER (WHERE length(note) % {i} = 0)" for i in range(2, 12)]
-    assert max(map(len, plan_of(texts).bounded.blocks)) <= 16
+    assert max(map(len, plan_of(texts).bounded.blocks)) <= 8
 
 
 def test_numbers_that_would_be_too_large_are_apart():

@@ -81,6 +81,8 @@ class Bounded:
     """How many sums its statements consist of. Each reads the rows anew."""
     apart: "Bounded | None" = field(default=None, repr=False, compare=False)
     """The same with a part for each vector, if some are measured together; None if none are."""
+    known: dict[str, object] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """What was computed from it, by a name for each: it never changes."""
 
     @property
     def blocks(self) -> list[tuple[int, ...]]:

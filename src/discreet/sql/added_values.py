@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 from discreet.aggregates.joint import Basis, JointSum, VectorFamily
 from discreet.aggregates.vectors import WeightedSum
+from discreet.aggregates.weights import Weight
 from discreet.dialects.dialect import Dialect
 from discreet.functions.registry import emit
 from discreet.model.expression import Call, Expression
 from discreet.sql.row_columns import ONE, EmittedColumn, integer_column, steps_column
+from discreet.sql.weights import weighted_total
 
 
 class AddedValues:
@@ -42,12 +44,26 @@ class AddedValues:
         joint = [each for family in self.families for each in (*family.conditions, family.value)]
         return [each for each in (*single, *joint) if each is not None]
 
-    def of(self, place: int, part: WeightedSum) -> str | None:
+    def total(self, place: int, part: WeightedSum, weight: Weight | None) -> str:
+        """The sum of what rows add, each with its weight."""
+        if isinstance(part, JointSum) and _has_halves(part.family) and not part.cell.pattern:
+            other = f"c{self.families[part.family]}"  # rows are in one half or in the other
+            return f"({self._total(None, 1, weight)} - {self._total(other, 1, weight)})"
+        return self._total(self._of(place, part), part.largest, weight)
+
+    def _total(self, value: str | None, largest: int, weight: Weight | None) -> str:
+        if weight is not None:
+            return weighted_total(weight, self._dialect, value, largest)
+        return "count(*)" if value is None else self._dialect.total(value, largest)
+
+    def _of(self, place: int, part: WeightedSum) -> str | None:
         """What a row adds before its weight; None if that is 1. NULL, where a value is NULL, adds nothing."""
         if not isinstance(part, JointSum):
             return None if self._integers[place] is ONE else f"v{place}"
         first = self.families[part.family]
         added = _function(part, f"q{first}")
+        if _has_halves(part.family):
+            return f"c{first}"
         if _is_known_by_value(part.family):
             return f"({added})"
         return f"(CASE WHEN c{first} = {part.cell.pattern} THEN {added} ELSE 0 END)"
@@ -55,10 +71,8 @@ class AddedValues:
     def _pattern(self, family: VectorFamily, place: int) -> list[EmittedColumn]:
         if _is_known_by_value(family):
             return []
-        bits = [
-            f"CASE WHEN ({emit(condition, self._dialect)}) IS TRUE THEN {1 << i} ELSE 0 END"
-            for i, condition in enumerate(family.conditions)
-        ]
+        true = [f"(({emit(condition, self._dialect)}) IS TRUE)" for condition in family.conditions]
+        bits = [f"CAST({each} AS INTEGER) * {1 << i}" for i, each in enumerate(true)]  # 32 bits, if these do
         return [(f"c{place}", " + ".join(bits), f"c{place}")]
 
     def _steps(self, family: VectorFamily, place: int) -> list[EmittedColumn]:
@@ -82,6 +96,11 @@ def _function(part: JointSum, q: str) -> str:
             return (rest, q)[part.place]
         case Basis.PARABOLA:
             return (f"{rest} * {rest}", f"2 * {q} * {rest}", f"{q} * {q}")[part.place]
+
+
+def _has_halves(family: VectorFamily) -> bool:
+    """Whether rows are counted on which one condition is true, and all others."""
+    return len(family.conditions) == 1 and all(cell.basis is Basis.COUNT for cell in family.cells)
 
 
 def _is_known_by_value(family: VectorFamily) -> bool:

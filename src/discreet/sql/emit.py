@@ -231,18 +231,10 @@ class _StatementWriter:
             used += used_by(lost.part)
         rows = self._keyed_rows(keys, columns, used)
         names = _names(keys)
+        totals = [f"{values.total(i, part, weight)} AS s{i}" for i, part in parts]
         if weight is None:
-            added = [(i, values.of(i, part), part.largest) for i, part in parts]
-            totals = [
-                f"{'count(*)' if sql is None else self._dialect.total(sql, most)} AS s{i}"
-                for i, sql, most in added
-            ]
             rows = self._dialect.computed_once(rows) if values.families else rows
             return unweighed(rows, names, totals, self._dialect, lost)
-        totals = [
-            f"{weighted_total(weight, self._dialect, values.of(i, part), part.largest)} AS s{i}"
-            for i, part in parts
-        ]
         once = not self._query.source.has_ids
         return weighed(rows, weight, names, totals, self._dialect, once=once, lost=lost)
 

@@ -33,7 +33,7 @@ from discreet.model.query import Relation
 
 _CLEARLY = 0.95
 """Variances that are less than 5 % smaller are not worth another way of measuring."""
-_MOST_VECTORS = 16
+_MOST_VECTORS = 8
 """A family has so many, or twice as many as are computed from it."""
 _MOST_TRIED = 12
 """So many vectors are put together one by one, if all of them at once are not better than apart."""
