@@ -6,6 +6,7 @@ Each script also runs alone: .venv/bin/python bench/vectors.py
 import sys
 from time import perf_counter
 
+import accuracy
 import curator
 import engines
 import extreme_scales
@@ -37,7 +38,7 @@ def main() -> int:
     figures = []
     scripts = (startup, scalar_release, timing_leak, person_time, extreme_scales, vectors, curator, engines)
     scripts += (ledger, local, local_collect, local_javascript, synth, online, learn, fit, opacus_networks)
-    scripts += (service, through_keys, truth, truth_peers, truth_cost, post_processing)
+    scripts += (accuracy, service, through_keys, truth, truth_peers, truth_cost, post_processing)
     for script in scripts:
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")

@@ -18,8 +18,8 @@ def noisy(measure_sql, *sums):
     (measure,) = plan.bounded.measures
     found = NoisyMeasure(
         measure=measure.measure,
-        vectors=tuple(plan.bounded.parts[i] for i in measure.parts),
-        noise=tuple(plan.mechanisms[i] for i in measure.parts),
+        vectors=tuple(each.vector for each in measure.vectors),
+        noise=tuple(plan.noise_of(each) for each in measure.vectors),
         sums=tuple(np.array(each, dtype=np.float64) for each in sums),
         trees=(),
         confidence=CONFIDENCE,

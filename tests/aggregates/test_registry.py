@@ -51,7 +51,7 @@ def test_every_spelling_is_among_the_usages():
 @pytest.mark.parametrize(("usage", "definition"), USAGES, ids=[usage for usage, _ in USAGES])
 def test_each_vector_has_its_part_of_the_price(usage, definition):
     (measure,) = planned(sql_of(usage), clinic()).bounded.measures
-    assert len(definition.squares) == len(measure.parts)
+    assert len(definition.squares) == len(measure.vectors)
     assert all(square > 0 for square in definition.squares)
 
 

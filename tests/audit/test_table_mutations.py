@@ -9,7 +9,9 @@ from fractions import Fraction
 
 import pytest
 
+from discreet.aggregates.joint import JointSum
 from discreet.aggregates.vectors import LeftOut
+from discreet.aggregates.weights import Weight
 from discreet.bounds import calibrate, split_price
 from discreet.model.privacy import share_of
 from discreet.model.sensitivity import Sensitivity
@@ -17,7 +19,7 @@ from discreet.noise import gaussian, laplace, sampling
 from discreet.noise.additive import additive
 from discreet.profile import profile_plan
 from discreet.release import draw
-from discreet.sql import emit, profile, weights
+from discreet.sql import added_values, emit, profile, weights
 from tests.audit.test_mutations import failed_layers, scaled
 
 EACH = ["Laplace", "Laplace, replace", "Gaussian", "Gaussian, replace"]
@@ -100,6 +102,54 @@ def test_replace_one_confused_with_add_remove(monkeypatch):
     assert failed_layers("Profile: a person is another") >= {"law"}
     for limit in (*LIMITS, "values"):
         assert "sensitivity" in failed_in_all(f"Left out: {limit}", ["Laplace, replace", "Gaussian, replace"])
+
+
+# Vectors that are measured together
+
+
+TOGETHER = ["Together: cells", "Together: polynomials"]
+IN_CELLS = {"Together: cells": EACH, "Together: polynomials": ["Laplace", "Laplace, replace"]}
+"""With Gaussian noise, the polynomials are in one cell."""
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_half_the_noise_on_what_is_measured_together(monkeypatch, name):
+    honest = calibrate._mechanism
+
+    def quiet(part, spend, bounded):
+        doubled = share_of(spend, Fraction(4)) if isinstance(part, JointSum) else spend
+        return honest(part, doubled, bounded)
+
+    monkeypatch.setattr(calibrate, "_mechanism", quiet)
+    assert "law" in failed_in_all(name, ["Laplace", "Gaussian"])
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_a_row_is_in_every_cell(monkeypatch, name):
+    monkeypatch.setattr(added_values, "_is_known_by_value", lambda family: True)
+    assert "law" in failed_in_all(name, IN_CELLS[name])
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_rows_have_no_weight_where_they_are_measured_together(monkeypatch, name):
+    monkeypatch.setattr(weights, "weight_sql", lambda weight, n, dialect: str(weight.whole))
+    assert failed_in_all(name) == {"law"}
+
+
+def test_who_is_replaced_stays_in_the_same_cell(monkeypatch):
+    honest = Weight.sensitivity
+
+    def confused(self, neighbours, **settings):
+        return honest(self, neighbours, **{**settings, "shared": False})
+
+    monkeypatch.setattr(Weight, "sensitivity", confused)
+    assert "law" in failed_in_all("Together: polynomials", ["Laplace, replace", "Gaussian, replace"])
+
+
+def test_a_polynomial_that_is_twice_as_large(monkeypatch):
+    honest = added_values._function
+    monkeypatch.setattr(added_values, "_function", lambda part, q: f"2 * ({honest(part, q)})")
+    assert "law" in failed_in_all("Together: polynomials")
 
 
 # People in bins

@@ -21,7 +21,6 @@ from tests.bounds.test_one_person import (
     RELATIONS,
     compare,
     compare_keys,
-    exact_values,
     person,
     rows_of,
     tests_of,
@@ -198,12 +197,12 @@ def test_the_smallest_value_in_the_table_counts_whatever_is_filtered(database, d
     dataset = declared(delta=delta, max_rows=4)
     database.fill([(1, "south", 3.0, 1), (1, "north", 1.0, 2), (1, None, 2.0, 3), (2, "south", 3.0, 4)])
     counted = "SELECT ward, count(*), count(DISTINCT patient), sum(cost) FROM visits {} GROUP BY ward"
-    rows, people, costs = exact_values(database, planned(counted.format(""), dataset))
+    rows, people, costs = database.values(planned(counted.format(""), dataset))
     assert (rows.tolist(), people.tolist()) == ([3, 1], [1, 1])
     assert costs.tolist() == pytest.approx([6, 3])
-    rows, people, _ = exact_values(database, planned(counted.format("WHERE cost > 2.5"), dataset))
+    rows, people, _ = database.values(planned(counted.format("WHERE cost > 2.5"), dataset))
     assert (rows.tolist(), people.tolist()) == ([1, 1], [1, 1])
-    rows, people, _ = exact_values(database, planned(counted.format("WHERE ward = 'south'"), dataset))
+    rows, people, _ = database.values(planned(counted.format("WHERE ward = 'south'"), dataset))
     assert (rows.tolist(), people.tolist()) == ([1], [1])
 
 
@@ -212,7 +211,7 @@ def test_who_has_no_value_at_all_has_none(database):
     place = "coalesce(ward, 'none')"
     question = f"SELECT {place} AS place, count(DISTINCT patient), count(*) FROM visits"
     plan = planned(f"{question} WHERE {place} IN ('none', 'north') GROUP BY place", declared(max_rows=4))
-    people, rows = exact_values(database, plan)
+    people, rows = database.values(plan)
     assert (people.tolist(), rows.tolist()) == ([1, 1], [2, 2])
 
 
@@ -220,7 +219,7 @@ def test_not_a_number_is_no_smallest_value(database):
     """Of a column of numbers: NaN and infinite values are missing, and do not hide the others."""
     database.fill([(1, "north", float("-inf"), 1), (1, "north", float("nan"), 1), (1, "north", 3.0, 1)])
     plan = planned("SELECT sum(cost), count(cost) FROM visits", declared(("cost",), max_rows=3))
-    assert [values.tolist() for values in exact_values(database, plan)] == [
+    assert [values.tolist() for values in database.values(plan)] == [
         [pytest.approx(9, abs=1e-4)],
         [3],
     ]
@@ -229,7 +228,7 @@ def test_not_a_number_is_no_smallest_value(database):
 def test_rows_without_a_person_have_one_value_together(database):
     database.fill([(None, "south", 1.0, 1), (None, "north", 1.0, 1), (1, "south", 1.0, 1)])
     plan = planned("SELECT ward, count(DISTINCT patient) FROM visits GROUP BY ward", declared())
-    assert exact_values(database, plan)[0].tolist() == [1, 1]
+    assert database.values(plan)[0].tolist() == [1, 1]
 
 
 # Where it holds

@@ -11,7 +11,7 @@ from discreet.audit.statistics import epsilon_lower_bound
 from discreet.curator.open_policy import open_curator
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailed, InvalidInput, QueryRefused
 from discreet.model.privacy import ConcentratedLoss, PureLoss
-from discreet.sql import emit as emission
+from discreet.sql import added_values as emission
 
 POLICY = """
 [dataset]

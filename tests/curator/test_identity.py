@@ -30,6 +30,14 @@ version, and a way to the old.
 """
 
 
+MEASURED_TOGETHER = (
+    "SELECT count(*) FILTER (WHERE urgent) / count(*) AS share FROM visits",
+    "SELECT ward, avg(cost) AS mean, variance(cost) AS spread, count(*) AS n FROM visits GROUP BY ward",
+    "SELECT count_if(age > 20) AS old, count_if(age > 60) AS older,"
+    " sum(CASE WHEN age > 60 THEN cost END) AS s FROM visits",
+)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("identities")
@@ -51,17 +59,29 @@ def clinic(folder):
         yield curator
 
 
+TOGETHER = "identities_together.json"
+"""Of those of which vectors are measured together, by `left_out_share`. Each has its older identity, too."""
+
+
 def identity(curator, sql, **price):
     return question_identity(curator.plan(sql, **(price or {"epsilon": 2.5})))
+
+
+def identity_apart(curator, sql, **price):
+    """As it was before vectors were measured together."""
+    release = QuestionRelease(plan=curator.plan(sql, **price), dataset=curator.dataset)
+    before = release.apart() or release
+    assert question_identity(before.plan) in [question_identity(release.plan), *release.older_keys()]
+    return question_identity(before.plan)
 
 
 def identities(curator, delta):
     found = {}
     for price in prices(delta):
         for sql in (*SQL, *(WITH_DELTA if delta != "0" else ()), JOINED):
-            found[f"{sql} | {price}"] = identity(curator, sql, **price)
+            found[f"{sql} | {price}"] = identity_apart(curator, sql, **price)
     for sql in WITHIN:
-        found[f"{sql} | within"] = identity(curator, sql, within=80, confidence=0.9)
+        found[f"{sql} | within"] = identity_apart(curator, sql, within=80, confidence=0.9)
     found["synthetic"] = curator.plan_synthesis(SYNTHETIC, epsilon=3).identity()
     wanted = curator.plan_synthesis(SYNTHETIC, epsilon=3, bins={"age": 8}, workload=WORKLOAD)
     found["for questions"] = wanted.identity()
@@ -76,6 +96,21 @@ def test_identities_are_those_that_were_written(folder, kind, left_out):
     golden = json.loads((Path(__file__).parent / GOLDEN[left_out]).read_text())
     with curator_of(folder, kind, left_out=left_out) as curator:
         assert identities(curator, KINDS[kind]) == golden[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("left_out", GOLDEN)
+def test_identities_of_what_is_measured_together_are_those_that_were_written(folder, kind, left_out):
+    golden = json.loads((Path(__file__).parent / TOGETHER).read_text())
+    with curator_of(folder, kind, left_out=left_out) as curator:
+        found = {
+            f"{sql} | {price}": identity(curator, sql, **price)
+            for price in prices(KINDS[kind])
+            for sql in (*SQL, *MEASURED_TOGETHER)
+        }
+    found = {text: each for text, each in found.items() if each.startswith("question-4:")}
+    assert {text for text in found if text.partition(" | ")[0] in MEASURED_TOGETHER}
+    assert found == golden[f"{kind}, {left_out}"]
 
 
 def test_all_that_is_asked_has_an_identity_of_its_own(folder):

@@ -84,7 +84,8 @@ def test_the_price_is_that_of_all_that_is_drawn(curator):
             mechanism.loss(part.sensitivity(leaf.bounded.neighbours)).epsilon
             for mechanism, part in zip(leaf.mechanisms, leaf.bounded.parts, strict=True)
         ]
-        assert sum(parts) == leaf.loss.epsilon
+        together = [max(parts[i] for i in block) for block in leaf.bounded.blocks]
+        assert sum(together) == leaf.loss.epsilon
 
 
 def test_what_several_questions_need_is_paid_once(curator):

@@ -58,6 +58,10 @@ QUESTIONS = {
     "selection": "SELECT ward FROM visits GROUP BY ward ORDER BY count(*) DESC LIMIT 1",
     "filter": "SELECT ward, count(*) FILTER (WHERE note LIKE 'n1%'), sum(cost) FILTER (WHERE age > 50)"
     " FROM visits WHERE born >= '1960-01-01' GROUP BY ward",
+    "together": "SELECT ward, count(*) FILTER (WHERE age > 50), count_if(age > 80), count(*), avg(cost),"
+    " sum(CASE WHEN note LIKE 'n1%' THEN age END) FROM visits GROUP BY ward",
+    "polynomials": "SELECT variance(cost), avg(cost), stddev(age), sum(cost) FILTER (WHERE age < 9), count(*)"
+    " FROM visits",
     "public table": "SELECT region, count(*), sum(cost) FROM visits JOIN wards USING (ward) GROUP BY region",
     "two tables": "SELECT v.ward, count(*), sum(l.level) FROM visits v JOIN labs l USING (patient)"
     " GROUP BY v.ward",
@@ -72,7 +76,7 @@ QUESTIONS = {
     " count(*), sum(greatest(cost, 0.5) * 2) FROM visits GROUP BY who",
 }
 
-PURE = ("rows", "people", "two tables", "each person")
+PURE = ("rows", "people", "two tables", "each person", "together", "polynomials")
 
 ONE_VALUE = {
     "people": "SELECT ward, age > 50 AS old, count(DISTINCT patient) FROM visits WHERE cost > 0"

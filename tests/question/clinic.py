@@ -188,6 +188,15 @@ class Database:
                 vectors.append(np.array([int(x) for x in exact.sums[i]], dtype=object))
         return vectors
 
+    def values(self, plan):
+        """Of each vector that measures are computed from: the exact numbers, in the units of the question."""
+        exact, parts = self.exact(plan), plan.bounded.parts
+        wanted = dict.fromkeys(each for measure in plan.bounded.measures for each in measure.vectors)
+        return [
+            sum(exact[i] * (weight * parts[i].scale) for i, weight in each.terms).astype(float)
+            for each in wanted
+        ]
+
     def by_key(self, plan):
         """With private keys: for each part, the exact integers of each key that occurs, one or all bins."""
         exact = exact_vectors(plan, self.results(plan))

@@ -72,14 +72,27 @@ def test_the_line_about_a_suspicion_says_how_rare_exceptions_are(capsys):
 
 def test_shares_add_up_and_favour_what_matters_more():
     """An average needs its sum more than its count; a part of two measures counts for both."""
-    bounded = planned("SELECT ward, avg(cost) FROM visits GROUP BY ward", clinic()).bounded
+    bounded = planned("SELECT ward, avg(cost) FROM visits GROUP BY ward", clinic()).bounded.apart
     for concentrated in (False, True):
         count, total, left_out = split(bounded, concentrated=concentrated)
         assert count + total + left_out == 1
         assert left_out == Fraction(1, 10)
         assert count < total
     both = planned("SELECT avg(cost), count(cost), sum(age) FROM visits", clinic()).bounded
-    assert split(both, concentrated=True)[0] > Fraction(9, 10) / 3
+    assert split(both.apart, concentrated=True)[0] > Fraction(9, 10) / 3
+
+
+def test_what_is_measured_together_has_one_share():
+    bounded = planned("SELECT avg(cost), count(cost), median(age) FROM visits", clinic()).bounded
+    (family,) = [block for block in bounded.blocks if len(block) > 1]
+    shares = split(bounded, concentrated=False)
+    assert len({shares[i] for i in family}) == 1
+    assert sum(shares) - (len(family) - 1) * shares[family[0]] == 1
+    plan = planned("SELECT count(*) FILTER (WHERE age > 5) AS a, count(*) AS b FROM visits", clinic())
+    assert explain(plan, clinic(), budget=budget_of(clinic()), left=budget_of(clinic())).shares == {
+        "a": 0.9,
+        "b": 0.9,
+    }
 
 
 @pytest.mark.parametrize("delta", [0, "1e-6"])

@@ -35,9 +35,10 @@ from discreet.model.expression import Expression
 from discreet.model.interval import Interval
 from discreet.model.query import Aggregate, Measure, Relation
 from discreet.noise.additive import AdditiveNoise
+from discreet.noise.combined_noise import CombinedNoise
 from discreet.noise.quantile import NoisyTree, QuantileTree
 
-VectorNoise: TypeAlias = AdditiveNoise | QuantileTree
+VectorNoise: TypeAlias = AdditiveNoise | CombinedNoise | QuantileTree
 """The noise of a vector that numbers are computed from."""
 
 
@@ -117,6 +118,8 @@ class AggregateDefinition(ABC):
     """Whether its SQL only adds up what it computes from rows. Any other may leave out rows by its argument
     or condition (a WHERE in `sql.emit`), and a database may do that before it joins.
     """
+    measured_together: ClassVar[bool] = False
+    """Whether its vectors may be computed from others that one row enters once (`bounds.together`)."""
     squares: ClassVar[tuple[float, ...]] = (1.0,)
     """For each vector c²: its error s, relative to its bound, becomes an error c·s of the measure.
 

@@ -30,6 +30,7 @@ class AverageAggregate(AggregateDefinition):
     offered = ("avg",)
     nodes = (exp.Avg,)
     adds_up = True
+    measured_together = True
     squares = (1 / 3, 1.0)
     """c = 1 for the sum, and 1/√3 for the count, which only matters as far as the mean is off the middle."""
     shape = Shape.SMOOTH

@@ -24,6 +24,7 @@ class CountAggregate(CountingAggregate):
     nodes = (exp.Count,)
     counts = Unit.ROWS
     adds_up = True
+    measured_together = True
 
     def read(self, node: exp.Expression, arguments: ArgumentReader) -> AskedMeasure:
         inner = node.this

@@ -19,6 +19,7 @@ class PeopleAggregate(CountingAggregate):
     aggregate = Aggregate.PEOPLE
     usages = ("count(DISTINCT patient)",)
     counts = Unit.PEOPLE
+    measured_together = True
     loses = "pairs of person and group"
 
     def limit_text(self, source: Relation) -> str:

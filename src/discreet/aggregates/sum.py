@@ -27,6 +27,7 @@ class SumAggregate(OneVectorAggregate):
     offered = ("sum",)
     nodes = (exp.Sum,)
     adds_up = True
+    measured_together = True
 
     def vectors(self, measure: Measure, bounds: ContributionBounds) -> tuple[Part, ...]:
         return (sum_of_values(measure, bounds, centred=False, power=1),)

@@ -33,6 +33,7 @@ class VarianceAggregate(AggregateDefinition):
     offered = ("variance", "stddev")
     nodes = (exp.Variance, exp.VariancePop, *_DEVIATIONS)
     adds_up = True
+    measured_together = True
     squares = (1 / 9, 4 / 3, 1.0)
     """c = 1 for the squares, 2/√3 for the sum, and 1/3 for the count."""
     shape = Shape.SMOOTH

@@ -88,6 +88,12 @@ class WeightedSum:
         scale: Fraction = self.grid**self.power / self.weighing.whole
         return scale
 
+    @property
+    def bound(self) -> Fraction:
+        """The most that one row adds, in the units of the question."""
+        bound: Fraction = self.scale * self.weighing.whole * self.largest
+        return bound
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:

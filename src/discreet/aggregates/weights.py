@@ -111,12 +111,14 @@ class Weight:
         signed: bool,
         one_group: bool,
         one_each: bool = False,
+        shared: bool = False,
     ) -> Sensitivity:
         """How far a vector of sums of w·q, |q| ≤ largest, moves if a person is added, removed or replaced.
 
         If replaced, the move is one person's vector minus another's. In a shared group the two add up only if
         values have both signs; in different groups each counts on its own. `one_group` is whether there is
-        no other group, and `one_each` whether no person is in two.
+        no other group, `one_each` whether no person is in two, and `shared` whether rows may be in other
+        vectors instead, which are measured together with this one.
         """
         scaled = self.square * self.whole**2
         in_one = self.whole if self.unit is Unit.PEOPLE else isqrt(scaled)
@@ -133,7 +135,7 @@ class Weight:
         if neighbours is Neighbours.ADD_REMOVE:
             moved = together = 1
         else:
-            moved, together = (1 if one_group else 2), (2 if signed else 1)
+            moved, together = (1 if one_group and not shared else 2), (2 if signed else 1)
         return Sensitivity(
             neighbours=neighbours,
             l0=moved * groups,

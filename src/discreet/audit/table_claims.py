@@ -1,10 +1,12 @@
 """What profiles claim, and questions that estimate what limits leave out, through the real SQL.
 
-Both count people in bins. Nobody may be in two bins of a histogram, whatever their rows hold. One charge pays
-for several vectors, which a person moves together: all histograms of a profile, or the sums of a question and
-the people of whom something is left out. So small tables and all their neighbours are summed by DuckDB. By
-the law of the noise, what all vectors lose together is within ε or ρ (see `learn_claims.loss_between`). Then
-noise is drawn, on the neighbours that are worst, and only numbers that a person moves are looked at.
+Others measure vectors together, which cost what one of them costs (`aggregates.joint`). Profiles, and what
+is left out, count people in bins. Nobody may be in two bins of a histogram, whatever their rows hold. One
+charge pays for several vectors, which a person moves together: all histograms of a profile, or the sums of
+a question and the people of whom something is left out. So small tables and all their neighbours are summed
+by DuckDB. By the law of the noise, what all vectors lose together is within ε or ρ (see
+`learn_claims.loss_between`). Then noise is drawn, on the neighbours that are worst, and only numbers that a
+person moves are looked at.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,6 +39,10 @@ _RELATIONS = {"": ADD_REMOVE, ", replace": REPLACE_ONE}
 _ROWS = "SELECT count(*) FROM visits"
 _GROUPS = "SELECT ward, count(DISTINCT person) FROM visits GROUP BY ward"
 _CLAMPED = "SELECT ward, sum(cost), sum(age) FROM visits GROUP BY ward"
+_CELLS = (
+    "SELECT ward, count(*) FILTER (WHERE note = 'a'), count(*) FILTER (WHERE age > 9), count(*) FROM visits"
+)
+_POLYNOMIALS = "SELECT avg(age), variance(age), count(*), sum(age) FILTER (WHERE note = 'a') FROM visits"
 RELEASES: dict[str, PlannedRelease] = {
     "Profile: histograms": profile_release,
     "Left out: rows": partial(question_release, _ROWS),
@@ -44,6 +50,8 @@ RELEASES: dict[str, PlannedRelease] = {
     "Left out: groups": partial(question_release, _GROUPS),
     "Left out: values": partial(question_release, "SELECT count(DISTINCT note) FROM visits"),
     "Left out: clamped": partial(question_release, _CLAMPED),
+    "Together: cells": partial(question_release, f"{_CELLS} GROUP BY ward"),
+    "Together: polynomials": partial(question_release, _POLYNOMIALS),
 }
 _PEOPLE: list[SmallPerson] = [
     (0,),
@@ -117,7 +125,7 @@ def table_checks() -> Iterator[TableCheck]:
 
 def table_claims() -> Iterator[Claim]:
     """Draws on neighbours that are about the worst for each."""
-    profile, rows, _, groups, _, clamped = RELEASES.values()
+    profile, rows, _, groups, _, clamped, cells, polynomials = RELEASES.values()
     few, many, in_both, beyond = (0,), (0,) * 9, (0, 1), (1, 1)
     for noise, loss in _NOISES.items():
         yield _claim(f"Profile: a person comes, {noise}", profile, loss, None, many)
@@ -125,6 +133,8 @@ def table_claims() -> Iterator[Claim]:
     yield _claim("Profile: a person is another, Laplace", profile, LAPLACE, few, beyond)
     yield _claim("Left out: a person is in more groups, Laplace", groups, LAPLACE, few, in_both)
     yield _claim("Left out: values move beyond their bounds, Gaussian", clamped, GAUSSIAN, few, beyond)
+    yield _claim("Together: a person is in other cells, Laplace", cells, LAPLACE, few, (2,))
+    yield _claim("Together: a person comes with another value, Gaussian", polynomials, GAUSSIAN, None, (1,))
 
 
 def _claim(

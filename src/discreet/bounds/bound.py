@@ -11,11 +11,14 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.aggregates.bounding import ContributionBounds
+from discreet.aggregates.joint import JointSum, VectorFamily
 from discreet.aggregates.people import count_of_people
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import Clamped, DistinctCount, Histogram, LeftOut, Part, Scores, WeightedSum
 from discreet.aggregates.weights import Norm, Unit, Weight
 from discreet.bounds.one_value import fields_with_one_value
+from discreet.bounds.together.families import MeasuredTogether, measured_together
+from discreet.bounds.together.wanted import WantedSum, wanted
 from discreet.bounds.work_limits import check_statements, check_written
 from discreet.errors import QueryRefused
 from discreet.model.exact import LARGEST_COUNT
@@ -40,12 +43,26 @@ _LARGEST_MEASURED = Fraction(10) ** 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredVector:
+    """A vector of a measure, and how it is computed from what is released."""
+
+    vector: Part
+    terms: tuple[tuple[int, Fraction], ...]
+    """Positions among the parts, and what they are multiplied with: in the units of the question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedMeasure:
     """A measure as the vectors that it is computed from."""
 
     measure: Measure
-    parts: tuple[int, ...]
-    """Positions among the parts, in the order of its aggregate: such as count, sum, squares."""
+    vectors: tuple[MeasuredVector, ...]
+    """In the order of its aggregate: such as count, sum, squares."""
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Positions among the parts: all that it is computed from."""
+        return tuple(dict.fromkeys(part for each in self.vectors for part, _ in each.terms))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +79,18 @@ class Bounded:
     """Of the price, for the parts that are `LeftOut`; 0 if there are none."""
     pieces: int = field(default=1, repr=False, compare=False)
     """How many sums its statements consist of. Each reads the rows anew."""
+    apart: "Bounded | None" = field(default=None, repr=False, compare=False)
+    """The same with a part for each vector, if some are measured together; None if none are."""
+    known: dict[str, object] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """What was computed from it, by a name for each: it never changes."""
+
+    @property
+    def blocks(self) -> list[tuple[int, ...]]:
+        """The parts that have one price: those of a family, and each other one by itself."""
+        found: dict[VectorFamily | int, list[int]] = {}
+        for i, part in enumerate(self.parts):
+            found.setdefault(part.family if isinstance(part, JointSum) else i, []).append(i)
+        return [tuple(block) for block in found.values()]
 
     @property
     def measured_parts(self) -> list[Part]:
@@ -70,11 +99,13 @@ class Bounded:
         return [part for i, part in enumerate(self.parts) if i in used]
 
 
-def bound(query: Query, dataset: Dataset, one_value: OneValue = fields_with_one_value) -> Bounded:
-    """Turn each measure into its parts. Measures share equal parts.
+def bound(
+    query: Query, dataset: Dataset, one_value: OneValue = fields_with_one_value, *, together: bool = True
+) -> Bounded:
+    """Turn each measure into its parts. Measures share equal parts, and families of them.
 
     `one_value` says of which fields of a relation a person has one value: None if that is not to be used, as
-    in answers of older versions.
+    in answers of older versions. Nor are vectors measured `together` there.
     """
     if query.private_keys and dataset.delta == 0:
         name = next(key.name for key in query.keys if key.values is None)
@@ -82,7 +113,8 @@ def bound(query: Query, dataset: Dataset, one_value: OneValue = fields_with_one_
             f"The values of {name} are not public, and this dataset has no δ to show some of them.",
             remedy=f"List them: WHERE {name} IN (…), or declare keys = […] in the policy.",
         )
-    return _Bounder(query, dataset, one_value(query.source)).bounded()
+    bounded = _Bounder(query, dataset, one_value(query.source)).bounded()
+    return _put_together(bounded, gaussian=dataset.delta > 0) if together else bounded
 
 
 class _Bounder:
@@ -101,8 +133,9 @@ class _Bounder:
         measures = tuple(
             BoundedMeasure(
                 measure=measure,
-                parts=tuple(
-                    self._index(part) for part in AGGREGATES[measure.aggregate].vectors(measure, self._bounds)
+                vectors=tuple(
+                    MeasuredVector(vector=part, terms=((self._index(part), Fraction(1)),))
+                    for part in AGGREGATES[measure.aggregate].vectors(measure, self._bounds)
                 ),
             )
             for measure in query.measures
@@ -182,6 +215,59 @@ class _Bounder:
             one_row=self._source.one_row_a_person,
             largest=picks.largest,
         )
+
+
+def _put_together(bounded: Bounded, *, gaussian: bool) -> Bounded:
+    """The same with families in the place of vectors that are better measured together."""
+    found: list[MeasuredTogether] = []
+    for sums in _that_may_be_together(bounded):
+        found += measured_together(sums, bounded.query.source, bounded.neighbours, gaussian=gaussian)
+    if not found:
+        return bounded
+    replaced = {place for family in found for place in family.terms}
+    kept = [i for i, part in enumerate(bounded.parts) if i not in replaced and not isinstance(part, LeftOut)]
+    parts = [bounded.parts[i] for i in kept]
+    terms: dict[int, tuple[tuple[int, Fraction], ...]] = {
+        before: ((after, Fraction(1)),) for after, before in enumerate(kept)
+    }
+    for family in found:
+        first = len(parts)
+        parts += family.vectors
+        for place, each in family.terms.items():
+            terms[place] = tuple((first + i, weight) for i, weight in each)
+    return replace(
+        bounded,
+        parts=(*parts, *(part for part in bounded.parts if isinstance(part, LeftOut))),
+        measures=tuple(
+            replace(
+                measure,
+                vectors=tuple(replace(each, terms=terms[each.terms[0][0]]) for each in measure.vectors),
+            )
+            for measure in bounded.measures
+        ),
+        selector=None if bounded.selector is None else terms[bounded.selector][0][0],
+        apart=bounded,
+    )
+
+
+def _that_may_be_together(bounded: Bounded) -> list[list[WantedSum]]:
+    """Vectors of rows that are weighed alike. The count that names private keys is seen by them alone."""
+    matters, alone = dict[int, float](), {bounded.selector}
+    for measure in bounded.measures:
+        definition = AGGREGATES[measure.measure.aggregate]
+        for each, square in zip(measure.vectors, definition.squares, strict=True):
+            ((place, _),) = each.terms
+            matters[place] = matters.get(place, 0.0) + square
+            alone |= set() if definition.measured_together else {place}
+    found: dict[Weight | None, list[WantedSum]] = {}
+    for place, square in matters.items():
+        part = bounded.parts[place]
+        if place in alone or not isinstance(part, WeightedSum) or part.unit is not Unit.ROWS:
+            continue
+        told = wanted(place, part, square)
+        if told is not None:
+            found.setdefault(part.weight, []).append(told)
+    return list(found.values())
 
 
 def can_be_measured(value: Field) -> bool:

@@ -9,7 +9,8 @@ A private key is shown if its noisy count passes a threshold (see `noise.thresho
 fraction of the δ that is kept for this as it pays of the budget's ρ, so that both last equally long.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor, log10
@@ -17,10 +18,11 @@ from typing import TypeAlias
 
 from discreet.accounting.filters import ConcentratedFilter
 from discreet.aggregates.aggregate import VectorNoise
+from discreet.aggregates.joint import JointSum
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import Histogram, LeftOut, Part, Scores, WeightedSum, known
 from discreet.aggregates.weights import Norm, Unit, together
-from discreet.bounds.bound import Bounded, BoundedMeasure, without_left_out
+from discreet.bounds.bound import Bounded, BoundedMeasure, MeasuredVector, without_left_out
 from discreet.bounds.split_price import split
 from discreet.errors import QueryRefused
 from discreet.model.interval import Interval
@@ -34,19 +36,24 @@ from discreet.model.privacy import (
     Spend,
     amount_of,
     share_of,
+    spend_of,
 )
 from discreet.model.request import ByEpsilon, ByRho, Request, Within
 from discreet.model.sensitivity import Sensitivity
 from discreet.noise.additive import AdditiveNoise, additive, law_for
+from discreet.noise.combined_noise import CombinedNoise, NoiseTerm
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
+from discreet.noise.mixed_noise import MixedNoise
 from discreet.noise.quantile import QuantileTree
 from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 from discreet.noise.threshold import StabilityThreshold
 
-QuestionMechanism: TypeAlias = VectorNoise | PermuteAndFlip | ExponentialMechanism
+QuestionMechanism: TypeAlias = AdditiveNoise | QuantileTree | PermuteAndFlip | ExponentialMechanism
 
 _ROUNDING = Fraction(1, 10**6)
+_PRICES = range(-24 * 1024, 24 * 1024)
+"""Prices of families: so many 1024ths of powers of two."""
 THRESHOLD_SHARE = Fraction(1, 2)
 """The share of a dataset's δ that is kept for private keys; the rest turns ε into ρ."""
 
@@ -71,15 +78,17 @@ class Plan:
         return self._loss_found[0]
 
     def _derived_loss(self) -> Spend:
-        losses = [
-            _loss(mechanism, part, self.bounded)
-            for mechanism, part in zip(self.mechanisms, self.bounded.parts, strict=True)
-        ]
+        losses = [self.loss_of(block) for block in self.bounded.blocks]
         pure = [loss.epsilon for loss in losses if isinstance(loss, PureLoss)]
         if len(pure) == len(losses):
             return PureLoss(epsilon=sum(pure, Fraction(0)))
         rho = sum((loss.rho for loss in losses if isinstance(loss, ConcentratedLoss)), Fraction(0))
         return ConcentratedLoss(rho=rho, delta=self._delta())
+
+    def loss_of(self, block: Sequence[int]) -> Spend:
+        """Of parts that have one price: those of a family lose together what one of them does (`joint`)."""
+        losses = [_loss(self.mechanisms[i], self.bounded.parts[i], self.bounded) for i in block]
+        return max(losses, key=amount_of)
 
     def _delta(self) -> Fraction:
         selector = self.bounded.selector
@@ -92,15 +101,19 @@ class Plan:
 
         Of an average: that of its numerator, to be divided by the rows. Of a quantile: that of its rank.
         """
-        part, mechanism = self._last(measure)
-        if isinstance(mechanism, PermuteAndFlip | ExponentialMechanism):
-            raise TypeError("A selection has no error of a number.")
+        last = measure.vectors[-1]
         definition = AGGREGATES[measure.measure.aggregate]
-        return definition.error(part, mechanism, self.request.confidence, cells=cells)
+        return definition.error(last.vector, self.noise_of(last), self.request.confidence, cells=cells)
 
-    def _last(self, measure: BoundedMeasure) -> tuple[Part, QuestionMechanism]:
-        position = measure.parts[-1]
-        return self.bounded.parts[position], self.mechanisms[position]
+    def noise_of(self, each: MeasuredVector, mixed: Mapping[int, MixedNoise] | None = None) -> VectorNoise:
+        """The noise of a vector, in steps of it. `mixed` says of which parts it was reconciled, and how."""
+        first, _ = each.terms[0]
+        if self.bounded.parts[first] != each.vector or mixed:
+            return _combined(each, self.bounded.parts, self.mechanisms, mixed or {})
+        noise = self.mechanisms[first]
+        if isinstance(noise, PermuteAndFlip | ExponentialMechanism):
+            raise TypeError("A selection has no error of a number.")
+        return noise
 
 
 def unique_key_delta(part: WeightedSum, threshold: StabilityThreshold) -> Fraction:
@@ -138,15 +151,14 @@ def calibrate(
     """
     match request.price:
         case Within(error=error):
-            mechanisms = _for_error(bounded, error, request, dataset)
+            plan = _for_error(bounded, error, request, dataset)
+            plan = replace(plan, mechanisms=_at_least(plan, least_amount(dataset)))
         case ByEpsilon() | ByRho() as price:
             shares = split(bounded, concentrated=dataset.delta > 0, in_order_asked=in_order_asked)
             mechanisms = _for_charge(bounded, charge_of(price, dataset), shares)
-    plan = Plan(bounded=bounded, mechanisms=mechanisms, threshold=None, request=request)
-    if isinstance(request.price, Within):
-        plan = replace(plan, mechanisms=_at_least(plan, least_amount(dataset)))
-    if bounded.selector is not None:
-        threshold = _threshold(plan, bounded.selector, dataset)
+            plan = Plan(bounded=bounded, mechanisms=mechanisms, threshold=None, request=request)
+    if plan.bounded.selector is not None:
+        threshold = _threshold(plan, plan.bounded.selector, dataset)
         plan = replace(plan, threshold=threshold)
     if not at_any_price:
         check_cap(plan.loss, dataset)
@@ -228,9 +240,8 @@ def _mechanism(part: Part, spend: Spend, bounded: Bounded) -> QuestionMechanism:
     return additive(spend, part.sensitivity(neighbours))
 
 
-def _for_error(
-    bounded: Bounded, error: Fraction, request: Request, dataset: Dataset
-) -> tuple[QuestionMechanism, ...]:
+def _for_error(bounded: Bounded, error: Fraction, request: Request, dataset: Dataset) -> Plan:
+    """Vectors together or apart: whichever costs less."""
     if not all(AGGREGATES[m.measure.aggregate].known_before for m in bounded.measures):
         raise QueryRefused(
             "The error of an average or a quantile depends on the data, which is private.",
@@ -241,15 +252,68 @@ def _for_error(
             "How close the picked groups come depends on the data, which is private.",
             remedy="Ask with epsilon=, or ask for the counts too.",
         )
-    law = law_for(budget_of(dataset))
-    measured = without_left_out(bounded)
-    noise = [law.for_error(floor(error / part.scale), request.confidence) for part in measured.parts]
-    paid = Plan(bounded=measured, mechanisms=tuple(noise), threshold=None, request=request).loss
+    ways = [
+        _each_within(each, error, request, dataset) for each in (bounded, bounded.apart) if each is not None
+    ]
+    return min(ways, key=lambda way: amount_of(way.loss))
+
+
+def _each_within(bounded: Bounded, error: Fraction, request: Request, dataset: Dataset) -> Plan:
+    """The most noise with which each vector keeps within an error. What is left out costs its share too."""
+    law, measured = law_for(budget_of(dataset)), without_left_out(bounded)
+    noise: dict[int, QuestionMechanism] = {}
+    for block in measured.blocks:
+        if isinstance(measured.parts[block[0]], JointSum):
+            noise |= _family_within(measured, block, error, request, budget_of(dataset))
+        else:
+            steps = floor(error / measured.parts[block[0]].scale)
+            noise[block[0]] = law.for_error(steps, request.confidence)
+    mechanisms = tuple(noise[i] for i in range(len(measured.parts)))
+    plan = Plan(bounded=measured, mechanisms=mechanisms, threshold=None, request=request)
     lost = [part for part in bounded.parts if isinstance(part, LeftOut)]
-    if not lost:
-        return tuple(noise)
-    beside = share_of(paid, bounded.left_out_share / (1 - bounded.left_out_share) / len(lost))
-    return (*noise, *(additive(beside, part.sensitivity(bounded.neighbours)) for part in lost))
+    if lost:
+        beside = share_of(plan.loss, bounded.left_out_share / (1 - bounded.left_out_share) / len(lost))
+        mechanisms += tuple(additive(beside, part.sensitivity(bounded.neighbours)) for part in lost)
+    return replace(plan, bounded=bounded, mechanisms=mechanisms)
+
+
+def _family_within(
+    bounded: Bounded, block: Sequence[int], error: Fraction, request: Request, budget: Spend
+) -> dict[int, QuestionMechanism]:
+    """The noise with which all that is computed from a family keeps within an error: the least price, to a
+    thousandth, at which it does.
+    """
+    vectors = {each for measure in bounded.measures for each in measure.vectors if each.terms[0][0] in block}
+
+    def noise(place: int) -> dict[int, QuestionMechanism]:
+        amount = Fraction(1024 + place % 1024, 1024) * Fraction(2) ** (place // 1024)
+        spend = spend_of(amount, concentrated=isinstance(budget, ConcentratedLoss))
+        return {i: _mechanism(bounded.parts[i], spend, bounded) for i in block}
+
+    def is_within(place: int) -> bool:
+        found = noise(place)
+        return all(
+            _combined(each, bounded.parts, found, {}).interval(request.confidence).high * each.vector.scale
+            <= error
+            for each in vectors
+        )
+
+    return noise(bisect_left(_PRICES, True, key=is_within) + _PRICES.start)
+
+
+def _combined(
+    each: MeasuredVector,
+    parts: Sequence[Part],
+    mechanisms: Mapping[int, QuestionMechanism] | Sequence[QuestionMechanism],
+    mixed: Mapping[int, MixedNoise],
+) -> CombinedNoise:
+    """The noise of a vector that is computed from several parts, in steps of it."""
+    return CombinedNoise(
+        tuple(
+            NoiseTerm(float(weight * parts[i].scale / each.vector.scale), _added(mechanisms[i]), mixed.get(i))
+            for i, weight in each.terms
+        )
+    )
 
 
 def _at_least(plan: Plan, least: Fraction) -> tuple[QuestionMechanism, ...]:

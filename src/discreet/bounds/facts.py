@@ -1,8 +1,10 @@
 """The facts that identify a question (`model.identity`), except its noise: what is read and summed."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 
+from discreet.aggregates.joint import JointSum, VectorFamily
 from discreet.aggregates.vectors import (
     DistinctCount,
     Histogram,
@@ -18,27 +20,48 @@ from discreet.model.identity import Facts, RelationFacts
 
 def parts_in_order(bounded: Bounded) -> list[int]:
     """The parts in the order in which they are stored: it does not depend on what a question names first."""
-    facts = RelationFacts(bounded.query.source)
-    texts = [json.dumps(_part_facts(part, facts), sort_keys=True) for part in bounded.parts]
-    return sorted(range(len(texts)), key=texts.__getitem__)
+    known = bounded.known.get("order")
+    if not isinstance(known, list):
+        texts = [json.dumps(each, sort_keys=True) for each in _parts_facts(bounded)]
+        known = bounded.known["order"] = sorted(range(len(texts)), key=texts.__getitem__)
+    return known
 
 
 def bounded_facts(bounded: Bounded, order: Sequence[int] | None = None) -> dict[str, Facts]:
     """What is read and summed, by which keys, of whom: everything but the noise."""
     query = bounded.query
-    facts = RelationFacts(query.source)
+    facts, parts = RelationFacts(query.source), _parts_facts(bounded)
     return {
         "neighbours": bounded.neighbours.value,
         "source": facts.source,
         "keys": [facts.key(key) for key in query.keys],
         "sets": [list(chosen) for chosen in query.sets],
-        "parts": [_part_facts(bounded.parts[i], facts) for i in order or range(len(bounded.parts))],
+        "parts": [parts[i] for i in order or range(len(parts))],
     }
 
 
-def _part_facts(part: Part, facts: RelationFacts) -> Facts:
+def _parts_facts(bounded: Bounded) -> list[Facts]:
+    known = bounded.known.get("facts")
+    if not isinstance(known, list):
+        facts, families = RelationFacts(bounded.query.source), dict[VectorFamily, str]()
+        known = bounded.known["facts"] = [_part_facts(part, facts, families) for part in bounded.parts]
+    return known
+
+
+def _part_facts(part: Part, facts: RelationFacts, families: dict[VectorFamily, str]) -> Facts:
     """What is summed or counted in each group, and how much of one person."""
     match part:
+        case JointSum(family=family, cell=cell):
+            if family not in families:
+                families[family] = _digest_of(family, facts)
+            return {
+                "family": families[family],
+                "pattern": cell.pattern,
+                "basis": cell.basis.value,
+                "start": cell.start,
+                "place": part.place,
+                "weight": _weight_facts(part.weight),
+            }
         case WeightedSum():
             return {
                 "sum": facts.expression(part.value),
@@ -79,6 +102,19 @@ def _part_facts(part: Part, facts: RelationFacts) -> Facts:
                 "where": facts.expression(part.condition),
                 "bins": part.bins,
             }
+
+
+def _digest_of(family: VectorFamily, facts: RelationFacts) -> str:
+    """Of what its cells are cut by, and what is measured of them. Its vectors may be many."""
+    told: Facts = {
+        "conditions": [facts.expression(each) for each in family.conditions],
+        "sum": facts.expression(family.value),
+        "offset": str(family.offset),
+        "grid": str(family.grid),
+        "steps": family.steps,
+    }
+    text = json.dumps(told, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _weight_facts(weight: Weight | None) -> Facts:

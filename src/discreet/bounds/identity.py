@@ -12,7 +12,8 @@ from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
 def question_identity(plan: Plan) -> str:
     """The same for two questions exactly if the same would be run, at the same price.
 
-    Version 2 has the estimate of what is left out; what has none is known as before.
+    Version 2 has the estimate of what is left out, and version 4 vectors that are measured together. What has
+    none of that is known as before. Version 3 is the key with a price (`paid_key`).
     """
     bounded, picks, order = plan.bounded, plan.bounded.query.picks, parts_in_order(plan.bounded)
     noise = [mechanism_facts(plan.mechanisms[i]) for i in order]
@@ -26,7 +27,7 @@ def question_identity(plan: Plan) -> str:
             "named_by": None if bounded.selector is None else order.index(bounded.selector),
             "threshold": None if plan.threshold is None else plan.threshold.threshold,
         },
-        version=2 if bounded.left_out_share else 1,
+        version=4 if bounded.apart is not None else 2 if bounded.left_out_share else 1,
     )
 
 

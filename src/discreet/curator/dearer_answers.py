@@ -41,10 +41,19 @@ class DearerAnswers(Generic[R]):
     """What was planned when an answer was found: with a profile that is learnt of since, plans are others."""
 
     def find(self) -> Answered | None:
-        """The most accurate one that costs no less in ε, or in ρ and in δ; None if there is none."""
-        own = PaidKey.read(self.release.identity())
-        if own is None:
-            return None
+        """The most accurate one that costs no less in ε, or in ρ and in δ; None if there is none.
+
+        Before vectors were measured together, the same question had another key.
+        """
+        before = self.release.apart()
+        for release in (self.release, *([] if before is None else [before])):
+            own = PaidKey.read(release.identity())
+            found = None if own is None else self._found(own)
+            if found is not None:
+                return found
+        return None
+
+    def _found(self, own: PaidKey) -> Answered | None:
         name, ledger = self.data.dataset.name, self.data.ledger
         keys = ledger.stored_keys(name, *own.dearer(), most=_MOST_KEYS)
         known = [(key, found) for key in keys if (found := PaidKey.read(key)) and found.covers(own)]
@@ -83,9 +92,12 @@ class DearerAnswers(Generic[R]):
         if asked is None:
             return None
         with suppress(DiscreetError):
-            found = self.again(asked)
+            again = self.again(asked)
+            found = again if again.identity() == key else again.apart()
+            if found is None or found.identity() != key:
+                return None
             plan = _at_confidence(found.plan, request.confidence)
-            if found.identity() == key and _is_within(plan, request):
+            if _is_within(plan, request):
                 return cast(R, replace(cast(Any, found), plan=plan))
         return None
 

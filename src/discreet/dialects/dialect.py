@@ -335,6 +335,10 @@ class Dialect(ABC):
         """The keyword for a part of a WITH: computed once and kept, or again wherever it is used."""
         return "MATERIALIZED " if once else "NOT MATERIALIZED "
 
+    def computed_once(self, select: str) -> str:
+        """A subquery whose columns are computed once for each row, however often they are used."""
+        return select
+
     def with_weights(self) -> str:
         """Rows and, where their person is heavy, the person's weight; NULL persons are one person."""
         return f"rows LEFT JOIN heavy ON {self.same_person('rows.p', 'heavy.p')}"

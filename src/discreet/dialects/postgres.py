@@ -258,6 +258,10 @@ class _Postgres(Dialect):
         days, rest = divmod(seconds, 86_400)
         return f"({moment} + make_interval(days => {days}, secs => {rest}))"
 
+    def computed_once(self, select: str) -> str:
+        """Without a fence, names of a subquery stand for its expressions, wherever they are."""
+        return f"{select} OFFSET 0"
+
     def weight_of_row(self, whole: int) -> str:
         return "w"
 

@@ -14,21 +14,20 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.aggregates.aggregate import AggregateDefinition, NoisyMeasure, VectorNoise
+from discreet.aggregates.aggregate import AggregateDefinition, NoisyMeasure
 from discreet.aggregates.left_out import Lost, estimate_lost
 from discreet.aggregates.registry import AGGREGATES
 from discreet.aggregates.vectors import LeftOut, known
 from discreet.aggregates.weights import Unit
 from discreet.arrays import Floats
-from discreet.bounds.bound import BoundedMeasure, left_out_of
+from discreet.bounds.bound import BoundedMeasure, MeasuredVector, left_out_of
 from discreet.bounds.calibrate import Plan, QuestionMechanism
 from discreet.model.query import group_count
 from discreet.noise.additive import AdditiveNoise
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.mixed_noise import MixedNoise
-from discreet.noise.quantile import NoisyTree, QuantileTree
-from discreet.noise.selection import ExponentialMechanism, PermuteAndFlip
+from discreet.noise.quantile import NoisyTree
 from discreet.noise.threshold import StabilityThreshold
 
 _SMOOTH = 50.0
@@ -100,8 +99,8 @@ def lost_by_measure(plan: Plan, noisy: Noisy) -> dict[str, Lost]:
     found: dict[int, Lost] = {}
     lost: dict[str, Lost] = {}
     for measure in plan.bounded.measures:
-        for vector in measure.parts:
-            lost_of = left_out_of(plan.bounded.parts[vector])
+        for each in measure.vectors:
+            lost_of = left_out_of(each.vector)
             place = None if lost_of is None else parts.get(lost_of)
             if place is None:
                 continue
@@ -112,9 +111,7 @@ def lost_by_measure(plan: Plan, noisy: Noisy) -> dict[str, Lost]:
 
 
 def _estimated(plan: Plan, place: int, people: Floats, generator: np.random.Generator) -> Lost:
-    noise = _vector_noise(plan.mechanisms[place])
-    if isinstance(noise, QuantileTree):
-        raise TypeError("Added noise is expected here.")
+    noise = added_noise(plan.mechanisms[place])
     part, query = known(LeftOut, plan.bounded.parts[place]), plan.bounded.query
     by_group = part.weight.unit is Unit.PEOPLE and part.distinct is None and not query.private_keys
     most = group_count(query) if by_group else None
@@ -141,22 +138,27 @@ def with_left_out(
     return _definition(measure).with_left_out(of_measure, reach, lost)
 
 
-def reach_of_sums(
-    plan: Plan, noisy: Noisy, parts: set[int], confidence: Fraction
-) -> tuple[dict[int, Floats], dict[int, Floats]]:
-    """Where the sums of some parts lie, each at this confidence, by the exact tails of their noise."""
-    low: dict[int, Floats] = {}
-    high: dict[int, Floats] = {}
-    for i in parts & set(noisy.sums):
-        if i == plan.bounded.selector and plan.threshold is not None:
-            low[i], high[i] = _reach_of_passed(plan, noisy, confidence)
+def ends_of(
+    plan: Plan, measure: BoundedMeasure, noisy: Noisy, confidence: Fraction
+) -> tuple[NoisyMeasure, NoisyMeasure]:
+    """A measure whose vectors are where they end, each at this confidence, by the tails of their noise."""
+    low: list[Floats] = []
+    high: list[Floats] = []
+    for each in measure.vectors:
+        part, _ = each.terms[0]
+        if part in noisy.trees:
             continue
-        noise = added_noise(plan.mechanisms[i])
-        error: Floats | float = float(noise.interval(confidence).high * plan.bounded.parts[i].scale)
-        if i in noisy.mixed:
-            error = error * noisy.mixed[i].reach(noise, confidence)
-        low[i], high[i] = noisy.sums[i] - error, noisy.sums[i] + error
-    return low, high
+        if part == plan.bounded.selector and plan.threshold is not None:
+            ends = _reach_of_passed(plan, noisy, confidence)
+        else:
+            found = plan.noise_of(each).interval(confidence)
+            error = float(found.high * each.vector.scale) * _mixed_reach(plan, each, noisy, confidence)
+            middle = _sums(each, noisy.sums)
+            ends = middle - error, middle + error
+        low.append(ends[0])
+        high.append(ends[1])
+    one, other = (_noisy_measure(plan, measure, noisy, tuple(sums), confidence) for sums in (low, high))
+    return one, other
 
 
 def near_threshold(plan: Plan, noisy: Noisy, confidence: Fraction) -> NDArray[np.bool_]:
@@ -217,30 +219,59 @@ def _definition(measure: BoundedMeasure) -> AggregateDefinition:
 def noisy_measure(
     plan: Plan, measure: BoundedMeasure, noisy: Noisy, sums: Mapping[int, Floats], confidence: Fraction
 ) -> NoisyMeasure:
-    """A measure with these sums, which may be the noisy ones, or others that are as likely."""
-    last = measure.parts[-1]
-    mixed = noisy.mixed.get(last)
+    """A measure with these sums of parts, which may be the noisy ones, or others that are as likely."""
+    vectors = tuple(_sums(each, sums) for each in measure.vectors if each.terms[0][0] in sums)
+    return _noisy_measure(plan, measure, noisy, vectors, confidence)
+
+
+def _noisy_measure(
+    plan: Plan, measure: BoundedMeasure, noisy: Noisy, sums: tuple[Floats, ...], confidence: Fraction
+) -> NoisyMeasure:
     return NoisyMeasure(
         measure=measure.measure,
-        vectors=tuple(plan.bounded.parts[i] for i in measure.parts),
-        noise=tuple(_vector_noise(plan.mechanisms[i]) for i in measure.parts),
-        sums=tuple(sums[i] for i in measure.parts if i in sums),
+        vectors=tuple(each.vector for each in measure.vectors),
+        noise=tuple(plan.noise_of(each) for each in measure.vectors),
+        sums=sums,
         trees=tuple(noisy.trees[i] for i in measure.parts if i in noisy.trees),
         confidence=confidence,
         grouped=bool(plan.bounded.query.keys),
         check_time=noisy.check_time,
-        reach=1.0 if mixed is None else mixed.reach(added_noise(plan.mechanisms[last]), confidence),
+        reach=_mixed_reach(plan, measure.vectors[-1], noisy, confidence),
     )
 
 
+def _sums(each: MeasuredVector, sums: Mapping[int, Floats]) -> Floats:
+    """A vector, computed from the parts."""
+    (first, weight), *others = each.terms
+    found = sums[first] if weight == 1 else sums[first] * float(weight)
+    for part, weight in others:
+        found = found + sums[part] * float(weight)
+    return found
+
+
+def _mixed_reach(plan: Plan, each: MeasuredVector, noisy: Noisy, confidence: Fraction) -> Floats | float:
+    """How far the error of a vector reaches, relative to its noise, if its parts were reconciled."""
+    mixed = {i: noisy.mixed[i] for i, _ in each.terms if i in noisy.mixed}
+    if not mixed:
+        return 1.0
+    if len(each.terms) == 1:
+        ((only, _),) = each.terms
+        return mixed[only].reach(added_noise(plan.mechanisms[only]), confidence)
+    first = next(iter(mixed.values()))
+    drawn = float(plan.noise_of(each).interval(confidence).high)
+    by_table = [
+        float(
+            plan.noise_of(each, {i: errors.laws[table] for i, errors in mixed.items()})
+            .interval(confidence)
+            .high
+        )
+        for table in range(len(first.laws))
+    ]
+    return np.array(by_table)[first.law_of] / max(drawn, 1e-300)
+
+
 def added_noise(mechanism: QuestionMechanism) -> AdditiveNoise:
-    """The noise of a part that is a sum."""
+    """The noise of a part that is a sum, or a histogram of people."""
     if not isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
         raise TypeError("Noise is added to sums alone.")
-    return mechanism
-
-
-def _vector_noise(mechanism: QuestionMechanism) -> VectorNoise:
-    if isinstance(mechanism, PermuteAndFlip | ExponentialMechanism):
-        raise TypeError("No number is computed from a selection.")
     return mechanism

@@ -120,17 +120,14 @@ def _weights(plan: Plan) -> str:
 
 def _shares(plan: Plan) -> dict[str, float]:
     """The share of the price that the parts of each measure get. A part of two measures counts for both."""
-    total = amount_of(plan.loss)
-    parts = [amount_of(_only(plan, i).loss) / total for i in range(len(plan.mechanisms))]
+    total, blocks = amount_of(plan.loss), plan.bounded.blocks
+    shares = [amount_of(plan.loss_of(block)) / total for block in blocks]
     return {
-        title_of(plan, measure.measure.name): float(sum(parts[i] for i in measure.parts))
+        title_of(plan, measure.measure.name): float(
+            sum(share for block, share in zip(blocks, shares, strict=True) if {*block} & {*measure.parts})
+        )
         for measure in plan.bounded.measures
     }
-
-
-def _only(plan: Plan, part: int) -> Plan:
-    bounded = replace(plan.bounded, parts=(plan.bounded.parts[part],), selector=None)
-    return replace(plan, bounded=bounded, mechanisms=(plan.mechanisms[part],), threshold=None)
 
 
 def _errors(plan: Plan, groups: int | None) -> tuple[ErrorStatement, ...]:

@@ -32,10 +32,10 @@ from discreet.release.box import Box, BoxOrTruth, Truth, push
 from discreet.release.estimate import (
     Noisy,
     draw_sums,
+    ends_of,
     near_threshold,
     noisy_measure,
     reach,
-    reach_of_sums,
     with_left_out,
 )
 from discreet.release.shape import noisy_divisors, parts_to_simulate, uses
@@ -227,11 +227,11 @@ class OutputIntervals:
 
     def from_vectors(self, part: Expression, kept: NDArray[np.int64], miss: Fraction) -> Box:
         """Where a part lies if each of its noisy vectors lies within the tails of its noise."""
-        each = miss / len(self._parts(part))
-        low, high = reach_of_sums(self._plan, self._noisy, self._parts(part), 1 - each)
+        vectors = {each.terms for measure in self._used(part) for each in measure.vectors}
+        level = 1 - miss / len(vectors)
         boxes: dict[Expression, Box] = {}
         for measure in self._used(part):
-            ends = [noisy_measure(self._plan, measure, self._noisy, sums, 1 - each) for sums in (low, high)]
+            ends = ends_of(self._plan, measure, self._noisy, level)
             least, most = AGGREGATES[measure.measure.aggregate].box(*ends)
             unsure = np.isneginf(least) | np.isposinf(most)
             boxes[_field(measure)] = Box(least[kept], most[kept], unsure[kept])

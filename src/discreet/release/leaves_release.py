@@ -6,13 +6,14 @@ whatever is computed from the noisy answer of a question is free once that quest
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from discreet.answers.encoding import decode_columns, encode_columns
 from discreet.bounds.calibrate import Plan
 from discreet.bounds.identity import question_identity
-from discreet.bounds.leaves import LeavesPlan
+from discreet.bounds.leaves import LeavesPlan, calibrate_leaves
 from discreet.bounds.paid_key import questions_identity, questions_key
 from discreet.dialects.dialect import Dialect
 from discreet.errors import InvalidInput
@@ -47,7 +48,19 @@ class LeavesRelease:
 
     def older_keys(self) -> Sequence[str]:
         leaves = self._leaves()
-        return leaves[0].older_keys() if len(leaves) == 1 else [questions_identity(self.plan.leaves)]
+        if len(leaves) == 1:
+            return leaves[0].older_keys()
+        apart = self.apart()
+        plans = [self.plan.leaves, *([] if apart is None else [apart.plan.leaves])]
+        return [questions_identity(each) for each in plans]
+
+    def apart(self) -> "Self | None":
+        """The same as it was before vectors were measured together; None if it is what it was."""
+        bounded = [leaf.bounded.apart or leaf.bounded for leaf in self.plan.leaves]
+        if all(leaf.bounded.apart is None for leaf in self.plan.leaves):
+            return None
+        leaves = calibrate_leaves(bounded, self.plan.request, self.dataset)
+        return replace(self, plan=replace(self.plan, leaves=leaves))
 
     def statements(self, relations: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
         return tuple(
@@ -73,6 +86,9 @@ class LeavesRelease:
         """The plans of the leaves that were paid for under this key, and what was drawn for each."""
         leaves = self._leaves()
         if len(leaves) > 1:
+            apart = self.apart() if key != self.identity() else None
+            if apart is not None and key == questions_identity(apart.plan.leaves):
+                return apart.drawn_for(key, stored)
             return self.plan.leaves, self._parts(stored)
         if Drawn.decode(stored) is None:
             raise InvalidInput(

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
+from discreet.bounds.bound import BoundedMeasure
 from discreet.model.query import FewRows
 
 _RENAMED: Mapping[str, str] = {
@@ -49,6 +50,8 @@ def _printed(value: Any, *, without: frozenset[str]) -> str:
     if is_dataclass(value) and not isinstance(value, type):
         if isinstance(value, FewRows) and without:
             return _printed(value.source, without=without)
+        if isinstance(value, BoundedMeasure):
+            return _measure(value, without)
         return _dataclass(value, without)
     if isinstance(value, Enum):
         return f"<{_renamed(type(value).__name__)}.{value.name}: {value.value!r}>"
@@ -60,6 +63,13 @@ def _printed(value: Any, *, without: frozenset[str]) -> str:
         inner = (f"{key!r}: {_printed(each, without=without)}" for key, each in value.items())
         return "{" + ", ".join(inner) + "}"
     return repr(value)
+
+
+def _measure(measure: BoundedMeasure, without: frozenset[str]) -> str:
+    """With the parts that it is computed from: there was one for each vector."""
+    told = _printed(measure.measure, without=without)
+    parts = tuple(part for each in measure.vectors for part, _ in each.terms)
+    return f"{_renamed('BoundedMeasure')}(measure={told}, parts={parts!r})"
 
 
 def _dataclass(value: Any, without: frozenset[str]) -> str:

@@ -1,7 +1,7 @@
 """A question as a release: it is charged, read and drawn once. Its answer is computed from what is stored."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from discreet.answers.released import Released
 from discreet.bounds.bound import Bounded, bound, without_left_out
@@ -41,9 +41,17 @@ class QuestionRelease:
     def older_keys(self) -> Sequence[str]:
         return [
             question_identity(self.plan),
+            *(question_identity(each.plan) for each in (self.apart(),) if each is not None),
             question_identity(self._without_left_out()),
             *older_keys(self._older_plan()),
         ]
+
+    def apart(self) -> "QuestionRelease | None":
+        """The same as it was before vectors were measured together; None if it is what it was."""
+        bounded = self.plan.bounded.apart
+        if bounded is None:
+            return None
+        return replace(self, plan=calibrate(bounded, self.plan.request, self.dataset, at_any_price=True))
 
     def statements(self, relations: Mapping[str, str], dialect: Dialect) -> tuple[Statement, ...]:
         return emit_sql(self.plan, relations, dialect)
@@ -64,6 +72,9 @@ class QuestionRelease:
         paid, run = PaidKey.read(key), question_identity(self.plan)
         if key == run or (paid is not None and paid.digest == digest_of(run)):
             return self.plan
+        apart = self.apart()
+        if apart is not None and key == question_identity(apart.plan):
+            return apart.plan
         return self._without_left_out() if has_version(key) else self._older_plan()
 
     def _older_plan(self) -> Plan:
@@ -75,5 +86,6 @@ class QuestionRelease:
         return calibrate(self._older_bounds(), self.plan.request, self.dataset)
 
     def _older_bounds(self) -> Bounded:
-        """Before it was known what a person has one of, too."""
-        return without_left_out(bound(self.plan.bounded.query, self.dataset, lambda _: None))
+        """Before it was known what a person has one of, too, and with each vector apart."""
+        query = self.plan.bounded.query
+        return without_left_out(bound(query, self.dataset, lambda _: None, together=False))

@@ -27,13 +27,12 @@ from discreet.dialects.parameters import Parameters
 from discreet.functions.registry import emit
 from discreet.model.expression import Expression, Field
 from discreet.model.policy import ValueType
+from discreet.sql.added_values import AddedValues
 from discreet.sql.distinct import distinct_sql, own_columns, own_fields
 from discreet.sql.relation import relation_sql
 from discreet.sql.row_columns import (
-    ONE,
     EmittedColumn,
     beyond_columns,
-    integer_column,
     known_key,
     leaf_column,
     used_by,
@@ -228,24 +227,17 @@ class _StatementWriter:
         lost: CountedPeople | None,
     ) -> str:
         parts = [(i, part) for i in chosen if isinstance(part := self._parts[i], WeightedSum)]
-        integers = {i: integer_column(part, f"v{i}", self._dialect) for i, part in parts}
-        columns = [(f"v{i}", *sql) for i, sql in integers.items() if sql is not ONE]
-        used = [e for _, part in parts for e in (part.value, part.condition, part.not_null) if e is not None]
+        values = AddedValues(parts, self._dialect)
+        columns, used = values.columns(), values.used()
         if lost is not None and not lost.rows:
             columns += beyond_columns(lost.part, self._dialect)
             used += used_by(lost.part)
         rows = self._keyed_rows(keys, columns, used)
         names = _names(keys)
+        totals = [f"{values.total(i, part, weight)} AS s{i}" for i, part in parts]
         if weight is None:
-            totals = [
-                f"{'count(*)' if integers[i] is ONE else self._dialect.total(f'v{i}', part.largest)} AS s{i}"
-                for i, part in parts
-            ]
+            rows = self._dialect.computed_once(rows) if values.families else rows
             return unweighed(rows, names, totals, self._dialect, lost)
-        values = {i: None if integers[i] is ONE else f"v{i}" for i, _ in parts}
-        totals = [
-            f"{weighted_total(weight, self._dialect, values[i], part.largest)} AS s{i}" for i, part in parts
-        ]
         once = not self._query.source.has_ids
         return weighed(rows, weight, names, totals, self._dialect, once=once, lost=lost)
 

@@ -72,12 +72,23 @@ def integer_column(part: WeightedSum, name: str, dialect: Dialect) -> tuple[str,
 def _quantised(part: WeightedSum, value: Expression, name: str, dialect: Dialect) -> tuple[str, str]:
     """⌊(x − offset)/grid + ½⌋, clamped again: the sensitivity holds whatever floats and ranges do."""
     steps = part.most_steps
-    if _is_whole(part, value):
+    if is_whole(value, part.offset, part.grid):
         rounded = f"({emit(value, dialect)}) - ({part.offset})" if part.offset else emit(value, dialect)
     else:
         rounded = emit_steps(value, dialect, offset=part.offset, grid=part.grid, half=_HALF)
     inside = name if _is_clamped(part, value) else clamped(name, -steps, steps)
     return rounded, inside if part.power == 1 else f"({inside}) * ({inside})"
+
+
+def steps_column(
+    value: Expression, name: str, offset: Fraction, grid: Fraction, steps: int, dialect: Dialect
+) -> tuple[str, str]:
+    """How many steps a value is above a point, from 0 to so many, whatever the row holds."""
+    if is_whole(value, offset, grid):
+        counted = f"({emit(value, dialect)}) - ({offset})" if offset else emit(value, dialect)
+    else:
+        counted = emit_steps(value, dialect, offset=offset, grid=grid, half=_HALF)
+    return counted, clamped(name, 0, steps)
 
 
 def leaf_column(part: Histogram, dialect: Dialect) -> tuple[str, str]:
@@ -107,10 +118,10 @@ def _known_value(key: GroupKey, name: str, dialect: Dialect) -> str:
     return dialect.is_key(name, listed) if listed else "FALSE"
 
 
-def _is_whole(part: WeightedSum, value: Expression) -> bool:
+def is_whole(value: Expression, offset: Fraction, grid: Fraction) -> bool:
     """Whether x − offset is the integer already, and the same in integers as in doubles."""
     span = range_of(value)
-    if value.type is not ValueType.INTEGER or part.grid != 1 or part.offset.denominator != 1 or span is None:
+    if value.type is not ValueType.INTEGER or grid != 1 or offset.denominator != 1 or span is None:
         return False
     return max(abs(span.low), abs(span.high)) < _EXACT_IN_DOUBLE
 
@@ -118,7 +129,12 @@ def _is_whole(part: WeightedSum, value: Expression) -> bool:
 def _is_clamped(part: WeightedSum, value: Expression) -> bool:
     """Whether it is a column of whole numbers that is clamped to narrow enough bounds already."""
     span = range_of(value)
-    if not isinstance(value, Field) or span is None or part.offset != 0 or not _is_whole(part, value):
+    if (
+        not isinstance(value, Field)
+        or span is None
+        or part.offset != 0
+        or not is_whole(value, part.offset, part.grid)
+    ):
         return False
     return -part.most_steps <= span.low and span.high <= part.most_steps
 

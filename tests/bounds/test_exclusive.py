@@ -1,0 +1,115 @@
+"""Which conditions can be true together: what is found is never too little, and not much too much."""
+
+from datetime import date
+from itertools import product
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.bounds.together.exclusive import patterns_of
+from discreet.functions.registry import emit_duckdb
+from discreet.model.expression import title
+from tests.question.clinic import clinic, planned
+
+MANY = 1000
+
+
+def conditions(*texts):
+    """Conditions of the clinic's visits."""
+    counts = ", ".join(f"count(*) FILTER (WHERE {text})" for text in texts)
+    plan = planned(f"SELECT {counts} FROM visits", clinic())
+    return [measure.condition for measure in plan.bounded.query.measures]
+
+
+def patterns(*texts):
+    """Each as the list of what is true."""
+    found = patterns_of(conditions(*texts), MANY)
+    return sorted([i for i in range(len(texts)) if pattern >> i & 1] for pattern in found)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("note = 'a'", "note = 'b'", "note = 'c'"),
+        ("age = 1", "age = 2", "age IN (3, 4)"),
+        ("age BETWEEN 0 AND 9", "age BETWEEN 10 AND 19", "age BETWEEN 20 AND 29"),
+        ("age < 18", "age >= 18 AND age < 65", "age >= 65"),
+        ("cost < 0", "cost = 0", "cost > 0"),
+        ("born < '2000-01-01'", "born BETWEEN '2000-01-01' AND '2000-12-31'", "born > '2000-12-31'"),
+        ("note = 'a' AND age > 5", "note = 'b' AND age > 3", "note = 'c'"),
+        ("note = 'a'", "note <> 'a'", "note IS NULL"),
+        ("note IN ('a', 'b')", "note NOT IN ('a', 'b')", "note IS NULL"),
+        ("10 > age", "NOT age < 10", "age IS NULL"),
+    ],
+)
+def test_conditions_that_exclude_each_other(texts):
+    assert patterns(*texts) == [[], [0], [1], [2]]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("age > 10", "age > 20", "age > 30"),
+        ("age >= 10", "age > 10", "age BETWEEN 11 AND 12"),
+        ("note IN ('a', 'b', 'c')", "note IN ('a', 'b')", "note = 'a'"),
+        ("cost IS NOT NULL", "cost > 0", "cost > 1"),
+        ("note = 'a'", "note = 'a' AND age > 5", "note = 'a' AND age > 6"),
+        ("note <> 'x'", "note <> 'x' AND cost > 0", "note = 'b' AND cost > 1"),
+        ("length(note) > 3", "length(note) > 3 AND age > 5", "length(note) > 4 AND age = 6"),
+    ],
+)
+def test_conditions_of_which_each_implies_the_one_before(texts):
+    assert patterns(*texts) == [[], [0], [0, 1], [0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("age > 10", "cost > 1"),
+        ("age > 10", "age < 20"),
+        ("age BETWEEN 0 AND 10", "age BETWEEN 10 AND 20"),
+        ("note < 'b'", "note > 'b'"),  # texts have an order of their own, which is not looked at
+        ("note LIKE 'a%'", "note = 'b'"),
+        ("cost = 0.1", "cost = 0.10000000000000000001"),  # the same double
+    ],
+)
+def test_conditions_that_may_be_true_together(texts):
+    assert patterns(*texts) == [[], [0], [0, 1], [1]]
+
+
+def test_too_many_patterns_are_none():
+    texts = [f"length(note) % {i} = 0" for i in range(2, 9)]
+    assert patterns_of(conditions(*texts), 128) is not None
+    assert patterns_of(conditions(*texts), 127) is None
+
+
+AGES = (None, 0, 5, 9, 10, 11, 20)
+COSTS = (None, -2.0, 0.0, 0.1, 1.0, 4.0)
+NOTES = (None, "a", "b", "x")
+BORN = (None, date(1999, 12, 31), date(2000, 1, 1))
+POSSIBLE = [
+    *(f"age {sign} {value}" for sign in ("=", "<>", "<", "<=", ">", ">=") for value in (5, 10)),
+    *(f"cost {sign} {value}" for sign in ("=", "<", "<=", ">", ">=") for value in (0, 0.1, 1)),
+    *(f"{sign}(age BETWEEN {low} AND {high})" for sign in ("", "NOT ") for low, high in ((0, 5), (6, 20))),
+    "note = 'a'", "note <> 'a'", "note IN ('a', 'b')", "note NOT IN ('a', 'b')", "note IS NULL",
+    "note IS NOT NULL", "NOT (note = 'a' AND age > 5)", "note = 'a' AND cost > 0.1", "age > 5 OR cost > 1",
+    "NOT age > 5", "NOT (note IS NULL)", "born < '2000-01-01'", "born >= '2000-01-01'", "cost IS NULL",
+    "age > 5 AND age < 11", "age > 5 AND age < 6", "5 < age", "note = 'a' AND note = 'b'",
+]  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts=st.lists(st.sampled_from(POSSIBLE), min_size=2, max_size=6, unique=True))
+def test_no_row_has_a_pattern_that_was_not_found(texts):
+    found = patterns_of(conditions(*texts), MANY)
+    bits = [
+        f"CASE WHEN ({emit_duckdb(each, title)}) IS TRUE THEN {1 << i} ELSE 0 END"
+        for i, each in enumerate(conditions(*texts))
+    ]
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE rows (age BIGINT, cost DOUBLE, note VARCHAR, born DATE)")
+        connection.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", [*product(AGES, COSTS, NOTES, BORN)])
+        seen = connection.execute(f"SELECT DISTINCT {' + '.join(bits)} FROM rows").fetchall()
+    assert {pattern for (pattern,) in seen} <= {*found}
