@@ -37,10 +37,21 @@ class DearerAnswers(Generic[R]):
     release: R
     again: Callable[[Request], R]
     """The same question at another price, or within another error."""
+    before: Callable[[Request], R] | None = None
+    """The same as older versions planned it, if they did so in another way."""
 
     def find(self) -> Answered | None:
         """The most accurate one that costs no less in ε, or in ρ and in δ; None if there is none."""
-        own = PaidKey.read(self.release.identity())
+        return self._find(self.release) or self._find(self._planned_before())
+
+    def _planned_before(self) -> R | None:
+        if self.before is not None:
+            with suppress(DiscreetError):
+                return self.before(self.release.plan.request)
+        return None
+
+    def _find(self, release: R | None) -> Answered | None:
+        own = None if release is None else PaidKey.read(release.identity())
         if own is None:
             return None
         name, ledger = self.data.dataset.name, self.data.ledger
@@ -72,11 +83,12 @@ class DearerAnswers(Generic[R]):
         asked = None if paid is None else paid.asked(request)
         if asked is None:
             return None
-        with suppress(DiscreetError):
-            found = self.again(asked)
-            plan = _at_confidence(found.plan, request.confidence)
-            if found.identity() == key and _is_within(plan, request):
-                return cast(R, replace(cast(Any, found), plan=plan))
+        for again in (self.again, *([] if self.before is None else [self.before])):
+            with suppress(DiscreetError):
+                found = again(asked)
+                plan = _at_confidence(found.plan, request.confidence)
+                if found.identity() == key and _is_within(plan, request):
+                    return cast(R, replace(cast(Any, found), plan=plan))
         return None
 
 

@@ -11,22 +11,23 @@ from discreet.functions.registry import emit, emit_steps
 from discreet.functions.row_cost import steps_in
 from discreet.functions.texts import LONGEST_GROWN_TEXT
 from discreet.model.expression import Expression, Field, conditions_in, fields_of, title
+from discreet.model.person_value import PersonAggregate, PersonValue
 from discreet.model.policy import Column, Person, PersonColumn, ValueType
 from discreet.model.query import (
     Branch,
     FewRows,
     Filter,
+    FollowKey,
     Lookup,
     Pair,
     PerPerson,
-    PersonAggregate,
     PersonJoin,
-    PersonValue,
     Relation,
     Scan,
     UnionAll,
 )
 from discreet.sql.joins import JoinTree, joins_people, required, sides
+from discreet.sql.person_through import OWNER_KEY, one_row_each, rows_with_owners, rows_with_people
 
 _NONE, _HALF = Fraction(0), Fraction(1, 2)
 _SLOW_FILTER = 100
@@ -125,6 +126,8 @@ class _RelationWriter:
         match relation:
             case Scan():
                 return self._scan(relation)
+            case FollowKey():
+                return self._follow_key(relation)
             case Filter():
                 return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE {self._where(relation)}"
             case Lookup():
@@ -150,7 +153,9 @@ class _RelationWriter:
             written.append(f"({condition}) IS TRUE")
         return " AND ".join(written)
 
-    def _scan(self, scan: Scan) -> str:
+    def _scan(self, scan: Scan, brought: Sequence[str] = (), source: str | None = None) -> str:
+        """With further columns of the source, which is the table with its people."""
+        source = source or rows_with_people(scan.table, self._tables, self._dialect)
         person = scan.table.person
         if isinstance(person, PersonColumn):
             who = self._name(person.name)
@@ -159,9 +164,28 @@ class _RelationWriter:
         one = scan.table.per_person
         of_rows = {name: column for name, column in scan.table.columns.items() if name not in one}
         columns = [*self._columns(scan.alias, of_rows, person), *self._per_person_columns(scan, who)]
-        rows = f"SELECT {', '.join([f'{who} AS p', *columns])} FROM {self._tables[scan.table.name]}"
+        rows = f"SELECT {', '.join([f'{who} AS p', *columns, *brought])} FROM {source}"
         # A UNIQUE column of SQL may hold any number of NULLs: nobody vouched that those are one row.
         return f"{rows} WHERE {who} IS NOT NULL" if scan.table.unique and scan.has_ids else rows
+
+    def _follow_key(self, follow: FollowKey, brought: Sequence[str] = ()) -> str:
+        """The scan of a table. The join that finds its people brings the columns of their rows along."""
+        child, parent = follow.child, follow.parent
+        through = child.table.through
+        if through is None:
+            raise TypeError("A table whose people another one knows is expected here.")
+        key = [f"{self._name(through.other)} AS {OWNER_KEY}"]
+        owners = self._follow_key(parent, key) if isinstance(parent, FollowKey) else self._scan(parent, key)
+        used = [field for scan in follow.scans[1:] for field in self._fields_of(scan)]
+        columns = [self._name(field.name) for field in used]
+        owners = one_row_each(owners, columns, [self._emit(field) for field in used])
+        rows = rows_with_owners(child.table, through, owners, columns, self._tables, self._dialect)
+        return self._scan(child, [*brought, *columns], rows)
+
+    def _fields_of(self, scan: Scan) -> list[Field]:
+        """The fields that are used of a table, as plain as they are stored."""
+        types = {f"{scan.alias}.{name}": column.type for name, column in scan.table.columns.items()}
+        return [Field(name=name, type=kind) for name, kind in types.items() if name in self._used]
 
     def _per_person_columns(self, scan: Scan, who: str) -> list[str]:
         """What a person has one of: in all of their rows the smallest value that they have in the table.
@@ -360,6 +384,8 @@ def _names(relation: Relation) -> list[str]:
     match relation:
         case Scan():
             return [f"{relation.alias}.{column}" for column in relation.table.columns]
+        case FollowKey():
+            return [name for scan in relation.scans for name in _names(scan)]
         case Filter() | FewRows():
             return _names(relation.source)
         case Lookup():
