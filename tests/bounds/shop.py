@@ -213,11 +213,15 @@ def neighbouring(draw):
     return Neighbouring(question=draw(questions), dataset=dataset, person=name, shops=tuple(shops))
 
 
-def check(found, database):
-    """No vector of integers moves further from one shop to the other than the plan claims."""
+def planned(found):
     request = Request(price=ByEpsilon(epsilon=Fraction(1)), confidence=Fraction(95, 100))
     query = resolve(parse_sql(found.question), found.dataset, None)
-    plan = calibrate(bound(query, found.dataset), request, found.dataset)
+    return calibrate(bound(query, found.dataset), request, found.dataset)
+
+
+def check(found, database):
+    """No vector of integers moves further from one shop to the other than the plan claims."""
+    plan = planned(found)
     exact = []
     for rows in found.shops:
         database.fill(rows)

@@ -50,6 +50,18 @@ def follows_a_key(relation: Relation) -> bool:
             return any(follows_a_key(branch.source) for branch in relation.branches)
 
 
+def reads_by_key(relation: Relation) -> bool:
+    """Whether rows of a table are joined with those that say whose they are, and else with public ones."""
+    while isinstance(relation, Filter | Lookup):
+        relation = relation.source
+    match relation:
+        case FollowKey():
+            return True
+        case Scan():
+            return relation.table.through is not None
+    return False
+
+
 def type_of_person(relation: Relation) -> ValueType:
     """The type of the ids of the people that rows belong to."""
     match relation:

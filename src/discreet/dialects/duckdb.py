@@ -18,6 +18,7 @@ _SPLIT = (ValueType.TEXT, ValueType.INTEGER, ValueType.DATE)
 class _DuckDB(Dialect):
     name = "duckdb"
     cuts_in_windows = True
+    sums_pairs = True
     streams = True  # rows of a MATERIALIZED part, too
     types: ClassVar = {
         ValueType.INTEGER: "BIGINT",

@@ -15,9 +15,11 @@ that is depends on the rows of this person alone: it is the first of them in an 
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from discreet.dialects.dialect import Dialect
 from discreet.model.policy import PrivateTable, Through
+from discreet.model.query import FollowKey, Scan
 
 OWNER_KEY = "owner_key"
 
@@ -45,15 +47,29 @@ def rows_with_owners(
 def one_row_each(rows: str, columns: Sequence[str], order: Sequence[str]) -> str:
     """Of the rows of each person with the same `OWNER_KEY` the first in this order, in which NULLs are last.
 
-    Rows that are equal in it are the same to whatever is computed from these columns.
+    Rows that are equal in it are the same to whatever is computed from these columns: columns that are not in
+    the order are the same in all rows of a person. Without an order, so are all of them.
     """
     chosen = ["p", OWNER_KEY, *columns]
-    if not columns:
+    if not order:
         return f"SELECT DISTINCT {', '.join(chosen)} FROM ({rows}) AS known"
     ordered = ", ".join(f"{each} NULLS LAST" for each in order)
     place = f"row_number() OVER (PARTITION BY {OWNER_KEY}, p ORDER BY {ordered}) AS place"
     placed = f"SELECT {', '.join([*chosen, place])} FROM ({rows}) AS known"
     return f"SELECT {', '.join(chosen)} FROM ({placed}) AS placed WHERE place = 1"
+
+
+def scans_that_differ(follow: FollowKey) -> list[Scan]:
+    """The tables of which the rows of one person with the same key may come with different columns.
+
+    Not so of one further on that was reached by the person itself: of that, each person has one row.
+    """
+    found = [follow.scans[1]]
+    for before, scan in pairwise(follow.scans[1:]):
+        through = before.table.through
+        if through is None or through.other != through.person:
+            found.append(scan)
+    return found
 
 
 def _owned(relation: str, through: Through, relations: Mapping[str, str], dialect: Dialect) -> str:

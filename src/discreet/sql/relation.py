@@ -26,8 +26,15 @@ from discreet.model.query import (
     Scan,
     UnionAll,
 )
+from discreet.sql.fields import collect_fields, names_of
 from discreet.sql.joins import JoinTree, joins_people, required, sides
-from discreet.sql.person_through import OWNER_KEY, one_row_each, rows_with_owners, rows_with_people
+from discreet.sql.person_through import (
+    OWNER_KEY,
+    one_row_each,
+    rows_with_owners,
+    rows_with_people,
+    scans_that_differ,
+)
 
 _NONE, _HALF = Fraction(0), Fraction(1, 2)
 _SLOW_FILTER = 100
@@ -52,7 +59,7 @@ def relation_sql(
     `persons` is whether people have to be told apart: rows that are people are numbered only then.
     """
     names = {field.name for expression in used for field in fields_of(expression)}
-    _collect(relation, names)
+    collect_fields(relation, names)
     return _RelationWriter(tables, names, dialect, persons=persons).sql(relation)
 
 
@@ -80,36 +87,6 @@ def clamped(number: str, low: int, high: int) -> str:
     """A whole number in low … high; NULL stays NULL."""
     inside = f"CASE WHEN {number} < {low} THEN {low} WHEN {number} > {high} THEN {high} ELSE {number} END"
     return f"CAST({inside} AS BIGINT)"
-
-
-def _collect(relation: Relation, names: set[str]) -> None:
-    """Add the fields that the tree itself reads."""
-
-    def read(*expressions: Expression | None) -> None:
-        names.update(field.name for each in expressions if each is not None for field in fields_of(each))
-
-    match relation:
-        case Filter():
-            read(relation.predicate)
-            _collect(relation.source, names)
-        case FewRows():
-            _collect(relation.source, names)
-        case Lookup():
-            read(*(side for pair in relation.pairs for side in pair))
-            _collect(relation.source, names)
-        case PersonJoin():
-            read(*(side for pair in relation.pairs for side in pair))
-            _collect(relation.left, names)
-            _collect(relation.right, names)
-        case PerPerson():
-            read(*(expression for _, expression in relation.keys))
-            for value in relation.values:
-                read(value.argument, value.condition)
-            _collect(relation.source, names)
-        case UnionAll():
-            for branch in relation.branches:
-                read(*branch.columns)
-                _collect(branch.source, names)
 
 
 class _RelationWriter:
@@ -176,9 +153,9 @@ class _RelationWriter:
             raise TypeError("A table whose people another one knows is expected here.")
         key = [f"{self._name(through.other)} AS {OWNER_KEY}"]
         owners = self._follow_key(parent, key) if isinstance(parent, FollowKey) else self._scan(parent, key)
-        used = [field for scan in follow.scans[1:] for field in self._fields_of(scan)]
-        columns = [self._name(field.name) for field in used]
-        owners = one_row_each(owners, columns, [self._emit(field) for field in used])
+        columns = [self._name(field.name) for scan in follow.scans[1:] for field in self._fields_of(scan)]
+        differ = [field for scan in scans_that_differ(follow) for field in self._fields_of(scan)]
+        owners = one_row_each(owners, columns, [self._emit(field) for field in differ])
         rows = rows_with_owners(child.table, through, owners, columns, self._tables, self._dialect)
         return self._scan(child, [*brought, *columns], rows)
 
@@ -304,7 +281,7 @@ class _RelationWriter:
         return lefts, [f"{self._emit(right)} AS r{i}" for i, (_, right) in enumerate(pairs)]
 
     def _fields(self, relation: Relation) -> list[str]:
-        return [self._name(name) for name in _names(relation) if name in self._used]
+        return [self._name(name) for name in names_of(relation) if name in self._used]
 
     def _branch(self, branch: Branch, fields: Iterable[Field]) -> str:
         columns = [
@@ -377,24 +354,3 @@ def _equal(pairs: Sequence[Pair]) -> str:
 def _is_read_fast(relation: Relation) -> bool:
     """Whether it is just rows of a table, which are faster to read twice than to keep."""
     return isinstance(relation, Scan) or (isinstance(relation, Filter) and _is_read_fast(relation.source))
-
-
-def _names(relation: Relation) -> list[str]:
-    """All fields of a relation."""
-    match relation:
-        case Scan():
-            return [f"{relation.alias}.{column}" for column in relation.table.columns]
-        case FollowKey():
-            return [name for scan in relation.scans for name in _names(scan)]
-        case Filter() | FewRows():
-            return _names(relation.source)
-        case Lookup():
-            public = [f"{relation.alias}.{column}" for column in relation.table.columns]
-            return [*_names(relation.source), *public]
-        case PersonJoin():
-            return [*_names(relation.left), *_names(relation.right)]
-        case PerPerson():
-            keys = [field.name for field, _ in relation.keys]
-            return [relation.person.name, *keys, *(value.field.name for value in relation.values)]
-        case UnionAll():
-            return [field.name for field in relation.fields]
