@@ -333,6 +333,10 @@ class Dialect(ABC):
         """A different number for every row."""
         return "row_number() OVER ()"
 
+    def unknown_number(self) -> str:
+        """A number from 0 to 1 that is known of no row before it is read; "" where joins skip rows anyway."""
+        return ""
+
     def kept(self, *, once: bool) -> str:
         """The keyword for a part of a WITH: computed once and kept, or again wherever it is used."""
         return "MATERIALIZED " if once else "NOT MATERIALIZED "

@@ -128,6 +128,9 @@ class _DuckDB(Dialect):
         """
         return f"CASE WHEN coalesce({person} = {person}, TRUE) THEN {condition} END"
 
+    def unknown_number(self) -> str:
+        return "random()"
+
     def integer_quotient(self, left: str, right: str) -> str:
         return f"{left} // {right}"
 

@@ -22,6 +22,7 @@ from discreet.model.policy import PrivateTable, Through
 from discreet.model.query import FollowKey, Scan
 
 OWNER_KEY = "owner_key"
+_UNKNOWN = "_unknown_number"
 
 
 def rows_with_people(table: PrivateTable, relations: Mapping[str, str], dialect: Dialect) -> str:
@@ -38,10 +39,16 @@ def rows_with_owners(
     columns: Sequence[str],
     relations: Mapping[str, str],
     dialect: Dialect,
+    *,
+    after_join: bool,
 ) -> str:
-    """The same, with these columns of the owners: a SELECT of `OWNER_KEY`, the person as p, and columns."""
+    """The same, with these columns of the owners: a SELECT of `OWNER_KEY`, the person as p, and columns.
+
+    `after_join` is whether conditions on these have to wait: of several joins, the last one has all wait.
+    """
     people = f"SELECT p AS {dialect.identifier(through.person)}, {', '.join([OWNER_KEY, *columns])}"
-    return _joined(relations[table.name], through, f"{people} FROM ({owners}) AS owners", columns, dialect)
+    people += f" FROM ({owners}) AS owners"
+    return _joined(relations[table.name], through, people, columns, dialect, after_join=after_join)
 
 
 def one_row_each(rows: str, columns: Sequence[str], order: Sequence[str]) -> str:
@@ -81,10 +88,30 @@ def _owned(relation: str, through: Through, relations: Mapping[str, str], dialec
     return _joined(relation, through, people, (), dialect)
 
 
-def _joined(relation: str, through: Through, people: str, columns: Sequence[str], dialect: Dialect) -> str:
+def _joined(
+    relation: str,
+    through: Through,
+    people: str,
+    columns: Sequence[str],
+    dialect: Dialect,
+    *,
+    after_join: bool = False,
+) -> str:
+    """With `after_join`, no condition on these columns is met before: or a database that meets it first, and
+    finds no owner, would not read the table at all. So a column has something of each row in its expression
+    that is no column of the join, and is known only when that row is read.
+    """
     name = dialect.identifier
-    brought = ", ".join(f"owner_row.{each}" for each in (name(through.person), *columns))
+    unknown = dialect.unknown_number() if after_join and columns else ""
+    rows = f"SELECT *, {unknown} AS {_UNKNOWN} FROM {relation}" if unknown else f"SELECT * FROM {relation}"
+    brought = [
+        f"CASE WHEN owned_row.{_UNKNOWN} >= 0 THEN owner_row.{each} END AS {each}"
+        if unknown
+        else f"owner_row.{each}"
+        for each in columns
+    ]
+    chosen = ", ".join(["owned_row.*", f"owner_row.{name(through.person)}", *brought])
     return (
-        f"(SELECT owned_row.*, {brought} FROM (SELECT * FROM {relation}) AS owned_row"
+        f"(SELECT {chosen} FROM ({rows}) AS owned_row"
         f" JOIN ({people}) AS owner_row ON owned_row.{name(through.key)} = owner_row.{OWNER_KEY}) AS owned"
     )

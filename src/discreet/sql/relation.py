@@ -156,7 +156,9 @@ class _RelationWriter:
         columns = [self._name(field.name) for scan in follow.scans[1:] for field in self._fields_of(scan)]
         differ = [field for scan in scans_that_differ(follow) for field in self._fields_of(scan)]
         owners = one_row_each(owners, columns, [self._emit(field) for field in differ])
-        rows = rows_with_owners(child.table, through, owners, columns, self._tables, self._dialect)
+        rows = rows_with_owners(
+            child.table, through, owners, columns, self._tables, self._dialect, after_join=not brought
+        )
         return self._scan(child, [*brought, *columns], rows)
 
     def _fields_of(self, scan: Scan) -> list[Field]:
