@@ -12,11 +12,10 @@ from discreet.dialects import DIALECTS
 from discreet.engines.open_engine import open_engine
 from discreet.model.declaration import TableSource
 from discreet.sql.emit import emit_sql
-from discreet.sql.person_through import relations_with_people
 from tests.bounds.shop import TABLES, check, neighbouring
 from tests.question.clinic import Database
 
-PERSONS = {"orders": "customer", "items": None}
+PERSONS = {"orders": "customer", "items": None, "notes": None}
 
 
 class PostgresShop(Database):
@@ -40,10 +39,9 @@ class PostgresShop(Database):
         self.engine.close()
         self.connection.close()
 
-    def fill(self, orders, items):
-        self.connection.execute("DELETE FROM neighbours.orders")
-        self.connection.execute("DELETE FROM neighbours.items")
-        for name, rows in (("orders", orders), ("items", items)):
+    def fill(self, tables):
+        for name, rows in tables.items():
+            self.connection.execute(f"DELETE FROM neighbours.{name}")
             with self.connection.cursor().copy(f"COPY neighbours.{name} FROM STDIN") as copy:
                 for row in rows:
                     copy.write_row(row)
@@ -51,8 +49,7 @@ class PostgresShop(Database):
     def results(self, plan):
         found = []
         dialect = DIALECTS[self.engine.dialect]
-        relations = relations_with_people(self.engine.relations, self.dataset, dialect)
-        for statement in emit_sql(plan, relations, dialect):
+        for statement in emit_sql(plan, self.engine.relations, dialect):
             for sql in statement.runs:
                 self.engine.prepare(sql, parameters=statement.parameters)
             runs = self.engine.run_each(statement.runs, parameters=statement.parameters)

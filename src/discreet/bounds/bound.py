@@ -24,12 +24,13 @@ from discreet.errors import QueryRefused
 from discreet.model.exact import LARGEST_COUNT
 from discreet.model.expression import Field
 from discreet.model.neighbours import Neighbours
+from discreet.model.person_value import PersonAggregate
 from discreet.model.policy import Dataset, ValueType
 from discreet.model.query import (
     Filter,
+    FollowKey,
     Measure,
     PerPerson,
-    PersonAggregate,
     Picks,
     Query,
     Relation,
@@ -282,11 +283,17 @@ def can_be_measured(value: Field) -> bool:
 def limits_are_facts(relation: Relation) -> bool:
     """Whether the owner vouches for all limits of a relation, so that nothing is left out.
 
-    Joins multiply rows, and leave out who has very many: there, limits are choices.
+    Joins multiply rows, and leave out who has very many: there, limits are choices. To follow a key does
+    neither. Of the tables that it leads to, nobody has more than one row if they are `unique`.
     """
     match relation:
         case Scan():
             return relation.table.limits_are_facts
+        case FollowKey(child=child):
+            others = relation.scans[1:]
+            return limits_are_facts(child) and all(
+                limits_are_facts(scan) or scan.one_row_a_person for scan in others
+            )
         case Filter() | PerPerson():
             return limits_are_facts(relation.source)
     return False

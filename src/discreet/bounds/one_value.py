@@ -7,7 +7,17 @@ person is read in all of their rows (`sql.relation`). In a table that is `unique
 
 from discreet.model.expression import Expression, fields_of
 from discreet.model.policy import PersonColumn
-from discreet.model.query import FewRows, Filter, Lookup, PerPerson, PersonJoin, Relation, Scan, UnionAll
+from discreet.model.query import (
+    FewRows,
+    Filter,
+    FollowKey,
+    Lookup,
+    PerPerson,
+    PersonJoin,
+    Relation,
+    Scan,
+    UnionAll,
+)
 
 
 def fields_with_one_value(relation: Relation) -> frozenset[str]:
@@ -15,6 +25,8 @@ def fields_with_one_value(relation: Relation) -> frozenset[str]:
     match relation:
         case Scan():
             return frozenset(f"{relation.alias}.{column}" for column in _columns(relation))
+        case FollowKey():  # of the other tables, one row is taken, as it is there
+            return frozenset().union(*map(fields_with_one_value, relation.scans))
         case Filter() | FewRows():
             return fields_with_one_value(relation.source)
         case Lookup():

@@ -10,16 +10,16 @@ from discreet.aggregates.registry import AGGREGATES
 from discreet.bounds.relation_tree import aliases_of, sides_of
 from discreet.functions.row_cost import steps_in
 from discreet.model.expression import Expression, conditions_in, owners
+from discreet.model.person_value import PersonAggregate, PersonValue
 from discreet.model.policy import ValueType
 from discreet.model.query import (
     FewRows,
     Filter,
+    FollowKey,
     Lookup,
     Measure,
     PerPerson,
-    PersonAggregate,
     PersonJoin,
-    PersonValue,
     Relation,
     Scan,
     UnionAll,
@@ -62,7 +62,7 @@ def steps_of_keys(keys: Sequence[Expression], *, private: bool) -> int:
 def rows_of(relation: Relation) -> int:
     """The most rows of one person, where rows that are not multiplied count as one."""
     match relation:
-        case Scan():
+        case Scan() | FollowKey():
             return 1
         case FewRows():
             return relation.rows
@@ -83,7 +83,7 @@ def _is_cut(relation: Relation) -> bool:
     if relation.one_row_a_person:
         return True
     match relation:
-        case Scan():
+        case Scan() | FollowKey():
             return False
         case FewRows() | PersonJoin():
             return True
@@ -121,7 +121,7 @@ def work_of(relation: Relation, tree: Relation | None = None) -> Work:
     """
     tree = tree or relation
     match relation:
-        case Scan():
+        case Scan() | FollowKey():
             return Work()
         case FewRows():
             return work_of(relation.source)

@@ -7,6 +7,7 @@ from discreet.model.policy import PersonColumn, PrivateTable, ValueType
 from discreet.model.query import (
     FewRows,
     Filter,
+    FollowKey,
     Lookup,
     Pair,
     PerPerson,
@@ -24,7 +25,7 @@ def columns_of(shared: Iterable[Expression]) -> str:
 
 def joins_people(relation: Relation) -> bool:
     match relation:
-        case Scan():
+        case Scan() | FollowKey():
             return False
         case PersonJoin():
             return True
@@ -34,11 +35,40 @@ def joins_people(relation: Relation) -> bool:
             return any(joins_people(branch.source) for branch in relation.branches)
 
 
+def follows_a_key(relation: Relation) -> bool:
+    """Whether it has a join along the key by which one table says whose the rows of another are."""
+    match relation:
+        case Scan():
+            return False
+        case FollowKey():
+            return True
+        case FewRows() | Filter() | Lookup() | PerPerson():
+            return follows_a_key(relation.source)
+        case PersonJoin():
+            return follows_a_key(relation.left) or follows_a_key(relation.right)
+        case UnionAll():
+            return any(follows_a_key(branch.source) for branch in relation.branches)
+
+
+def reads_by_key(relation: Relation) -> bool:
+    """Whether rows of a table are joined with those that say whose they are, and else with public ones."""
+    while isinstance(relation, Filter | Lookup):
+        relation = relation.source
+    match relation:
+        case FollowKey():
+            return True
+        case Scan():
+            return relation.table.through is not None
+    return False
+
+
 def type_of_person(relation: Relation) -> ValueType:
     """The type of the ids of the people that rows belong to."""
     match relation:
         case Scan(table=PrivateTable(person=PersonColumn(name=name), columns=columns)):
             return columns[name].type
+        case FollowKey():
+            return type_of_person(relation.child)
         case PersonJoin():
             return type_of_person(relation.left)
         case PerPerson():
@@ -53,7 +83,7 @@ def type_of_person(relation: Relation) -> ValueType:
 def tables_of_a_side(relation: Relation) -> int:
     """How many tables the rows of one side of a join come from, at most: a union adds up those of all."""
     match relation:
-        case Scan():
+        case Scan() | FollowKey():
             return 1
         case FewRows() | Filter() | Lookup() | PerPerson():
             return tables_of_a_side(relation.source)
@@ -66,7 +96,7 @@ def tables_of_a_side(relation: Relation) -> int:
 def expressions_of(relation: Relation) -> list[Expression]:
     """All that a relation computes from rows."""
     match relation:
-        case Scan():
+        case Scan() | FollowKey():
             return []
         case FewRows():
             return expressions_of(relation.source)
@@ -94,7 +124,7 @@ def sides_of(pairs: Iterable[Pair]) -> list[Expression]:
 def matches(relation: Relation) -> int:
     """How many rows lookups make of one row, even if these are then grouped by what was looked up."""
     match relation:
-        case Scan():
+        case Scan() | FollowKey():
             return 1
         case Filter() | FewRows():
             return matches(relation.source)
@@ -113,6 +143,8 @@ def aliases_of(relation: Relation) -> set[str]:
     match relation:
         case Scan():
             return {relation.alias}
+        case FollowKey():
+            return {scan.alias for scan in relation.scans}
         case FewRows() | Filter():
             return aliases_of(relation.source)
         case Lookup():
@@ -128,7 +160,7 @@ def aliases_of(relation: Relation) -> set[str]:
 def looked_up(relation: Relation) -> list[Lookup]:
     """All joins with public tables."""
     match relation:
-        case Scan():
+        case Scan() | FollowKey():
             return []
         case Lookup():
             return [relation, *looked_up(relation.source)]
@@ -143,7 +175,7 @@ def looked_up(relation: Relation) -> list[Lookup]:
 def sides_cut(relation: Relation) -> list[FewRows]:
     """All sides of joins from which people with many rows are left out, for the notes of an answer."""
     match relation:
-        case Scan():
+        case Scan() | FollowKey():
             return []
         case FewRows():
             return [relation, *sides_cut(relation.source)]
@@ -160,6 +192,8 @@ def tables_of(relation: Relation) -> list[str]:
     match relation:
         case Scan():
             return [relation.table.name]
+        case FollowKey():
+            return list(dict.fromkeys(scan.table.name for scan in relation.scans))
         case FewRows() | Filter() | Lookup() | PerPerson():
             return tables_of(relation.source)
         case PersonJoin():

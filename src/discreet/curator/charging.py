@@ -39,7 +39,6 @@ from discreet.model.receipt import Receipt
 from discreet.release.exact_vectors import Results
 from discreet.release.explain import epsilon_of
 from discreet.release.protocol import Release
-from discreet.sql.person_through import relations_with_people
 from discreet.sql.spelled_out import check_spelled_out
 from discreet.sql.statement import Statement, check_written_size
 
@@ -203,8 +202,7 @@ class ChargedData:
     def emit(self, release: Release) -> tuple[Statement, ...]:
         """The statements of a release; what this engine cannot do soundly is refused."""
         dialect = DIALECTS[self.engine.dialect]
-        relations = relations_with_people(self.engine.relations, self.dataset, dialect)
-        statements = release.statements(relations, dialect)
+        statements = release.statements(self.engine.relations, dialect)
         check_written_size(statement.sql for statement in statements)
         check_spelled_out(sum(statement.spelled_out for statement in statements))
         return statements

@@ -4,7 +4,7 @@ That is post-processing of what is stored. What was asked then is planned again,
 the plan has the key that is in the ledger, what was drawn is that of this plan.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -37,21 +37,37 @@ class DearerAnswers(Generic[R]):
     release: R
     again: Callable[[Request], R]
     """The same question at another price, or within another error."""
+    before: Callable[[Request], R] | None = None
+    """The same as older versions planned it, if they did so in another way."""
     _known: dict[str, R] = field(default_factory=dict, init=False, compare=False, repr=False)
     """What was planned when an answer was found: with a profile that is learnt of since, plans are others."""
 
     def find(self) -> Answered | None:
         """The most accurate one that costs no less in ε, or in ρ and in δ; None if there is none.
 
-        Before vectors were measured together, the same question had another key.
+        Older versions knew the same question by other keys.
         """
-        before = self.release.apart()
-        for release in (self.release, *([] if before is None else [before])):
+        for release in self._as_before(self.release, self.release.plan.request):
             own = PaidKey.read(release.identity())
             found = None if own is None else self._found(own)
             if found is not None:
                 return found
         return None
+
+    def _as_before(self, release: R, request: Request) -> Iterator[R]:
+        """A release, and the same as older versions planned it: with a part for each vector, or with joins
+        along keys as all others on the person.
+        """
+        yield release
+        ways = [release]
+        if self.before is not None:
+            with suppress(DiscreetError):
+                ways.append(self.before(request))
+                yield ways[-1]
+        for way in ways:
+            apart = way.apart()
+            if apart is not None:
+                yield cast(R, apart)
 
     def _found(self, own: PaidKey) -> Answered | None:
         name, ledger = self.data.dataset.name, self.data.ledger
@@ -92,13 +108,12 @@ class DearerAnswers(Generic[R]):
         if asked is None:
             return None
         with suppress(DiscreetError):
-            again = self.again(asked)
-            found = again if again.identity() == key else again.apart()
-            if found is None or found.identity() != key:
-                return None
-            plan = _at_confidence(found.plan, request.confidence)
-            if _is_within(plan, request):
-                return cast(R, replace(cast(Any, found), plan=plan))
+            for found in self._as_before(self.again(asked), asked):
+                if found.identity() == key:
+                    plan = _at_confidence(found.plan, request.confidence)
+                    return (
+                        cast(R, replace(cast(Any, found), plan=plan)) if _is_within(plan, request) else None
+                    )
         return None
 
 

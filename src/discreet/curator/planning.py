@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -10,6 +10,7 @@ from discreet.answers.explanation import Explanation
 from discreet.bounds.bound import bound
 from discreet.bounds.calibrate import Plan, budget_of, calibrate, check_cap
 from discreet.bounds.leaves import NoisyPlan, calibrate_leaves
+from discreet.bounds.relation_tree import follows_a_key
 from discreet.bounds.report_plan import ReportPlan
 from discreet.curator.charging import ChargedData, planned_too_long
 from discreet.curator.dearer_answers import DearerAnswers, DearerQuestion
@@ -43,6 +44,8 @@ class Planning:
     data: ChargedData
     public: PublicTables
     profiles: Profiles
+    follows_keys: bool = True
+    """Not so in older versions: joins along a key were as others on the person."""
 
     def plan(self, sql: str, request: Request) -> Plan | NoisyPlan:
         """A plan whose price may be charged, and whose answer can be stored and shown."""
@@ -97,10 +100,18 @@ class Planning:
 
     def dearer(self, sql: str, plan: Plan | NoisyPlan) -> DearerQuestion:
         """The answers to this question at higher prices."""
-        release = self.release(plan)
+        before = self.before(plan.leaves if isinstance(plan, NoisyPlan) else (plan,))
         return DearerAnswers(
-            data=self.data, release=release, again=lambda price: self.release(self.plan(sql, price))
+            data=self.data,
+            release=self.release(plan),
+            again=lambda price: self.release(self.plan(sql, price)),
+            before=None if before is None else lambda price: before.release(before.plan(sql, price)),
         )
+
+    def before(self, leaves: Sequence[Plan]) -> "Planning | None":
+        """How older versions planned a question with these leaves; None if they did it in the same way."""
+        differs = any(follows_a_key(leaf.bounded.query.source) for leaf in leaves)
+        return replace(self, follows_keys=False) if differs else None
 
     def explained(self, plan: Plan | NoisyPlan) -> Explanation:
         """Price and error of a plan, and what its limits leave out."""
@@ -112,7 +123,7 @@ class Planning:
 
     def _read(self, parsed: exp.Select | exp.Union, dataset: Dataset) -> Query | AfterNoise:
         public = self.public.reading()
-        return read_question(parsed, dataset, public.keys, public.fan_out)
+        return read_question(parsed, dataset, public.keys, public.fan_out, follows_keys=self.follows_keys)
 
     def _leaves(self, parsed: exp.Select | exp.Union, dataset: Dataset) -> tuple[Query, ...]:
         """The private questions of a text, under a policy with other limits."""

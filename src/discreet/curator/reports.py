@@ -108,15 +108,21 @@ class CuratorReports:
         return ReportExplanation(questions=tuple(questions), explanations=tuple(told))
 
     def _release(self, questions: Sequence[ReportQuestion], terms: QuestionTerms) -> ReportRelease:
-        return self._release_at(questions, request_for_report(dict(terms), self.data.dataset, self.data.left))
+        request = request_for_report(dict(terms), self.data.dataset, self.data.left)
+        return self._release_at(questions, request, self.planning)
 
-    def _release_at(self, questions: Sequence[ReportQuestion], request: Request) -> ReportRelease:
-        plan = self.planning.plan_report(questions, request)
-        return ReportRelease(plan=plan, dataset=self.data.dataset)
+    def _release_at(
+        self, questions: Sequence[ReportQuestion], request: Request, planning: Planning
+    ) -> ReportRelease:
+        return ReportRelease(plan=planning.plan_report(questions, request), dataset=self.data.dataset)
 
     def _dearer(
         self, questions: Sequence[ReportQuestion], release: ReportRelease
     ) -> DearerAnswers[ReportRelease]:
+        before = self.planning.before(release.plan.leaves)
         return DearerAnswers(
-            data=self.data, release=release, again=lambda request: self._release_at(questions, request)
+            data=self.data,
+            release=release,
+            again=lambda request: self._release_at(questions, request, self.planning),
+            before=None if before is None else lambda request: self._release_at(questions, request, before),
         )

@@ -105,6 +105,8 @@ class Dialect(ABC):
     """Whether weights come from window functions over a person's rows; else from a join with heavy people."""
     cuts_in_windows: ClassVar[bool] = False
     """Whether people with too many rows are found by window functions; else by a join."""
+    sums_pairs: ClassVar[bool] = False
+    """Whether rows that joins make are added up by person and group, to read them once for their weights."""
     streams: ClassVar[bool] = False
     """Whether a join may skip computing rows that match nothing, unless row_number() numbers them."""
     join_hint: ClassVar[str] = ""
@@ -330,6 +332,10 @@ class Dialect(ABC):
     def row_ids(self) -> str:
         """A different number for every row."""
         return "row_number() OVER ()"
+
+    def unknown_number(self) -> str:
+        """A number from 0 to 1 that is known of no row before it is read; "" where joins skip rows anyway."""
+        return ""
 
     def kept(self, *, once: bool) -> str:
         """The keyword for a part of a WITH: computed once and kept, or again wherever it is used."""

@@ -18,6 +18,7 @@ _SPLIT = (ValueType.TEXT, ValueType.INTEGER, ValueType.DATE)
 class _DuckDB(Dialect):
     name = "duckdb"
     cuts_in_windows = True
+    sums_pairs = True
     streams = True  # rows of a MATERIALIZED part, too
     types: ClassVar = {
         ValueType.INTEGER: "BIGINT",
@@ -126,6 +127,9 @@ class _DuckDB(Dialect):
         between groups of rows until a row passes.
         """
         return f"CASE WHEN coalesce({person} = {person}, TRUE) THEN {condition} END"
+
+    def unknown_number(self) -> str:
+        return "random()"
 
     def integer_quotient(self, left: str, right: str) -> str:
         return f"{left} // {right}"

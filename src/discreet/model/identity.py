@@ -17,17 +17,18 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.model.expression import Call, Constant, Expression, Field, Literal
+from discreet.model.person_value import PersonValue
 from discreet.model.policy import EachRow, KeyValue, PrivateTable, Through
 from discreet.model.privacy import PureLoss, Spend
 from discreet.model.query import (
     FewRows,
     Filter,
+    FollowKey,
     GroupKey,
     Lookup,
     Pair,
     PerPerson,
     PersonJoin,
-    PersonValue,
     Relation,
     Scan,
     UnionAll,
@@ -118,6 +119,8 @@ class RelationFacts:
         match relation:
             case Scan():
                 return {"scan": table_facts(relation.table), "as": relation.alias}
+            case FollowKey():
+                return {"follow": self._relation(relation.child), "to": self._relation(relation.parent)}
             case Filter():
                 return {"filter": self._relation(relation.source), "by": self.expression(relation.predicate)}
             case FewRows():

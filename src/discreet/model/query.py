@@ -1,7 +1,7 @@
 """What was asked: a relation whose rows belong to people, and what is to be released of it.
 
 Query
-├── source: Relation      Scan | Filter | Lookup | FewRows | PersonJoin | PerPerson | UnionAll
+├── source: Relation      Scan | FollowKey | Filter | Lookup | FewRows | PersonJoin | PerPerson | UnionAll
 ├── keys, sets            what rows are grouped by, and who knows the values
 ├── measures              aggregates over each group: the only things that meet noise
 ├── picks                 or, instead of measures, which groups are the largest
@@ -19,6 +19,7 @@ from math import prod
 from typing import TypeAlias
 
 from discreet.model.expression import Expression, Field
+from discreet.model.person_value import PersonValue
 from discreet.model.policy import EachRow, KeyValue, PrivateTable, PublicTable
 
 
@@ -51,11 +52,47 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """The rows on which the predicate is true."""
+class FollowKey:
+    """Each row of a table with the columns of the row that says whose it is: its key is followed.
 
+    Of the rows of one person with the same key, one is taken, by these rows alone. So each row of the child
+    is there at most once for each person whom it belongs to. A person who comes or goes takes exactly their
+    rows along, at most as many as they have in the child. No key has to be unique for that.
+    """
+
+    child: Scan
+    """Of a table with `through`."""
+    parent: "Scan | FollowKey"
+    """Of the table that its `through` names; with the row that says whose that one is, and so on."""
+
+    @property
+    def scans(self) -> tuple[Scan, ...]:
+        """All tables, from the one whose rows these are to the one that says whose they are."""
+        parent = self.parent
+        return (self.child, *(parent.scans if isinstance(parent, FollowKey) else (parent,)))
+
+    @property
+    def max_rows(self) -> int:
+        return self.child.max_rows
+
+    @property
+    def max_groups(self) -> int:
+        return max(scan.max_groups for scan in self.scans)
+
+    @property
+    def one_row_a_person(self) -> bool:
+        return self.child.one_row_a_person
+
+    @property
+    def has_ids(self) -> bool:
+        return self.child.has_ids
+
+
+class _OfItsSource:
+    """Rows of which a person has as many as count in the source, however many there are."""
+
+    __slots__ = ()
     source: "Relation"
-    predicate: Expression
 
     @property
     def max_rows(self) -> int:
@@ -74,12 +111,20 @@ class Filter:
         return self.source.has_ids
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter(_OfItsSource):
+    """The rows on which the predicate is true."""
+
+    source: "Relation"
+    predicate: Expression
+
+
 Pair: TypeAlias = tuple[Expression, Expression]
 """What has to be equal in a join: an expression of the left, and one of the right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lookup:
+class Lookup(_OfItsSource):
     """Each row with the rows of a public table that match it."""
 
     source: "Relation"
@@ -95,44 +140,16 @@ class Lookup:
     """How many rows the public table had when this was planned. It limits work, and identifies nothing."""
 
     @property
-    def max_rows(self) -> int:
-        return self.source.max_rows
-
-    @property
-    def max_groups(self) -> int:
-        return self.source.max_groups
-
-    @property
     def one_row_a_person(self) -> bool:
         return False
 
-    @property
-    def has_ids(self) -> bool:
-        return self.source.has_ids
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FewRows:
+class FewRows(_OfItsSource):
     """The rows of people who have at most so many. People with more are left out, with all their rows."""
 
     source: "Relation"
     rows: int
-
-    @property
-    def max_rows(self) -> int:
-        return self.source.max_rows
-
-    @property
-    def max_groups(self) -> int:
-        return self.source.max_groups
-
-    @property
-    def one_row_a_person(self) -> bool:
-        return self.source.one_row_a_person
-
-    @property
-    def has_ids(self) -> bool:
-        return self.source.has_ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,34 +207,13 @@ def _scan_of(relation: "Relation", name: str) -> Scan | None:
     match relation:
         case Scan():
             return relation if name.startswith(f"{relation.alias}.") else None
+        case FollowKey():
+            return next((scan for scan in relation.scans if _scan_of(scan, name)), None)
         case Filter() | FewRows() | Lookup():
             return _scan_of(relation.source, name)
         case PersonJoin():
             return _scan_of(relation.left, name) or _scan_of(relation.right, name)
     return None
-
-
-class PersonAggregate(Enum):
-    """What can be computed exactly from the rows of one person."""
-
-    COUNT = "count"
-    DISTINCT = "count_distinct"
-    SUM = "sum"
-    AVERAGE = "avg"
-    MIN = "min"
-    MAX = "max"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PersonValue:
-    """One aggregate over the rows of one person, as a field of the relation above."""
-
-    field: Field
-    aggregate: PersonAggregate
-    argument: Expression | None
-    condition: Expression | None
-    grid: Fraction
-    """Sums are taken of whole multiples of this, so that they do not depend on the order of rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,7 +275,7 @@ class UnionAll:
         return True
 
 
-Relation: TypeAlias = Scan | Filter | Lookup | FewRows | PersonJoin | PerPerson | UnionAll
+Relation: TypeAlias = Scan | FollowKey | Filter | Lookup | FewRows | PersonJoin | PerPerson | UnionAll
 
 
 GroupingSets: TypeAlias = tuple[tuple[int, ...], ...]

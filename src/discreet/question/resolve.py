@@ -44,16 +44,22 @@ MOST_OUTPUTS = 200
 
 
 def resolve(
-    select: exp.Select, dataset: Dataset, public_keys: PublicKeys, fan_out: ReadFanOut = as_declared
+    select: exp.Select,
+    dataset: Dataset,
+    public_keys: PublicKeys,
+    fan_out: ReadFanOut = as_declared,
+    *,
+    follows_keys: bool = True,
 ) -> Query:
     """The question in our own tree; `public_keys` lists the values of columns of public tables, and `fan_out`
-    counts how many of their rows share a value; by default, as many as declared.
+    counts how many of their rows share a value; by default, as many as declared. `follows_keys` is as for
+    `Relations`.
     """
     if len(select.expressions) > MOST_OUTPUTS:
         raise QueryRefused(
             f"At most {MOST_OUTPUTS} columns can be asked for.", remedy="Ask in two questions."
         )
-    relations = Relations(dataset, public_keys, fan_out)
+    relations = Relations(dataset, public_keys, fan_out, follows_keys=follows_keys)
     source, scope = relations.read(select, {})
     keys, sets = group_by(select, scope)
     query = Resolver(select, source, scope, keys, sets, dataset.min_people).query()

@@ -51,13 +51,19 @@ class AddedValues:
             return f"({self._total(None, 1, weight)} - {self._total(other, 1, weight)})"
         return self._total(self._of(place, part), part.largest, weight)
 
+    def added(self, place: int, part: WeightedSum) -> str | None:
+        """What a row adds before its weight; None if that is 1. NULL, where a value is NULL, adds nothing."""
+        if isinstance(part, JointSum) and _has_halves(part.family) and not part.cell.pattern:
+            return f"(1 - c{self.families[part.family]})"
+        return self._of(place, part)
+
     def _total(self, value: str | None, largest: int, weight: Weight | None) -> str:
         if weight is not None:
             return weighted_total(weight, self._dialect, value, largest)
         return "count(*)" if value is None else self._dialect.total(value, largest)
 
     def _of(self, place: int, part: WeightedSum) -> str | None:
-        """What a row adds before its weight; None if that is 1. NULL, where a value is NULL, adds nothing."""
+        """The same but for the second half, which is what the first leaves."""
         if not isinstance(part, JointSum):
             return None if self._integers[place] is ONE else f"v{place}"
         first = self.families[part.family]

@@ -22,6 +22,7 @@ from discreet.aggregates.vectors import (
 )
 from discreet.aggregates.weights import Unit, Weight
 from discreet.bounds.bound import left_out_of
+from discreet.bounds.relation_tree import reads_by_key
 from discreet.dialects.dialect import Dialect
 from discreet.dialects.parameters import Parameters
 from discreet.functions.registry import emit
@@ -47,6 +48,7 @@ from discreet.sql.weights import (
     people_sql,
     unweighed,
     weighed,
+    weighed_by_pairs,
     weighted_total,
 )
 
@@ -89,11 +91,10 @@ class _StatementWriter:
         self, plan: Planned, tables: Mapping[str, str], dialect: Dialect, *, slice_: int | None = None
     ) -> None:
         """With `slice_`, for the people of that slice."""
-        self._slice = slice_
-        self._parts = plan.bounded.parts
-        self._query = plan.bounded.query
-        self._tables = tables
-        self._dialect = dialect
+        self._slice, self._parts = slice_, plan.bounded.parts
+        self._query = query = plan.bounded.query
+        self._tables, self._dialect = tables, dialect
+        self._by_pairs = dialect.sums_pairs and not query.private_keys and reads_by_key(query.source)
         self._written = 0
         """Characters, so that one that gets too long is not written to its end."""
         self._spelled_out = SpelledOut(self._query.source, dialect)
@@ -146,7 +147,7 @@ class _StatementWriter:
 
     def _reads_once(self, weight: Weight | None) -> bool:
         """Whether a second reading could tell other people apart, or nobody needs one."""
-        return weight in (None, Weight.one(Unit.ROWS)) or not self._query.source.has_ids
+        return self._by_pairs or weight in (None, Weight.one(Unit.ROWS)) or not self._query.source.has_ids
 
     def of_set(self, number: int) -> list[Statement]:
         """The sums of one grouping set in one statement, and one more for each histogram."""
@@ -238,6 +239,9 @@ class _StatementWriter:
         if weight is None:
             rows = self._dialect.computed_once(rows) if values.families else rows
             return unweighed(rows, names, totals, self._dialect, lost)
+        if self._by_pairs:
+            sums = [(f"s{i}", values.added(i, part), part.largest) for i, part in parts]
+            return weighed_by_pairs(rows, weight, names, sums, self._dialect, lost)
         once = not self._query.source.has_ids
         return weighed(rows, weight, names, totals, self._dialect, once=once, lost=lost)
 

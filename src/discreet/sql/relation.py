@@ -11,22 +11,30 @@ from discreet.functions.registry import emit, emit_steps
 from discreet.functions.row_cost import steps_in
 from discreet.functions.texts import LONGEST_GROWN_TEXT
 from discreet.model.expression import Expression, Field, conditions_in, fields_of, title
+from discreet.model.person_value import PersonAggregate, PersonValue
 from discreet.model.policy import Column, Person, PersonColumn, ValueType
 from discreet.model.query import (
     Branch,
     FewRows,
     Filter,
+    FollowKey,
     Lookup,
     Pair,
     PerPerson,
-    PersonAggregate,
     PersonJoin,
-    PersonValue,
     Relation,
     Scan,
     UnionAll,
 )
+from discreet.sql.fields import collect_fields, names_of
 from discreet.sql.joins import JoinTree, joins_people, required, sides
+from discreet.sql.person_through import (
+    OWNER_KEY,
+    one_row_each,
+    rows_with_owners,
+    rows_with_people,
+    scans_that_differ,
+)
 
 _NONE, _HALF = Fraction(0), Fraction(1, 2)
 _SLOW_FILTER = 100
@@ -51,7 +59,7 @@ def relation_sql(
     `persons` is whether people have to be told apart: rows that are people are numbered only then.
     """
     names = {field.name for expression in used for field in fields_of(expression)}
-    _collect(relation, names)
+    collect_fields(relation, names)
     return _RelationWriter(tables, names, dialect, persons=persons).sql(relation)
 
 
@@ -81,36 +89,6 @@ def clamped(number: str, low: int, high: int) -> str:
     return f"CAST({inside} AS BIGINT)"
 
 
-def _collect(relation: Relation, names: set[str]) -> None:
-    """Add the fields that the tree itself reads."""
-
-    def read(*expressions: Expression | None) -> None:
-        names.update(field.name for each in expressions if each is not None for field in fields_of(each))
-
-    match relation:
-        case Filter():
-            read(relation.predicate)
-            _collect(relation.source, names)
-        case FewRows():
-            _collect(relation.source, names)
-        case Lookup():
-            read(*(side for pair in relation.pairs for side in pair))
-            _collect(relation.source, names)
-        case PersonJoin():
-            read(*(side for pair in relation.pairs for side in pair))
-            _collect(relation.left, names)
-            _collect(relation.right, names)
-        case PerPerson():
-            read(*(expression for _, expression in relation.keys))
-            for value in relation.values:
-                read(value.argument, value.condition)
-            _collect(relation.source, names)
-        case UnionAll():
-            for branch in relation.branches:
-                read(*branch.columns)
-                _collect(branch.source, names)
-
-
 class _RelationWriter:
     def __init__(self, tables: Mapping[str, str], used: set[str], dialect: Dialect, *, persons: bool) -> None:
         self._tables = tables
@@ -125,6 +103,8 @@ class _RelationWriter:
         match relation:
             case Scan():
                 return self._scan(relation)
+            case FollowKey():
+                return self._follow_key(relation)
             case Filter():
                 return f"SELECT * FROM ({self.sql(relation.source)}) AS f WHERE {self._where(relation)}"
             case Lookup():
@@ -150,7 +130,9 @@ class _RelationWriter:
             written.append(f"({condition}) IS TRUE")
         return " AND ".join(written)
 
-    def _scan(self, scan: Scan) -> str:
+    def _scan(self, scan: Scan, brought: Sequence[str] = (), source: str | None = None) -> str:
+        """With further columns of the source, which is the table with its people."""
+        source = source or rows_with_people(scan.table, self._tables, self._dialect)
         person = scan.table.person
         if isinstance(person, PersonColumn):
             who = self._name(person.name)
@@ -159,9 +141,30 @@ class _RelationWriter:
         one = scan.table.per_person
         of_rows = {name: column for name, column in scan.table.columns.items() if name not in one}
         columns = [*self._columns(scan.alias, of_rows, person), *self._per_person_columns(scan, who)]
-        rows = f"SELECT {', '.join([f'{who} AS p', *columns])} FROM {self._tables[scan.table.name]}"
+        rows = f"SELECT {', '.join([f'{who} AS p', *columns, *brought])} FROM {source}"
         # A UNIQUE column of SQL may hold any number of NULLs: nobody vouched that those are one row.
         return f"{rows} WHERE {who} IS NOT NULL" if scan.table.unique and scan.has_ids else rows
+
+    def _follow_key(self, follow: FollowKey, brought: Sequence[str] = ()) -> str:
+        """The scan of a table. The join that finds its people brings the columns of their rows along."""
+        child, parent = follow.child, follow.parent
+        through = child.table.through
+        if through is None:
+            raise TypeError("A table whose people another one knows is expected here.")
+        key = [f"{self._name(through.other)} AS {OWNER_KEY}"]
+        owners = self._follow_key(parent, key) if isinstance(parent, FollowKey) else self._scan(parent, key)
+        columns = [self._name(field.name) for scan in follow.scans[1:] for field in self._fields_of(scan)]
+        differ = [field for scan in scans_that_differ(follow) for field in self._fields_of(scan)]
+        owners = one_row_each(owners, columns, [self._emit(field) for field in differ])
+        rows = rows_with_owners(
+            child.table, through, owners, columns, self._tables, self._dialect, after_join=not brought
+        )
+        return self._scan(child, [*brought, *columns], rows)
+
+    def _fields_of(self, scan: Scan) -> list[Field]:
+        """The fields that are used of a table, as plain as they are stored."""
+        types = {f"{scan.alias}.{name}": column.type for name, column in scan.table.columns.items()}
+        return [Field(name=name, type=kind) for name, kind in types.items() if name in self._used]
 
     def _per_person_columns(self, scan: Scan, who: str) -> list[str]:
         """What a person has one of: in all of their rows the smallest value that they have in the table.
@@ -280,7 +283,7 @@ class _RelationWriter:
         return lefts, [f"{self._emit(right)} AS r{i}" for i, (_, right) in enumerate(pairs)]
 
     def _fields(self, relation: Relation) -> list[str]:
-        return [self._name(name) for name in _names(relation) if name in self._used]
+        return [self._name(name) for name in names_of(relation) if name in self._used]
 
     def _branch(self, branch: Branch, fields: Iterable[Field]) -> str:
         columns = [
@@ -353,22 +356,3 @@ def _equal(pairs: Sequence[Pair]) -> str:
 def _is_read_fast(relation: Relation) -> bool:
     """Whether it is just rows of a table, which are faster to read twice than to keep."""
     return isinstance(relation, Scan) or (isinstance(relation, Filter) and _is_read_fast(relation.source))
-
-
-def _names(relation: Relation) -> list[str]:
-    """All fields of a relation."""
-    match relation:
-        case Scan():
-            return [f"{relation.alias}.{column}" for column in relation.table.columns]
-        case Filter() | FewRows():
-            return _names(relation.source)
-        case Lookup():
-            public = [f"{relation.alias}.{column}" for column in relation.table.columns]
-            return [*_names(relation.source), *public]
-        case PersonJoin():
-            return [*_names(relation.left), *_names(relation.right)]
-        case PerPerson():
-            keys = [field.name for field, _ in relation.keys]
-            return [relation.person.name, *keys, *(value.field.name for value in relation.values)]
-        case UnionAll():
-            return [field.name for field in relation.fields]

@@ -16,7 +16,17 @@ from discreet.dialects.parameters import Parameters
 from discreet.errors import QueryRefused
 from discreet.functions.registry import emit
 from discreet.model.expression import Expression, Field, fields_of
-from discreet.model.query import FewRows, Filter, Lookup, PerPerson, PersonJoin, Relation, Scan, UnionAll
+from discreet.model.query import (
+    FewRows,
+    Filter,
+    FollowKey,
+    Lookup,
+    PerPerson,
+    PersonJoin,
+    Relation,
+    Scan,
+    UnionAll,
+)
 
 MOST_SPELLED_OUT = 1_000_000
 """The most characters of all statements of a question, where names of subqueries are written out. PostgreSQL
@@ -99,7 +109,7 @@ class SpelledOut:
                     self._read(branch.source)
                 for i, column in enumerate(relation.fields):
                     self._name(column, [branch.columns[i] for branch in relation.branches])
-            case Scan():
+            case Scan() | FollowKey():
                 pass
 
     def _name(self, column: Field, meanings: Iterable[Expression]) -> int:
@@ -110,7 +120,7 @@ class SpelledOut:
 
 def _names_columns(relation: Relation) -> bool:
     match relation:
-        case Scan():
+        case Scan() | FollowKey():
             return False
         case PerPerson() | UnionAll():
             return True

@@ -78,6 +78,43 @@ def weighed(
     return f"WITH {', '.join(tables)} {_beside(totalled, names, totals, counted, lost)}"
 
 
+def weighed_by_pairs(
+    rows: str,
+    weight: Weight,
+    names: Sequence[str],
+    sums: Sequence[tuple[str, str | None, int]],
+    dialect: Dialect,
+    lost: CountedPeople | None,
+) -> str:
+    """Totals as of `weighed`, of rows that are read once: they are added up by person and group before.
+
+    Sums are exact, so that they are the same. Faster where rows are slow to read. Each sum has a name, what
+    is summed, or None for the rows themselves, and how large that can be.
+    """
+    beyond = () if lost is None else lost.beyond
+    values = [f"{dialect.total(value, most)} AS pair_{s}" for s, value, most in sums if value is not None]
+    values += [f"sum({column}) AS {column}" for column in beyond]
+    pairs = f"SELECT {', '.join(['p', *names, 'count(*) AS c', *values])} FROM ({rows}) AS read"
+    n = f"CAST(sum(c) AS {dialect.types[ValueType.INTEGER]})"
+    counts = [f"{n} AS n"]
+    if by_squares(weight):
+        counts = [f"sum(CAST(c AS {dialect.types[ValueType.NUMBER]}) * c) AS n", f"{n} AS n1"]
+    net = [f"sum({column}) AS {column}" for column in beyond]
+    people = f"SELECT {', '.join(['p', *counts, *net])} FROM rows GROUP BY p"
+    share, kept = weight_sql(weight, "n", dialect), dialect.kept(once=True)
+    tables = f"rows AS {kept}({pairs}{group_by(['p', *names])}), people AS {kept}({people})"
+    tables += f", heavy AS (SELECT p, {share} AS w FROM people WHERE n > {most_of_whole(weight)})"
+    totals = [
+        f"{weighted_total(weight, dialect, 'c' if value is None else f'pair_{s}', most)} AS {s}"
+        for s, value, most in sums
+    ]
+    totalled = f"SELECT {', '.join([*names, *totals])} FROM {dialect.with_weights()}{group_by(names)}"
+    if lost is None:
+        return f"WITH {tables} {totalled}"
+    counted = people_by_loss(lost.part, lost.index, dialect)
+    return f"WITH {tables} {_beside(totalled, names, totals, counted, lost)}"
+
+
 def unweighed(
     rows: str, names: Sequence[str], totals: Sequence[str], dialect: Dialect, lost: CountedPeople | None
 ) -> str:

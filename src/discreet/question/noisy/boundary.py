@@ -24,8 +24,10 @@ _COMPUTED = ("expressions", "having", "qualify", "order")
 class Boundary:
     """Tells which queries of a question are noisy answers, or are computed from such."""
 
-    def __init__(self, dataset: Dataset, public_keys: PublicKeys, fan_out: ReadFanOut) -> None:
-        self._dataset = dataset
+    def __init__(
+        self, dataset: Dataset, public_keys: PublicKeys, fan_out: ReadFanOut, *, follows_keys: bool = True
+    ) -> None:
+        self._dataset, self._follows_keys = dataset, follows_keys
         self._public_keys = public_keys
         self._fan_out = fan_out
         self._known: dict[int, tuple[exp.Expression, bool]] = {}
@@ -36,7 +38,7 @@ class Boundary:
 
     def relations(self) -> Relations:
         """A reader of private tables: each leaf has one of its own, so that equal leaves are equal."""
-        return Relations(self._dataset, self._public_keys, self._fan_out)
+        return Relations(self._dataset, self._public_keys, self._fan_out, follows_keys=self._follows_keys)
 
     def is_plain(self, select: exp.Select) -> bool:
         """Whether a question is a single leaf, without anything above it that needs more than one row."""

@@ -43,11 +43,13 @@ def read_question(
     dataset: Dataset,
     public_keys: PublicKeys,
     fan_out: ReadFanOut = as_declared,
+    *,
+    follows_keys: bool = True,
 ) -> Query | AfterNoise:
     """A question that is one leaf, as `resolve` reads it; or what is computed from leaves."""
-    boundary = Boundary(dataset, public_keys, fan_out)
+    boundary = Boundary(dataset, public_keys, fan_out, follows_keys=follows_keys)
     if isinstance(parsed, exp.Select) and boundary.is_plain(parsed):
-        return resolve(parsed, dataset, public_keys, fan_out)
+        return resolve(parsed, dataset, public_keys, fan_out, follows_keys=follows_keys)
     reader = _NoisyReader(boundary)
     if isinstance(parsed, exp.Select) and not boundary.is_above(parsed, {}) and not aggregates(parsed):
         return resolve(parsed, dataset, public_keys, fan_out)  # refuses, as rows are never shown

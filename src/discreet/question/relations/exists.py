@@ -19,12 +19,11 @@ from discreet.errors import QueryRefused
 from discreet.functions.day_ranges import bounded_days
 from discreet.functions.registry import build_call, range_of
 from discreet.model.expression import Expression, Field
+from discreet.model.person_value import PersonAggregate, PersonValue
 from discreet.model.query import (
     Filter,
     Pair,
     PerPerson,
-    PersonAggregate,
-    PersonValue,
     Relation,
 )
 from discreet.question.expressions.scope import Scope, predicate

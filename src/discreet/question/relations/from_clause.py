@@ -33,6 +33,7 @@ from discreet.question.expressions.scope import (
 )
 from discreet.question.mistakes.compared_keys import DeclaredKeys
 from discreet.question.relations.columns import field_of, owner_keys, projected, refuse_windows
+from discreet.question.relations.follow_keys import private_join
 from discreet.question.relations.join_conditions import (
     equal_pairs,
     is_natural,
@@ -40,7 +41,6 @@ from discreet.question.relations.join_conditions import (
     met_before,
     met_by_people,
     no_condition,
-    person_join,
     says_what_joins,
     shared_columns,
     side_of,
@@ -72,12 +72,13 @@ class Public:
 class Relations:
     """Reads the FROM of one question; every table that it uses gets an alias of its own."""
 
-    def __init__(self, dataset: Dataset, public_keys: PublicKeys, fan_out: ReadFanOut) -> None:
-        self._dataset = dataset
-        self._public_keys = public_keys
-        self._fan_out = fan_out
-        self._aliases = 0
-        self._joins = 0
+    def __init__(
+        self, dataset: Dataset, public_keys: PublicKeys, fan_out: ReadFanOut, *, follows_keys: bool = True
+    ) -> None:
+        """Without `follows_keys`, as older versions did: joins along a key are as others on the person."""
+        self._dataset, self._follows_keys = dataset, follows_keys
+        self._public_keys, self._fan_out = public_keys, fan_out
+        self._aliases = self._joins = 0
         self._looked_up: list[Expression] = []
         """What public tables are joined on, in all joins so far."""
         self.with_rows_of_nobody: list[str] = []
@@ -253,7 +254,7 @@ class Relations:
         if isinstance(right, Public):
             relation: Relation = self._lookup(left, right, pairs, both, outer=outer)
         else:
-            relation = person_join(left, right, pairs, both, outer=outer)
+            relation = private_join(left, right, pairs, both, outer=outer, follows=self._follows_keys)
             if outer:  # without a match the right side's id is NULL, but the row still belongs to a person
                 both.persons -= other.persons
         check_rows_of_a_person(relation)

@@ -17,8 +17,9 @@ from discreet.errors import QueryRefused
 from discreet.functions.day_ranges import bounded_days
 from discreet.functions.registry import build_call, range_of
 from discreet.model.expression import Expression, Field, Range
+from discreet.model.person_value import PersonAggregate, PersonValue
 from discreet.model.policy import ValueType
-from discreet.model.query import Filter, PerPerson, PersonAggregate, PersonValue, Relation
+from discreet.model.query import Filter, PerPerson, Relation
 from discreet.question.expressions.convert import convert
 from discreet.question.expressions.grouping import MOST_KEYS, too_many_keys
 from discreet.question.expressions.scope import Scope, position_of, predicate, row_expression

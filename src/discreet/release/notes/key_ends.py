@@ -16,14 +16,15 @@ from discreet.functions.day_values import values_by_day
 from discreet.functions.registry import range_of
 from discreet.model.expression import Call, DayRange, Expression, Field, Literal, fields_of
 from discreet.model.interval_arithmetic import double_above, double_below
+from discreet.model.person_value import PersonAggregate
 from discreet.model.policy import ValueType
 from discreet.model.query import (
     FewRows,
     Filter,
+    FollowKey,
     GroupKey,
     Lookup,
     PerPerson,
-    PersonAggregate,
     PersonJoin,
     Query,
     Relation,
@@ -227,6 +228,8 @@ def within(relation: Relation) -> Iterator[Relation]:
     match relation:
         case Filter() | Lookup() | FewRows():
             yield from within(relation.source)
+        case FollowKey():
+            yield from relation.scans
         case PersonJoin():
             yield from within(relation.left)
             yield from within(relation.right)

@@ -7,6 +7,7 @@ from discreet.dialects.quoting import quote_identifier
 from discreet.functions.day_ranges import has_bounds
 from discreet.functions.registry import range_of
 from discreet.model.expression import Call, Expression, Field, Literal, conditions_in, fields_of, title
+from discreet.model.person_value import PersonAggregate
 from discreet.model.policy import ValueType
 from discreet.model.query import (
     FewRows,
@@ -14,7 +15,6 @@ from discreet.model.query import (
     GroupKey,
     Lookup,
     PerPerson,
-    PersonAggregate,
     Query,
     Relation,
     Scan,

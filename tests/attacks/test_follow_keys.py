@@ -1,0 +1,48 @@
+"""Attack G3 on joins along a key: one row of one person decides whether everybody's rows are computed."""
+
+import json
+
+import duckdb
+import pytest
+
+from discreet.dialects.duckdb import DUCKDB
+from discreet.model.neighbours import Neighbours
+from discreet.question.parse import parse_sql
+from discreet.question.resolve import resolve
+from discreet.sql.relation import relation_sql
+from tests.attacks.test_join_sides import rows_of, walk
+from tests.bounds.shop import TABLES, shop
+
+ORDERS, ITEMS = 2_000, 20_000
+SHAPES = {
+    "a condition on the owner's row": "orders JOIN items USING (key) WHERE year = 3",
+    "a subquery": "items JOIN (SELECT key FROM orders WHERE year = 3) AS o USING (key)",
+    "a condition of the join": "items JOIN orders ON items.key = orders.key AND year = 3",
+    "over two steps": "notes JOIN items USING (item) JOIN orders USING (key) WHERE year = 3",
+    "on the row between": "notes JOIN items USING (item) WHERE amount = 3",
+}
+
+
+def scanned(rows, year):
+    """The rows that are read of all tables, if one order is of this year, and one item has as much."""
+    dataset = shop(Neighbours.ADD_REMOVE, 0, 2, 2)
+    source = resolve(parse_sql(f"SELECT count(*) FROM {rows}"), dataset, lambda *_: None).source
+    sql = relation_sql(source, {name: name for name in TABLES}, [], DUCKDB, persons=True)
+    odd = f"CASE WHEN range = 17 THEN {year} ELSE 1 END"
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for name, columns in {
+            "orders": f"range % 99 AS customer, range AS key, {odd} AS year FROM range({ORDERS})",
+            "items": f"range % {ORDERS} AS key, 'a' AS kind, {odd} AS amount, range AS item"
+            f" FROM range({ITEMS})",
+            "notes": f"range AS item, 'c' AS what FROM range({ITEMS})",
+        }.items():
+            connection.execute(f"CREATE TABLE {name} AS SELECT {columns}")
+        analyzed = f"EXPLAIN (ANALYZE, FORMAT json) SELECT count(*) FROM ({sql})"
+        plan = json.loads(connection.execute(analyzed).fetchall()[0][1])
+    return rows_of(list(walk(plan["operator"], together=False)), "TABLE_SCAN")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_g3_no_owner_decides_whether_the_rows_of_all_are_read(shape):
+    there, gone = (scanned(SHAPES[shape], year) for year in (3, 2))
+    assert there == gone >= ORDERS + ITEMS
