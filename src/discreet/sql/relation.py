@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from discreet.dialects.dialect import Dialect
+from discreet.functions.logic import compares_values
 from discreet.functions.registry import emit, emit_steps
 from discreet.functions.row_cost import steps_in
 from discreet.functions.texts import LONGEST_GROWN_TEXT
@@ -73,6 +74,11 @@ def fan_out_sql(shared: Iterable[Expression], relation: str, dialect: Dialect) -
     met = f"SELECT c, CASE WHEN {known} THEN c ELSE 0 END AS met FROM ({counted}) AS counted"
     most, total = "coalesce(max(met), 0)", f"coalesce({dialect.total('c', _LARGEST)}, 0)"
     return f"SELECT {most} AS n, {total} AS m FROM ({met}) AS met_by"
+
+
+def condition_sql(condition: str, meaning: Expression, dialect: Dialect) -> str:
+    """Whether a condition is true, in WHERE."""
+    return dialect.holds_apart(condition) if compares_values(meaning) else f"({condition}) IS TRUE"
 
 
 def clamped(number: str, low: int, high: int) -> str:
@@ -147,7 +153,7 @@ class _RelationWriter:
             condition = self._emit(each)
             if steps_in([each], LONGEST_GROWN_TEXT) > _SLOW_FILTER:
                 condition = self._dialect.after_reading(condition, "p")
-            written.append(f"({condition}) IS TRUE")
+            written.append(condition_sql(condition, each, self._dialect))
         return " AND ".join(written)
 
     def _scan(self, scan: Scan) -> str:
