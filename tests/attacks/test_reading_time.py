@@ -1,10 +1,14 @@
 """G4: how often discreet itself looks at the parts of a question while it reads it, before any charge."""
 
+import duckdb
 import pytest
 
+from discreet import QueryRefused
 from discreet.model.expression import Call
+from discreet.model.privacy import amount_of
 from discreet.question.expressions.scope import Scope
 
+from .ask import Clinic
 from .test_planning import Counted, several
 from .test_public_tables import wards, with_wards
 
@@ -65,3 +69,50 @@ def test_g4_tables_after_commas_are_joined_in_any_order(tmp_path):
     clinic.ask(
         "SELECT count(*) AS n FROM visits AS a, visits AS b WHERE a.patient = b.patient AND a.age = b.age"
     )
+
+
+DAYS = '\n[tables.visits.columns.born]\ntype = "date"\nbounds = ["1900-01-01", "2019-12-31"]\n'
+WIDE = '\n[tables.visits.columns.points]\ntype = "integer"\nbounds = [0, 99_000]\n'
+
+
+def with_columns(folder):
+    """A clinic with a date, and a whole number that has many values."""
+    clinic = Clinic(folder / "clinic", delta=1e-6)
+    rows = f"SELECT *, DATE '2000-01-01' AS born, 5 AS points FROM '{clinic.folder / 'visits.parquet'}'"
+    duckdb.sql(f"COPY ({rows}) TO '{clinic.folder / 'more.parquet'}'")
+    policy = clinic.policy.read_text().replace("visits.parquet", "more.parquet")
+    clinic.policy.write_text(policy + DAYS + WIDE)
+    return clinic
+
+
+LATER = "add_days(add_days(add_days(add_days(born, 1), 1), 1), {i})"
+BY_DAYS = f"SELECT count(*) AS n FROM visits WHERE age > {{i}} GROUP BY year({LATER}), year({LATER} + 1)"
+LISTED = {
+    "days": f"SELECT count(*) AS n FROM visits GROUP BY diagnosis, {several(f'year({LATER})', 40)}",
+    "whole numbers": f"SELECT count(*) AS n FROM visits GROUP BY diagnosis,"
+    f" {several('points + {i}' + ' + 1' * 30, 40)}",
+    "days of several queries": "SELECT "
+    + several(f"(SELECT sum(n) FROM ({BY_DAYS}) AS t{{i}}) AS n{{i}}", 8)
+    + " FROM (SELECT count(*) AS n FROM visits) AS t",
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_g4_the_values_of_all_keys_have_one_limit(tmp_path, name):
+    """Ten keys, in 705 characters, took 3.9 seconds to list, free of charge, and each further one as long."""
+    clinic = with_columns(tmp_path)
+    with pytest.raises(QueryRefused, match="take long to list all groups"):
+        clinic.ask(LISTED[name], epsilon=9)
+    assert amount_of(clinic.spent()) == 0
+
+
+def test_g4_usual_keys_by_days_are_listed(tmp_path):
+    clinic = with_columns(tmp_path)
+    keys = "monthname(born) AS m, dayname(born) AS d, year(born) AS y"
+    clinic.ask(f"SELECT {keys}, count(*) AS n FROM visits GROUP BY m, d, y", epsilon=9)
+    clinic.ask(
+        "SELECT date_trunc('month', born) AS m, strftime(born, '%Y') AS y, count(*) AS n FROM visits"
+        " GROUP BY GROUPING SETS ((m), (y))",
+        epsilon=9,
+    )
+    clinic.ask("SELECT points, count(*) AS n FROM visits GROUP BY points", epsilon=9)
