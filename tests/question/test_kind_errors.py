@@ -133,7 +133,9 @@ def test_the_parser_never_speaks_itself():
 
 def test_a_long_question_is_not_read_again_and_again(monkeypatch):
     tries = []
-    monkeypatch.setattr("discreet.question.parse._reached", lambda text: tries.append(text) or 0)
+    monkeypatch.setattr(
+        "discreet.question.parse._TriedTexts.reached", lambda _, text: tries.append(text) or 0
+    )
     refusal("SELECT count(*) FORM visits")
     assert 0 < len(tries) <= 24
     tries.clear()

@@ -349,6 +349,12 @@ class Dialect(ABC):
         """Rows and, where their person is heavy, the person's weight; NULL persons are one person."""
         return f"rows LEFT JOIN heavy ON {self.same_person('rows.p', 'heavy.p')}"
 
+    def holds_apart(self, condition: str) -> str:
+        """Whether a condition that compares computed values is true, in WHERE: written so that the planner
+        derives no other conditions from it.
+        """
+        return f"({condition}) IS TRUE"
+
     def after_reading(self, condition: str, person: str) -> str:
         """A slow condition, written so that it is not computed while rows are read: some readers cannot be
         interrupted.

@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from discreet.functions.day_ranges import first_day
-from discreet.model.expression import Call, DayRange, Expression, Field, Literal, fields_of, size_of
+from discreet.functions.listing import Listing
+from discreet.model.expression import Call, DayRange, Expression, Field, fields_of, size_of
 from discreet.model.policy import KeyValue, ValueType
 
 MOST_DAYS = 100_000
@@ -29,6 +30,14 @@ class _Sometime:
     day: date
 
 
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A day on which something is computed."""
+
+    day: date
+    listing: Listing
+
+
 Value: TypeAlias = str | int | float | bool | date | _Sometime | None
 
 
@@ -41,12 +50,14 @@ def constant_of(expression: Expression) -> Value:
     if fields_of(expression):
         return None
     try:
-        return _value(expression, date.min)
+        return _value(expression, _At(date.min, Listing()))
     except _NotKnown:
         return None
 
 
-def values_by_day(expression: Expression, days: DayRange, limit: int) -> tuple[KeyValue, ...] | None:
+def values_by_day(
+    expression: Expression, days: DayRange, limit: int, listing: Listing | None = None
+) -> tuple[KeyValue, ...] | None:
     """All values of a key that is computed from one date, NULL aside; None if they cannot be listed.
 
     Numbers and dates in their order, texts in the order of the days.
@@ -55,9 +66,10 @@ def values_by_day(expression: Expression, days: DayRange, limit: int) -> tuple[K
     if not 0 < count <= MOST_DAYS or count * size_of(expression).nodes > _MOST_STEPS:
         return None
     found: dict[KeyValue, None] = {}
+    listing = listing or Listing()
     try:
         for place in range(count):
-            value = _value(expression, days.low + timedelta(place))
+            value = _value(expression, _At(days.low + timedelta(place), listing))
             if isinstance(value, _Sometime | float):
                 return None
             if value is not None:
@@ -69,40 +81,44 @@ def values_by_day(expression: Expression, days: DayRange, limit: int) -> tuple[K
     return tuple(found) if expression.type is ValueType.TEXT else tuple(sorted(found))
 
 
-def _value(expression: Expression, day: date) -> Value:
+def _value(expression: Expression, at: _At) -> Value:
     """On this day: all fields are of the one column."""
-    match expression:
-        case Field(type=ValueType.DATE):
-            return day
-        case Field(type=ValueType.TIMESTAMP):
-            return _Sometime(day)
-        case Literal(value=None):
-            return None
-        case Literal(value=str() | int() | date() as value):
-            return value
-        case Literal(value=Fraction() as number):
-            return float(number)
-        case Call(function="case", arguments=arguments):
-            return _case(arguments, day)
-        case Call(function="coalesce", arguments=arguments):
-            return next((found for each in arguments if (found := _value(each, day)) is not None), None)
-        case Call(function=name, arguments=arguments) if name in _FUNCTIONS:
-            given = [_value(each, day) for each in arguments]
-            if any(each is None for each in given):
-                return None
-            try:
-                return _kept(_FUNCTIONS[name](*given))
-            except (TypeError, ValueError, OverflowError, AttributeError, ZeroDivisionError):
-                raise _NotKnown from None
-    raise _NotKnown
+    if isinstance(expression, Call):
+        at.listing.take(1)
+        return _computed(expression.function, expression.arguments, at)
+    if isinstance(expression, Field):
+        if expression.type is ValueType.DATE:
+            return at.day
+        if expression.type is ValueType.TIMESTAMP:
+            return _Sometime(at.day)
+        raise _NotKnown
+    value = expression.value
+    return float(value) if isinstance(value, Fraction) else value
 
 
-def _case(arguments: tuple[Expression, ...], day: date) -> Value:
+def _computed(name: str, arguments: tuple[Expression, ...], at: _At) -> Value:
+    if name == "case":
+        return _case(arguments, at)
+    if name == "coalesce":
+        return next((found for each in arguments if (found := _value(each, at)) is not None), None)
+    function = _FUNCTIONS.get(name)
+    if function is None:
+        raise _NotKnown
+    given = [_value(each, at) for each in arguments]
+    if None in given:
+        return None
+    try:
+        return _kept(function(*given))
+    except (TypeError, ValueError, OverflowError, AttributeError, ZeroDivisionError):
+        raise _NotKnown from None
+
+
+def _case(arguments: tuple[Expression, ...], at: _At) -> Value:
     pairs = len(arguments) // 2 * 2
     for place in range(0, pairs, 2):
-        if _value(arguments[place], day) is True:
-            return _value(arguments[place + 1], day)
-    return _value(arguments[pairs], day) if pairs < len(arguments) else None
+        if _value(arguments[place], at) is True:
+            return _value(arguments[place + 1], at)
+    return _value(arguments[pairs], at) if pairs < len(arguments) else None
 
 
 def _kept(value: Value) -> Value:

@@ -17,12 +17,26 @@ from discreet.functions.definition import (
     unified,
 )
 from discreet.model import interval_arithmetic as intervals
-from discreet.model.expression import Literal
+from discreet.model.expression import Call, Expression, Literal
 from discreet.model.interval_arithmetic import ValueInterval
 from discreet.model.policy import ValueType
 
 MOST_ARGUMENTS = 1000
 MOST_CHOICES = 8
+
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "is_distinct_from", "is_not_distinct_from", "between")
+
+
+def compares_values(expression: Expression) -> bool:
+    """Whether two values are compared in it that are no constants."""
+    if not isinstance(expression, Call):
+        return False
+    known = expression.known.get("compares")
+    if not isinstance(known, bool):
+        values = [each for each in expression.arguments if not isinstance(each, Literal)]
+        known = (expression.function in _COMPARISONS and len(values) > 1) or any(map(compares_values, values))
+        expression.known["compares"] = known
+    return known
 
 
 def binary(operand: Operand, scope: EmitScope) -> str:

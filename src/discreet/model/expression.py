@@ -8,6 +8,7 @@ a tree of thousands of nodes out of a few. So what is computed from a call is ke
 once for each node that there is.
 """
 
+import hashlib
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
@@ -62,9 +63,13 @@ class Literal:
     type: ValueType
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Call:
-    """An allow-listed function or operator of its arguments."""
+    """An allow-listed function or operator of its arguments.
+
+    Two are equal if they have the same digest, which each node computes once. To compare trees part by part
+    takes their whole size, for each two keys, values or measures of a question.
+    """
 
     function: str
     arguments: "tuple[Expression, ...]"
@@ -82,6 +87,15 @@ class Call:
             levels=1 + max((size.levels for size in sizes), default=0),
         )
         object.__setattr__(self, "size", size)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, Call):
+            return self is other
+        alike = self.function == other.function and self.size == other.size
+        return alike and _digest(self) == _digest(other)
+
+    def __hash__(self) -> int:
+        return hash(_digest(self))
 
 
 Expression: TypeAlias = Field | Literal | Call
@@ -101,6 +115,29 @@ _LEAF = Size(nodes=1, calls=0, levels=1)
 
 def size_of(expression: Expression) -> Size:
     return expression.size if isinstance(expression, Call) else _LEAF
+
+
+def _digest(call: Call) -> bytes:
+    """The same for equal calls only: SHA-256 of what they are, by the digests of their arguments."""
+    known = call.known.get("digest")
+    if not isinstance(known, bytes):
+        told = (call.function, call.type.value, *map(_told, call.arguments))
+        known = call.known["digest"] = hashlib.sha256(repr(told).encode(errors="surrogatepass")).digest()
+    return known
+
+
+def _told(part: Expression) -> object:
+    """All of an argument, in types whose repr tells different ones apart."""
+    match part:
+        case Call():
+            return _digest(part)
+        case Literal(value=value, type=kind):
+            number = isinstance(value, int | Fraction) and not isinstance(value, bool)
+            return kind.value, Fraction(value) if number else value  # type: ignore[arg-type]
+    span = None if part.range is None else (Fraction(part.range.low), Fraction(part.range.high))
+    days = None if part.days is None else (part.days.low, part.days.high)
+    unit = None if part.unit is None else Fraction(part.unit)
+    return part.name, part.type.value, span, unit, part.format, part.per_person, days
 
 
 def fields_of(expression: Expression) -> tuple[Field, ...]:

@@ -31,7 +31,10 @@ MOST_WORDS = 10_000
 _LONGEST_INTERVAL = 100
 """Characters between the quotation marks of an INTERVAL."""
 
-_STEPS, _STEPS_OF_A_TOKEN = 2_000, 20
+_STEPS, _STEPS_OF_A_TOKEN = 2_000, 8
+"""Of the parser. Usual questions take one to two for each token; 100,000 take about a second."""
+_STEPS_OF_GUESSES = 30_000
+"""Of all tries together to find out what was meant."""
 
 _OF_SETS = re.compile(r"\b(cube|rollup|grouping\s+sets)\s*\(", re.IGNORECASE)
 
@@ -130,12 +133,13 @@ def _unreadable(text: str, tokens: Sequence[Token], place: int) -> QueryRefused:
             " CUBE ((age >= 65), ward). Check commas, quotes and parentheses.",
         )
     words = [Word(text[token.start : token.end + 1], token.start, token.end + 1) for token in tokens]
-    return syntax_refusal(text, words, place, _reached)
+    return syntax_refusal(text, words, place, _TriedTexts().reached)
 
 
-def _parser(tokens: Sequence[Token]) -> _PatientParser:
+def _parser(tokens: Sequence[Token], most: int | None = None) -> _PatientParser:
     parser = _PatientParser(dialect=Dialect.get_or_raise("duckdb"))
-    parser._most_steps = _STEPS + _STEPS_OF_A_TOKEN * len(tokens)
+    steps = _STEPS + _STEPS_OF_A_TOKEN * len(tokens)
+    parser._most_steps = steps if most is None else min(steps, most)
     return parser
 
 
@@ -147,17 +151,27 @@ def _place(parser: _PatientParser, tokens: Sequence[Token]) -> int:
     )
 
 
-def _reached(text: str) -> int | None:
-    """See `syntax_errors.Reached`."""
-    tokens: Sequence[Token] = ()
-    parser = _parser(tokens)
-    try:
-        tokens = Dialect.get_or_raise("duckdb").tokenize(text)
+class _TriedTexts:
+    """Tries to read a question as it may have been meant. All tries together take only so many steps."""
+
+    def __init__(self) -> None:
+        self._left = _STEPS_OF_GUESSES
+
+    def reached(self, text: str) -> int | None:
+        """See `syntax_errors.Reached`."""
+        tokens: Sequence[Token] = ()
         parser = _parser(tokens)
-        found = [statement for statement in parser.parse(list(tokens), text) if statement is not None]
-    except Exception:
-        return _place(parser, tokens)
-    return None if len(found) == 1 and isinstance(found[0], exp.Select | exp.Union) else 0
+        try:
+            tokens = Dialect.get_or_raise("duckdb").tokenize(text)
+            parser = _parser(tokens, self._left)
+            steps = parser._most_steps
+            try:
+                found = [statement for statement in parser.parse(list(tokens), text) if statement is not None]
+            finally:
+                self._left -= steps - parser._most_steps
+        except Exception:
+            return _place(parser, tokens)
+        return None if len(found) == 1 and isinstance(found[0], exp.Select | exp.Union) else 0
 
 
 def _check_depth(tree: exp.Expression) -> None:

@@ -85,6 +85,8 @@ class Resolver:
     min_people: int = 0
     measures: list[Measure] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
+    _measured: dict[tuple[object, ...], Field] = field(default_factory=dict)
+    """The measures so far, by what they are: there may be many."""
 
     def query(self) -> Query:
         self._read_outputs()
@@ -200,11 +202,10 @@ class Resolver:
             share=asked.share,
             second=asked.second,
         )
-        for measure in self.measures:
-            if what_of(measure) == what_of(made):
-                return Field(name=measure.name, type=ValueType.NUMBER)
-        self.measures.append(made)
-        return Field(name=made.name, type=ValueType.NUMBER)
+        found = self._measured.setdefault(what_of(made), Field(name=made.name, type=ValueType.NUMBER))
+        if found.name == made.name:
+            self.measures.append(made)
+        return found
 
     def count_people(self) -> None:
         """Also count the people behind each number, if too few of them are not shown."""
@@ -224,6 +225,7 @@ class Resolver:
         plain = isinstance(self._output(items[0].this), Field)
         found = list(self.measures)
         self.measures.clear()
+        self._measured.clear()
         if not plain or len(found) != 1 or found[0].argument is not None:
             return None
         (measure,) = found

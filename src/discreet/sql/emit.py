@@ -30,7 +30,7 @@ from discreet.model.expression import Expression, Field
 from discreet.model.policy import ValueType
 from discreet.sql.added_values import AddedValues
 from discreet.sql.distinct import distinct_sql, own_columns, own_fields
-from discreet.sql.relation import relation_sql
+from discreet.sql.relation import condition_sql, relation_sql
 from discreet.sql.row_columns import (
     EmittedColumn,
     beyond_columns,
@@ -341,7 +341,9 @@ class _StatementWriter:
         computed = [f"{emit(key.expression, self._dialect)} AS g{i}" for i, key in needed.items()]
         computed += [f"{sql} AS {name}" for name, sql, _ in columns]
         rows = f"SELECT {', '.join(['p', *computed])} FROM ({source}) AS source"
-        wanted = [] if condition is None else [f"({emit(condition, self._dialect)}) IS TRUE"]
+        wanted = []
+        if condition is not None:
+            wanted.append(condition_sql(emit(condition, self._dialect), condition, self._dialect))
         if self._slice is not None:
             wanted.append(self._dialect.in_slice("p", self._slice))
         if wanted:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from discreet.dialects.dialect import Dialect
+from discreet.functions.logic import compares_values
 from discreet.functions.registry import emit, emit_steps
 from discreet.functions.row_cost import steps_in
 from discreet.functions.texts import LONGEST_GROWN_TEXT
@@ -83,6 +84,11 @@ def fan_out_sql(shared: Iterable[Expression], relation: str, dialect: Dialect) -
     return f"SELECT {most} AS n, {total} AS m FROM ({met}) AS met_by"
 
 
+def condition_sql(condition: str, meaning: Expression, dialect: Dialect) -> str:
+    """Whether a condition is true, in WHERE."""
+    return dialect.holds_apart(condition) if compares_values(meaning) else f"({condition}) IS TRUE"
+
+
 def clamped(number: str, low: int, high: int) -> str:
     """A whole number in low … high; NULL stays NULL."""
     inside = f"CASE WHEN {number} < {low} THEN {low} WHEN {number} > {high} THEN {high} ELSE {number} END"
@@ -127,7 +133,7 @@ class _RelationWriter:
             condition = self._emit(each)
             if steps_in([each], LONGEST_GROWN_TEXT) > _SLOW_FILTER:
                 condition = self._dialect.after_reading(condition, "p")
-            written.append(f"({condition}) IS TRUE")
+            written.append(condition_sql(condition, each, self._dialect))
         return " AND ".join(written)
 
     def _scan(self, scan: Scan, brought: Sequence[str] = (), source: str | None = None) -> str:

@@ -29,7 +29,7 @@ def day_keys(
     if not has_bounds(expression) and integer_values(expression, _FEW) is not None:
         return None
     days = _narrowed(fields[0], conditions, scope)
-    return None if days is None else values_by_day(expression, days, limit)
+    return None if days is None else values_by_day(expression, days, limit, scope.listing)
 
 
 def _narrowed(field: Field, conditions: list[exp.Expression], scope: Scope) -> DayRange | None:

@@ -179,12 +179,12 @@ def public_values(
                 values = [item.value for item in listed if isinstance(item, Literal)]
                 if len(values) == len(listed):
                     return tuple(dict.fromkeys(v for v in values if isinstance(v, str | int | bool | date)))
-    values_of = possible_values(expression, scope.keys_of)
+    values_of = possible_values(expression, scope.keys_of, scope.listing)
     if values_of is None:
         values_of = day_keys(expression, conditions, scope, MOST_INTEGER_KEYS)
     if values_of is not None:
         return values_of
-    numbers = integer_values(expression, MOST_INTEGER_KEYS)
+    numbers = integer_values(expression, MOST_INTEGER_KEYS, scope.listing)
     return None if numbers is None else tuple(numbers)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 from sqlglot import exp
 
 from discreet.errors import QueryRefused
+from discreet.functions.listing import Listing
 from discreet.functions.registry import build_call
 from discreet.model.expression import Call, Expression, Field, Range, fields_of
 from discreet.model.policy import KeyValue, PublicTable, ValueType
@@ -82,6 +83,8 @@ class Scope:
     """Fields whose values are public, and how to get at them."""
     declared: dict[str, DeclaredKeys] = field(default_factory=dict)
     """Fields whose keys the policy lists."""
+    listing: Listing = field(default_factory=Listing)
+    """What it may still take to list the values of keys."""
     _read: dict[int, tuple[exp.Expression, Expression | QueryRefused]] = field(default_factory=dict)
     """What was read, or why it was refused, by the identity of its node. Some are looked at many times."""
     _clamped: dict[int, tuple[Expression, Expression]] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 
 from discreet.errors import QueryRefused
+from discreet.functions.listing import Listing
 from discreet.model.policy import Dataset
 from discreet.question.expressions.scope import PublicKeys, ReadFanOut
 from discreet.question.relations.from_clause import Relations
@@ -30,6 +31,8 @@ class Boundary:
         self._dataset, self._follows_keys = dataset, follows_keys
         self._public_keys = public_keys
         self._fan_out = fan_out
+        self.listing = Listing()
+        """What it may take to list the values of the keys of all leaves."""
         self._known: dict[int, tuple[exp.Expression, bool]] = {}
 
     @property

@@ -116,6 +116,7 @@ class _NoisyReader:
         select = rows_of(node)
         relations = self._boundary.relations()
         source, scope = relations.read(select, ctes)
+        scope.listing = self._boundary.listing
         keys, sets = group_by(select, scope)
         resolver = Resolver(select, source, scope, keys, sets, self._boundary.min_people)
         number, scalars, inside = self._number(), _Scalars(), with_queries(node, ctes)

@@ -35,13 +35,13 @@ from discreet.question.mistakes.compared_keys import DeclaredKeys
 from discreet.question.relations.columns import field_of, owner_keys, projected, refuse_windows
 from discreet.question.relations.follow_keys import private_join
 from discreet.question.relations.join_conditions import (
+    WhatJoins,
     equal_pairs,
     is_natural,
     join_conditions,
     met_before,
     met_by_people,
     no_condition,
-    says_what_joins,
     shared_columns,
     side_of,
     together,
@@ -209,12 +209,12 @@ class Relations:
         used: list[exp.Expression],
     ) -> tuple[Relation | Public, Scope]:
         """FROM a, b WHERE a.x = b.x is FROM a JOIN b ON a.x = b.x, in an order in which that works."""
+        told = WhatJoins([each for each in conditions if each not in used], [scope, *(s for _, s in waiting)])
         while waiting:
             for right, other in waiting:
-                both = scope.joined(other)
-                unused = [each for each in conditions if each not in used]
-                found = [each for each in unused if says_what_joins(each, scope, other, both)]
+                found = told.take(other)
                 if found:
+                    both = scope.joined(other)
                     meant = [predicate(each, both, "WHERE") for each in found]
                     left, scope = self._join(left, right, scope, other, both, meant, outer=False), both
                     used += found

@@ -1,6 +1,7 @@
 """What tables are joined on: the conditions of ON, USING and WHERE that make both sides equal."""
 
 from collections.abc import Sequence
+from functools import reduce
 
 from sqlglot import exp
 
@@ -43,14 +44,48 @@ def no_condition() -> QueryRefused:
     return QueryRefused("Tables are joined without saying on what.", remedy="Write JOIN … ON a.x = b.x.")
 
 
-def says_what_joins(node: exp.Expression, left: Scope, right: Scope, both: Scope) -> bool:
-    """Whether a condition of WHERE says that something of the left equals something of the right."""
+class WhatJoins:
+    """The conditions of WHERE that may say what tables after commas are joined on.
+
+    They are read once, with the names of all tables. To read them again for every two tables took seconds.
+    """
+
+    def __init__(self, conditions: Sequence[exp.Expression], scopes: Sequence[Scope]) -> None:
+        """The first scope is what the tables are joined to."""
+        all_tables = reduce(Scope.joined, scopes)
+        self._aliases = {id(scope): _aliases(scope) for scope in scopes}
+        self._joined = self._aliases[id(scopes[0])]
+        self._sides: list[tuple[exp.Expression, set[str], set[str]]] = []
+        """Each condition that two things are equal, and the aliases of what each of them reads."""
+        for node in conditions if len(scopes) > 1 else ():
+            match _read(node, all_tables):
+                case Call(function="=", arguments=(one, other)):
+                    self._sides.append((node, owners(one), owners(other)))
+
+    def take(self, right: Scope) -> list[exp.Expression]:
+        """Those that make something of this table equal to something of what is joined. If there are any, it
+        is joined, too.
+        """
+        left, theirs = self._joined, self._aliases[id(right)]
+        found = [
+            node
+            for node, one, other in self._sides
+            if one and other and ((one <= left and other <= theirs) or (one <= theirs and other <= left))
+        ]
+        if found:
+            taken = set(map(id, found))
+            self._sides = [each for each in self._sides if id(each[0]) not in taken]
+            self._joined = left | theirs
+        return found
+
+
+def _read(node: exp.Expression, scope: Scope) -> Expression | None:
     if not isinstance(node, exp.EQ):
-        return False
+        return None
     try:
-        return bool(equal_pairs([predicate(node, both, "WHERE")], left, right)[0])
-    except QueryRefused:  # of a table that comes later; or it is refused when WHERE is read
-        return False
+        return predicate(node, scope, "WHERE")
+    except QueryRefused:  # it is refused when WHERE is read
+        return None
 
 
 def together(conditions: list[exp.Expression]) -> exp.Expression | None:

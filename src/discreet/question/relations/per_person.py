@@ -57,6 +57,10 @@ class _PerPersonReader:
     values: list[PersonValue] = field(default_factory=list)
     above: Scope = field(default_factory=Scope)
     columns: dict[str, Expression] = field(default_factory=dict)
+    _known: dict[tuple[PersonAggregate, Expression | None, Expression | None], Field] = field(
+        default_factory=dict
+    )
+    """The values so far, by what they are: there may be many."""
 
     def read(self) -> tuple[Relation, dict[str, Expression], Scope]:
         person = self._group()
@@ -197,10 +201,10 @@ class _PerPersonReader:
     def _add(
         self, aggregate: PersonAggregate, argument: Expression | None, condition: Expression | None
     ) -> Field:
-        for value in self.values:
-            if (value.aggregate, value.argument, value.condition) == (aggregate, argument, condition):
-                return value.field
-        made = self._field(aggregate, argument)
+        known = self._known.get((aggregate, argument, condition))
+        if known is not None:
+            return known
+        made = self._known[aggregate, argument, condition] = self._field(aggregate, argument)
         grid = Fraction(1) if argument is None else grid_of_value(argument)
         self.values.append(
             PersonValue(field=made, aggregate=aggregate, argument=argument, condition=condition, grid=grid)
