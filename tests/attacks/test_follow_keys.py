@@ -23,7 +23,16 @@ SHAPES = {
 }
 
 
-def scanned(rows, year):
+BY_PERSON = {
+    "who it is": "items WHERE customer = {}",
+    "several of them": "items WHERE customer IN ({}, 1000018)",
+    "by the key": "items WHERE key = {}",
+    "over two steps": "notes WHERE customer = {}",
+    "with what is brought along": "items JOIN orders USING (key) WHERE orders.customer = {} AND year = 1",
+}
+
+
+def scanned(rows, year=1):
     """The rows that are read of all tables, if one order is of this year, and one item has as much."""
     dataset = shop(Neighbours.ADD_REMOVE, 0, 2, 2)
     source = resolve(parse_sql(f"SELECT count(*) FROM {rows}"), dataset, lambda *_: None).source
@@ -45,4 +54,11 @@ def scanned(rows, year):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_g3_no_owner_decides_whether_the_rows_of_all_are_read(shape):
     there, gone = (scanned(SHAPES[shape], year) for year in (3, 2))
+    assert there == gone >= ORDERS + ITEMS
+
+
+@pytest.mark.parametrize("shape", BY_PERSON)
+def test_g3_whether_somebody_is_there_does_not_decide_whether_a_table_is_read(shape):
+    """The person is that of the order. Where nobody had this id, no item was read."""
+    there, gone = (scanned(BY_PERSON[shape].format(person)) for person in (17, 1_000_017))
     assert there == gone >= ORDERS + ITEMS

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -260,3 +261,18 @@ def test_a_filtered_count_if_counts_what_both_say():
 def test_columns_of_dates_are_needed_for_a_format():
     with pytest.raises(QueryRefused, match="dates"):
         asked("SELECT count(*) FROM visits WHERE strftime(age, '%Y') = '2024'")
+
+
+@pytest.mark.parametrize(
+    ("sql", "listed"), [("age IN (1, -2)", (1, -2)), ("x IN (-1.5, 2)", (Fraction(-3, 2), 2))]
+)
+def test_lists_take_constants_below_zero(sql, listed):
+    """They were refused: −2 is written as an operation on 2."""
+    assert tuple(each.value for each in read(sql).arguments[1:]) == listed
+
+
+def test_listed_numbers_below_zero_are_keys():
+    query = resolve(
+        parse_sql("SELECT age, count(*) FROM visits WHERE age IN (-1, 7) GROUP BY age"), clinic(), public_keys
+    )
+    assert set(query.keys[0].values) == {-1, 7}

@@ -25,11 +25,30 @@ OWNER_KEY = "owner_key"
 _UNKNOWN = "_unknown_number"
 
 
-def rows_with_people(table: PrivateTable, relations: Mapping[str, str], dialect: Dialect) -> str:
-    """What stands after FROM for a table. Its rows have the person, if another table says who that is."""
+def of_join(table: PrivateTable) -> set[str]:
+    """The columns that the rows of a table meet their people by."""
+    return set() if table.through is None else {table.through.key, table.through.person}
+
+
+def known_after_join(sql: str, dialect: Dialect) -> str:
+    """A value that no condition is met on before the table is read, in rows that are read `after_join`.
+
+    A database that meets one on the owners first, and finds none, would not read the table at all. So the
+    value has something of each row in it that is no column of the join, and is known when that row is read.
+    """
+    return f"CASE WHEN {_UNKNOWN} >= 0 THEN {sql} END" if dialect.unknown_number() else sql
+
+
+def rows_with_people(
+    table: PrivateTable, relations: Mapping[str, str], dialect: Dialect, *, after_join: bool = False
+) -> str:
+    """What stands after FROM for a table. Its rows have the person, if another table says who that is.
+
+    `after_join` is whether something is `known_after_join`.
+    """
     if table.through is None:
         return relations[table.name]
-    return _owned(relations[table.name], table.through, relations, dialect)
+    return _owned(relations[table.name], table.through, relations, dialect, after_join=after_join)
 
 
 def rows_with_owners(
@@ -44,7 +63,7 @@ def rows_with_owners(
 ) -> str:
     """The same, with these columns of the owners: a SELECT of `OWNER_KEY`, the person as p, and columns.
 
-    `after_join` is whether conditions on these have to wait: of several joins, the last one has all wait.
+    `after_join` is whether these are `known_after_join`: of several joins, the last one has all wait.
     """
     people = f"SELECT p AS {dialect.identifier(through.person)}, {', '.join([OWNER_KEY, *columns])}"
     people += f" FROM ({owners}) AS owners"
@@ -79,13 +98,20 @@ def scans_that_differ(follow: FollowKey) -> list[Scan]:
     return found
 
 
-def _owned(relation: str, through: Through, relations: Mapping[str, str], dialect: Dialect) -> str:
+def _owned(
+    relation: str,
+    through: Through,
+    relations: Mapping[str, str],
+    dialect: Dialect,
+    *,
+    after_join: bool = False,
+) -> str:
     owner = relations[through.table]
     if through.further is not None:
         owner = _owned(owner, through.further, relations, dialect)
     name = dialect.identifier
     people = f"SELECT DISTINCT {name(through.other)} AS {OWNER_KEY}, {name(through.person)} FROM {owner}"
-    return _joined(relation, through, people, (), dialect)
+    return _joined(relation, through, people, (), dialect, after_join=after_join)
 
 
 def _joined(
@@ -97,19 +123,13 @@ def _joined(
     *,
     after_join: bool = False,
 ) -> str:
-    """With `after_join`, no condition on these columns is met before: or a database that meets it first, and
-    finds no owner, would not read the table at all. So a column has something of each row in its expression
-    that is no column of the join, and is known only when that row is read.
-    """
     name = dialect.identifier
-    unknown = dialect.unknown_number() if after_join and columns else ""
+    unknown = dialect.unknown_number() if after_join else ""
     rows = f"SELECT *, {unknown} AS {_UNKNOWN} FROM {relation}" if unknown else f"SELECT * FROM {relation}"
-    brought = [
-        f"CASE WHEN owned_row.{_UNKNOWN} >= 0 THEN owner_row.{each} END AS {each}"
-        if unknown
-        else f"owner_row.{each}"
-        for each in columns
-    ]
+    known = [f"owner_row.{each}" for each in columns]
+    if unknown:
+        known = [f"{known_after_join(each, dialect)}" for each in known]
+    brought = [f"{sql} AS {each}" for sql, each in zip(known, columns, strict=True)]
     chosen = ", ".join(["owned_row.*", f"owner_row.{name(through.person)}", *brought])
     return (
         f"(SELECT {chosen} FROM ({rows}) AS owned_row"

@@ -3,7 +3,7 @@
 Every name in it is ours or comes from the policy; every expression is written by `functions.registry`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from discreet.dialects.dialect import Dialect
@@ -31,6 +31,8 @@ from discreet.sql.fields import collect_fields, names_of
 from discreet.sql.joins import JoinTree, joins_people, required, sides
 from discreet.sql.person_through import (
     OWNER_KEY,
+    known_after_join,
+    of_join,
     one_row_each,
     rows_with_owners,
     rows_with_people,
@@ -136,9 +138,12 @@ class _RelationWriter:
             written.append(condition_sql(condition, each, self._dialect))
         return " AND ".join(written)
 
-    def _scan(self, scan: Scan, brought: Sequence[str] = (), source: str | None = None) -> str:
-        """With further columns of the source, which is the table with its people."""
-        source = source or rows_with_people(scan.table, self._tables, self._dialect)
+    def _scan(
+        self, scan: Scan, brought: Sequence[str] = (), source: str | None = None, *, last: bool = True
+    ) -> str:
+        """With further columns of the source, which is the table with its people, after its `last` join."""
+        waits = self._waiting(scan) if last else set()
+        source = source or rows_with_people(scan.table, self._tables, self._dialect, after_join=bool(waits))
         person = scan.table.person
         if isinstance(person, PersonColumn):
             who = self._name(person.name)
@@ -146,7 +151,7 @@ class _RelationWriter:
             who = self._dialect.row_ids() if self._persons else "NULL"
         one = scan.table.per_person
         of_rows = {name: column for name, column in scan.table.columns.items() if name not in one}
-        columns = [*self._columns(scan.alias, of_rows, person), *self._per_person_columns(scan, who)]
+        columns = [*self._columns(scan.alias, of_rows, person, waits), *self._per_person_columns(scan, who)]
         rows = f"SELECT {', '.join([f'{who} AS p', *columns, *brought])} FROM {source}"
         # A UNIQUE column of SQL may hold any number of NULLs: nobody vouched that those are one row.
         return f"{rows} WHERE {who} IS NOT NULL" if scan.table.unique and scan.has_ids else rows
@@ -158,14 +163,22 @@ class _RelationWriter:
         if through is None:
             raise TypeError("A table whose people another one knows is expected here.")
         key = [f"{self._name(through.other)} AS {OWNER_KEY}"]
-        owners = self._follow_key(parent, key) if isinstance(parent, FollowKey) else self._scan(parent, key)
+        if isinstance(parent, FollowKey):
+            owners = self._follow_key(parent, key)
+        else:
+            owners = self._scan(parent, key, last=False)
         columns = [self._name(field.name) for scan in follow.scans[1:] for field in self._fields_of(scan)]
         differ = [field for scan in scans_that_differ(follow) for field in self._fields_of(scan)]
         owners = one_row_each(owners, columns, [self._emit(field) for field in differ])
+        waits = not brought and bool(columns or self._waiting(child))
         rows = rows_with_owners(
-            child.table, through, owners, columns, self._tables, self._dialect, after_join=not brought
+            child.table, through, owners, columns, self._tables, self._dialect, after_join=waits
         )
-        return self._scan(child, [*brought, *columns], rows)
+        return self._scan(child, [*brought, *columns], rows, last=not brought)
+
+    def _waiting(self, scan: Scan) -> set[str]:
+        """What the join with the people is on, where a question asks for it."""
+        return {each for each in of_join(scan.table) if f"{scan.alias}.{each}" in self._used}
 
     def _fields_of(self, scan: Scan) -> list[Field]:
         """The fields that are used of a table, as plain as they are stored."""
@@ -185,17 +198,24 @@ class _RelationWriter:
             for name, kind in values.items()
         ]
 
-    def _columns(self, alias: str, columns: Mapping[str, Column], person: Person | None = None) -> list[str]:
+    def _columns(
+        self,
+        alias: str,
+        columns: Mapping[str, Column],
+        person: Person | None = None,
+        waits: Collection[str] = (),
+    ) -> list[str]:
         return [
-            f"{self._value(column, person)} AS {self._name(f'{alias}.{name}')}"
+            f"{self._value(column, person, waits=name in waits)} AS {self._name(f'{alias}.{name}')}"
             for name, column in columns.items()
             if f"{alias}.{name}" in self._used
         ]
 
-    def _value(self, column: Column, person: Person | None) -> str:
+    def _value(self, column: Column, person: Person | None, *, waits: bool) -> str:
+        read = self._name(column.name)
         if person == PersonColumn(name=column.name):
-            return self._id(self._name(column.name), column.type)
-        return self._name(column.name)
+            read = self._id(read, column.type)
+        return known_after_join(read, self._dialect) if waits else read
 
     def _id(self, who: str, kind: ValueType) -> str:
         """An id as a value to compute with. As p, which tells people apart, it keeps its full width."""

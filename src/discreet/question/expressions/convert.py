@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -205,7 +206,16 @@ def _is(node: exp.Is, leaf: Leaf) -> Expression:
 
 def _in(node: exp.In, leaf: Leaf) -> Expression:
     _check_parts(node, ("this", "expressions"))
-    return build_call("in", tuple(convert(n, leaf) for n in (node.this, *node.expressions)))
+    members = (_constant_below_zero(each) or convert(each, leaf) for each in node.expressions)
+    return build_call("in", (convert(node.this, leaf), *members))
+
+
+def _constant_below_zero(node: exp.Expression) -> Literal | None:
+    """−5 is written as an operation on 5, and a list takes constants only."""
+    if not isinstance(node, exp.Neg) or not isinstance(node.this, exp.Literal) or node.this.is_string:
+        return None
+    positive = constant(node.this)
+    return build_literal(-positive.value) if isinstance(positive.value, int | Fraction) else None
 
 
 def _case(node: exp.Case, leaf: Leaf) -> Expression:
