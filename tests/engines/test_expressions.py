@@ -402,7 +402,7 @@ def test_a_dialect_that_means_something_else_is_caught(mutation, rows_of, duckdb
 def test_texts_are_cut_before_they_are_joined():
     """A gigabyte of text would make PostgreSQL fail, on some rows only."""
     plan = planned("SELECT count(*) FROM visits WHERE note || ward || note = 'x'", clinic())
-    statement, _ = emit_sql(plan, {"visits": "visits"}, DIALECTS["postgres"])
+    (statement,) = emit_sql(plan, {"visits": "visits"}, DIALECTS["postgres"])
     joined = re.findall(r"(\S+) \|\| (\w+)\(", statement.sql)
     assert len(joined) == 2
     assert all(before == "4096)" and after == "left" for before, after in joined)
