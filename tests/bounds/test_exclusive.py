@@ -1,6 +1,7 @@
 """Which conditions can be true together: what is found is never too little, and not much too much."""
 
 from datetime import date
+from functools import cache
 from itertools import product
 
 import duckdb
@@ -100,6 +101,15 @@ POSSIBLE = [
 ]  # fmt: skip
 
 
+@cache
+def all_rows():
+    """A table of all that these columns hold, made once."""
+    connection = duckdb.connect(":memory:")
+    connection.execute("CREATE TABLE rows (age BIGINT, cost DOUBLE, note VARCHAR, born DATE)")
+    connection.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", [*product(AGES, COSTS, NOTES, BORN)])
+    return connection
+
+
 @settings(max_examples=100, deadline=None)
 @given(texts=st.lists(st.sampled_from(POSSIBLE), min_size=2, max_size=6, unique=True))
 def test_no_row_has_a_pattern_that_was_not_found(texts):
@@ -108,8 +118,5 @@ def test_no_row_has_a_pattern_that_was_not_found(texts):
         f"CASE WHEN ({emit_duckdb(each, title)}) IS TRUE THEN {1 << i} ELSE 0 END"
         for i, each in enumerate(conditions(*texts))
     ]
-    with duckdb.connect(":memory:") as connection:
-        connection.execute("CREATE TABLE rows (age BIGINT, cost DOUBLE, note VARCHAR, born DATE)")
-        connection.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", [*product(AGES, COSTS, NOTES, BORN)])
-        seen = connection.execute(f"SELECT DISTINCT {' + '.join(bits)} FROM rows").fetchall()
+    seen = all_rows().execute(f"SELECT DISTINCT {' + '.join(bits)} FROM rows").fetchall()
     assert {pattern for (pattern,) in seen} <= {*found}

@@ -101,7 +101,7 @@ def test_to_follow_a_key_makes_rows_of_their_own_people_and_no_more_than_there_a
         assert kept[0] == kept[1]
 
 
-@settings(max_examples=200, deadline=None, phases=[Phase.reuse, Phase.generate])
+@settings(max_examples=100, deadline=None, phases=[Phase.reuse, Phase.generate])
 @given(found=neighbouring())
 def test_which_row_of_a_person_is_taken_depends_on_no_order(database, found):
     for relation in followed(found.dataset)[:2]:
@@ -120,7 +120,7 @@ _bought = st.lists(st.tuples(_few, _few, st.sampled_from([None, 1, 2])), max_siz
 _lines = st.lists(st.tuples(_few, st.just("a"), st.integers(0, 3), _few), max_size=8)
 
 
-@settings(max_examples=200, deadline=None, phases=[Phase.reuse, Phase.generate])
+@settings(max_examples=100, deadline=None, phases=[Phase.reuse, Phase.generate])
 @given(person=_few, people=_regions, bought=_bought, lines=_lines)
 def test_so_it_is_where_the_key_of_the_last_table_is_the_person(person, people, bought, lines):
     """People with regions ← orders ← items: somebody's rows in the first table come or go."""

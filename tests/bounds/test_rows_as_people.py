@@ -54,7 +54,7 @@ def questions(draw):
     return f"SELECT {', '.join([*columns, *measures])} FROM {one(SOURCES)}{where}{group}"
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     question=questions(),
     relation=st.sampled_from(RELATIONS),
