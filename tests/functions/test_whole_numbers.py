@@ -29,7 +29,7 @@ def test_both_ways_give_the_same_integers(measure, unique, delta, monkeypatch):
         f"SELECT ward, {measure} AS x FROM visits GROUP BY ward", clinic(unique=unique, delta=delta)
     )
     direct, statements = database.exact(plan), database.results(plan)
-    monkeypatch.setattr(row_columns, "is_whole", lambda *_: False)
+    monkeypatch.setattr(row_columns, "_is_whole", lambda *_: False)
     assert [s.sql for s, _ in database.results(plan)] != [s.sql for s, _ in statements]
     assert [vector.tolist() for vector in database.exact(plan)] == [vector.tolist() for vector in direct]
 

@@ -71,11 +71,7 @@ def integer_column(part: WeightedSum, name: str, dialect: Dialect) -> tuple[str,
 
 def _quantised(part: WeightedSum, value: Expression, name: str, dialect: Dialect) -> tuple[str, str]:
     """⌊(x − offset)/grid + ½⌋, clamped again: the sensitivity holds whatever floats and ranges do."""
-    steps = part.most_steps
-    if is_whole(value, part.offset, part.grid):
-        rounded = f"({emit(value, dialect)}) - ({part.offset})" if part.offset else emit(value, dialect)
-    else:
-        rounded = emit_steps(value, dialect, offset=part.offset, grid=part.grid, half=_HALF)
+    steps, rounded = part.most_steps, _rounded(value, part.offset, part.grid, dialect)
     inside = name if _is_clamped(part, value) else clamped(name, -steps, steps)
     return rounded, inside if part.power == 1 else f"({inside}) * ({inside})"
 
@@ -84,11 +80,14 @@ def steps_column(
     value: Expression, name: str, offset: Fraction, grid: Fraction, steps: int, dialect: Dialect
 ) -> tuple[str, str]:
     """How many steps a value is above a point, from 0 to so many, whatever the row holds."""
-    if is_whole(value, offset, grid):
-        counted = f"({emit(value, dialect)}) - ({offset})" if offset else emit(value, dialect)
-    else:
-        counted = emit_steps(value, dialect, offset=offset, grid=grid, half=_HALF)
-    return counted, clamped(name, 0, steps)
+    return _rounded(value, offset, grid, dialect), clamped(name, 0, steps)
+
+
+def _rounded(value: Expression, offset: Fraction, grid: Fraction, dialect: Dialect) -> str:
+    """⌊(x − offset)/grid + ½⌋, which is x − offset itself where that is whole."""
+    if not _is_whole(value, offset, grid):
+        return emit_steps(value, dialect, offset=offset, grid=grid, half=_HALF)
+    return f"({emit(value, dialect)}) - ({offset})" if offset else emit(value, dialect)
 
 
 def leaf_column(part: Histogram, dialect: Dialect) -> tuple[str, str]:
@@ -118,7 +117,7 @@ def _known_value(key: GroupKey, name: str, dialect: Dialect) -> str:
     return dialect.is_key(name, listed) if listed else "FALSE"
 
 
-def is_whole(value: Expression, offset: Fraction, grid: Fraction) -> bool:
+def _is_whole(value: Expression, offset: Fraction, grid: Fraction) -> bool:
     """Whether x − offset is the integer already, and the same in integers as in doubles."""
     span = range_of(value)
     if value.type is not ValueType.INTEGER or grid != 1 or offset.denominator != 1 or span is None:
@@ -133,7 +132,7 @@ def _is_clamped(part: WeightedSum, value: Expression) -> bool:
         not isinstance(value, Field)
         or span is None
         or part.offset != 0
-        or not is_whole(value, part.offset, part.grid)
+        or not _is_whole(value, part.offset, part.grid)
     ):
         return False
     return -part.most_steps <= span.low and span.high <= part.most_steps

@@ -61,10 +61,10 @@ def weighed(
     With `lost`, people are kept after they were counted, and rows with a bin say how many are in it.
     """
     select, rest = ", ".join([*names, *totals]), where + group_by(names)
-    if dialect.weighs_in_windows and lost is None:
+    if dialect.weighs_in_windows:
+        if lost is not None:
+            return _with_people(rows, weight, names, totals, dialect, where=where, lost=lost)
         return f"SELECT {select} FROM ({_in_windows(rows, weight, names, dialect)}) AS rows{rest}"
-    if lost is not None and dialect.weighs_in_windows:
-        return _with_people(rows, weight, names, totals, dialect, where=where, lost=lost)
     tables = [f"rows AS {dialect.kept(once=once)}({rows})"]
     kept = "" if lost is None else dialect.kept(once=True)
     read, beyond = ("rows", ()) if lost is None else (lost.rows or "rows", lost.beyond)

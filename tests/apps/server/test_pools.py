@@ -54,6 +54,20 @@ def test_so_do_errors(waits):
     assert waits == [pytest.approx(1.05 - 1.013)]
 
 
+def test_who_hangs_up_while_an_answer_waits_leaves_no_place_taken(monkeypatch):
+    """Else a thousand calls that are given up would fill the service for ever."""
+
+    async def gone(_):
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(pools.asyncio, "sleep", gone)
+    pool = WorkPool("test", threads=1, of_one=1, most_waiting=1, step_seconds=STEP)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(pool.run("ana", works))
+    pool._executor.shutdown()
+    assert pool.under_way == 0
+
+
 def test_without_answer_times_nothing_waits(waits):
     assert run(works, 0.0) == "done"
     assert waits == []

@@ -42,8 +42,10 @@ class WorkPool:
             async with self._shares.setdefault(account, asyncio.Semaphore(self._of_one)):
                 return await asyncio.get_running_loop().run_in_executor(self._executor, self._counted, action)
         finally:
-            await self._next_step(called)
-            self.under_way -= 1
+            try:
+                await self._next_step(called)
+            finally:  # whoever waits may be gone, and cancel that
+                self.under_way -= 1
 
     async def _next_step(self, called: float) -> None:
         if self._step_seconds:
