@@ -68,3 +68,11 @@ def test_certainty_beyond_what_doubles_tell_is_a_union_of_tails(noise):
     assert reach(noise, [1, 1], surely) >= reach(noise, [1, 1], 1 - Fraction(1, 10**8))
     each = float(noise.interval(1 - Fraction(1, 2 * 10**12)).high)
     assert reach(noise, [1, 1], surely) == pytest.approx(2 * each, abs=2)
+
+
+@pytest.mark.parametrize("noise", LAWS, ids=str)
+def test_the_highest_confidence_of_very_many_sums_has_an_interval(noise):
+    """What is missed then is less than doubles can take from 1, which ended in an error."""
+    highest = 1 - Fraction(1, 10**12)
+    alone = noise.interval(highest, values=10**6).high
+    assert reach(noise, [1, -1], highest, values=10**6) >= 2 * alone

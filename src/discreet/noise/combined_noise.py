@@ -18,7 +18,7 @@ from discreet.model.interval import Interval
 from discreet.noise.additive import AdditiveNoise
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.mixed_noise import MixedNoise
-from discreet.noise.tails import miss_probability
+from discreet.noise.tails import gaussian_magnitude, laplace_magnitude, miss_probability
 
 _SMALL = 50.0
 """Up to this scale, the law is convolved; beyond, it is as good as continuous."""
@@ -60,8 +60,9 @@ class CombinedNoise:
         if alike and not mixed and scale_of(first.noise) <= _SMALL and miss >= _LEAST_MISS:
             return abs(first.weight) * _convolved_reach(first.noise, len(self.terms), miss)
         if miss < _LEAST_MISS:
-            level = Fraction(1 - miss / len(self.terms))
-            return sum(abs(each.weight) * float(each.noise.interval(level).high) for each in self.terms)
+            return sum(
+                abs(each.weight) * _own_reach(each.noise, miss / len(self.terms)) for each in self.terms
+            )
         return self._continuous_reach(miss)
 
     def _continuous_reach(self, miss: float) -> float:
@@ -75,6 +76,12 @@ class CombinedNoise:
         level = Fraction(1 - miss)
         one = abs(largest.weight) * float(largest.noise.interval(level).high)
         return one * MixedNoise.of(np.concatenate(weights)).reach(largest.noise, level)
+
+
+def _own_reach(noise: AdditiveNoise, miss: float) -> int:
+    """How far one draw reaches but for so small a probability, which no confidence in doubles can say."""
+    find = laplace_magnitude if isinstance(noise, DiscreteLaplace) else gaussian_magnitude
+    return find(scale_of(noise), miss) - 1
 
 
 def scale_of(noise: AdditiveNoise) -> float:
