@@ -9,9 +9,10 @@ from discreet.dialects.duckdb import DUCKDB
 from discreet.model.neighbours import Neighbours
 from discreet.question.parse import parse_sql
 from discreet.question.resolve import resolve
+from discreet.sql.emit import emit_sql
 from discreet.sql.relation import relation_sql
 from tests.attacks.test_join_sides import rows_of, walk
-from tests.bounds.shop import TABLES, shop
+from tests.bounds.shop import TABLES, planned, shop
 
 ORDERS, ITEMS = 2_000, 20_000
 SHAPES = {
@@ -36,13 +37,18 @@ def scanned(rows, year=1):
     """The rows that are read of all tables, if one order is of this year, and one item has as much."""
     dataset = shop(Neighbours.ADD_REMOVE, 0, 2, 2)
     source = resolve(parse_sql(f"SELECT count(*) FROM {rows}"), dataset, lambda *_: None).source
-    sql = relation_sql(source, {name: name for name in TABLES}, [], DUCKDB, persons=True)
+    return read_of_tables(
+        relation_sql(source, {name: name for name in TABLES}, [], DUCKDB, persons=True), year=year
+    )
+
+
+def read_of_tables(sql, *, year=1, kind="a"):
     odd = f"CASE WHEN range = 17 THEN {year} ELSE 1 END"
     with duckdb.connect(config={"threads": 1}) as connection:
         for name, columns in {
             "orders": f"range % 99 AS customer, range AS key, {odd} AS year FROM range({ORDERS})",
-            "items": f"range % {ORDERS} AS key, 'a' AS kind, {odd} AS amount, range AS item"
-            f" FROM range({ITEMS})",
+            "items": f"range % {ORDERS} AS key, CASE range WHEN 17 THEN '{kind}' ELSE 'z' END AS kind,"
+            f" {odd} AS amount, range AS item FROM range({ITEMS})",
             "notes": f"range AS item, 'c' AS what FROM range({ITEMS})",
         }.items():
             connection.execute(f"CREATE TABLE {name} AS SELECT {columns}")
@@ -62,3 +68,15 @@ def test_g3_whether_somebody_is_there_does_not_decide_whether_a_table_is_read(sh
     """The person is that of the order. Where nobody had this id, no item was read."""
     there, gone = (scanned(BY_PERSON[shape].format(person)) for person in (17, 1_000_017))
     assert there == gone >= ORDERS + ITEMS
+
+
+@pytest.mark.parametrize("asked", ["count(*)", "count(DISTINCT customer)", "median(amount)"])
+def test_g3_whether_any_owner_has_a_key_does_not_decide_whether_a_table_is_read(asked):
+    """Groups by a text of the owner's row, which is read as a number there. No other row has a public key."""
+    dataset = shop(Neighbours.ADD_REMOVE, 0, 2, 2)
+    question = f"SELECT kind, {asked} FROM notes JOIN items USING (item) GROUP BY kind"
+    plan = planned(question, dataset)
+    (statement, *_) = emit_sql(plan, {name: name for name in TABLES}, DUCKDB)
+    assert statement.coded == {0}
+    there, gone = (read_of_tables(statement.sql, kind=kind) for kind in ("a", "y"))
+    assert there == gone >= ORDERS + 2 * ITEMS

@@ -213,15 +213,14 @@ def neighbouring(draw):
     return Neighbouring(question=draw(questions), dataset=dataset, person=name, shops=tuple(shops))
 
 
-def planned(found):
+def planned(question, dataset):
     request = Request(price=ByEpsilon(epsilon=Fraction(1)), confidence=Fraction(95, 100))
-    query = resolve(parse_sql(found.question), found.dataset, None)
-    return calibrate(bound(query, found.dataset), request, found.dataset)
+    return calibrate(bound(resolve(parse_sql(question), dataset, None), dataset), request, dataset)
 
 
 def check(found, database):
     """No vector of integers moves further from one shop to the other than the plan claims."""
-    plan = planned(found)
+    plan = planned(found.question, found.dataset)
     exact = []
     for rows in found.shops:
         database.fill(rows)

@@ -53,7 +53,7 @@ def test_random_people_move_no_vector_further_than_claimed(database, found):
 @settings(max_examples=200, deadline=None)
 @given(found=neighbouring())
 def test_rows_added_up_by_person_and_group_before_have_the_same_sums(database, found):
-    plan = planned(found)
+    plan = planned(found.question, found.dataset)
     database.fill(found.shops[0])
     exact = database.exact(plan)
     with pytest.MonkeyPatch.context() as patch:

@@ -96,10 +96,11 @@ def exact(engine, plan):
         for sql in statement.runs:
             engine.prepare(sql, parameters=statement.parameters)
         found_at_once = engine.run(statement.sql, parameters=statement.parameters)
-        rows = _by_part(statement, found_at_once.reveal())
+        keys = plan.bounded.query.keys
+        rows = _by_part(statement, keys, found_at_once.reveal())
         if statement.slices:
             cut = engine.run_each(statement.slices, parameters=statement.parameters)
-            slices = [_by_part(statement, each.reveal()) for each in cut]
+            slices = [_by_part(statement, keys, each.reveal()) for each in cut]
             assert _added_up(slices) == rows
         for part, integers in rows.items():
             assert not found.get(part, {}).keys() & integers.keys()
@@ -124,9 +125,13 @@ def learnt_from(engine, plan):
     return sorted(map(tuple, np.column_stack([x, y, people.weights]).tolist()))
 
 
-def _by_part(statement, table):
+def _by_part(statement, keys, table):
     """NULL is the sum of no rows. Bins of what is left out are those that somebody is in."""
     columns = {name: np.ma.asarray(column).tolist() for name, column in table.items()}
+    for i, position in enumerate(statement.keys):
+        if position in statement.coded:
+            values = keys[position].values
+            columns[f"k{i}"] = [None if code is None else values[code] for code in columns[f"k{i}"]]
     count = len(next(iter(columns.values())))
     bins = columns.get("bin", [None] * count)
     names = [f"k{i}" for i in range(len(statement.keys))]

@@ -19,6 +19,7 @@ class _DuckDB(Dialect):
     name = "duckdb"
     cuts_in_windows = True
     sums_pairs = True
+    has_places = True
     streams = True  # rows of a MATERIALIZED part, too
     types: ClassVar = {
         ValueType.INTEGER: "BIGINT",
@@ -133,6 +134,10 @@ class _DuckDB(Dialect):
         between groups of rows until a row passes.
         """
         return f"CASE WHEN coalesce({person} = {person}, TRUE) THEN {condition} END"
+
+    def place_among(self, sql: str, texts: Sequence[str]) -> str:
+        """Files keep each different text once. Such a text is cast once, however many rows have it."""
+        return f"enum_code(TRY_CAST({sql} AS ENUM({', '.join(map(self.text, texts))})))"
 
     def unknown_number(self) -> str:
         return "random()"

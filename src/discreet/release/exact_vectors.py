@@ -137,7 +137,8 @@ def places_of(query: Query, statement: Statement, table: Mapping[str, ColumnValu
     places = np.zeros(rows, dtype=np.int64)
     for i, position in enumerate(statement.keys):
         values = query.keys[position].values or ()
-        codes = {value: code for code, value in enumerate(values)}
+        known = range(len(values)) if position in statement.coded else values
+        codes = {value: code for code, value in enumerate(known)}
         column = np.ma.asarray(table[f"k{i}"]).tolist()
         found = np.array([codes.get(value, -1) for value in column], dtype=np.int64)
         places = np.where((places < 0) | (found < 0), -1, places * len(values) + found)

@@ -30,6 +30,7 @@ from discreet.model.expression import Expression, Field
 from discreet.model.policy import ValueType
 from discreet.sql.added_values import AddedValues
 from discreet.sql.distinct import distinct_sql, own_columns, own_fields
+from discreet.sql.key_codes import key_codes
 from discreet.sql.relation import condition_sql, relation_sql
 from discreet.sql.row_columns import (
     EmittedColumn,
@@ -38,6 +39,7 @@ from discreet.sql.row_columns import (
     leaf_column,
     used_by,
 )
+from discreet.sql.side_by_side import Piece, side_by_side
 from discreet.sql.spelled_out import SpelledOut
 from discreet.sql.statement import Planned, Statement, check_written_size
 from discreet.sql.weights import (
@@ -98,6 +100,7 @@ class _StatementWriter:
         self._written = 0
         """Characters, so that one that gets too long is not written to its end."""
         self._spelled_out = SpelledOut(self._query.source, dialect)
+        self._codes = key_codes(query, dialect)
         self._counted: set[int] = set()
         """Parts that are `LeftOut` and are counted in the same pass as something else."""
 
@@ -158,7 +161,7 @@ class _StatementWriter:
         if pieces:
             wanted = tuple(sorted(i for _, chosen, _ in pieces for i in chosen))
             lost = [i for *_, i in pieces if i is not None]
-            sql = _side_by_side(pieces, len(keys))
+            sql = side_by_side(pieces, len(keys))
             statements.append(self._statement(sql, number, wanted, left_out=lost[0] if lost else None))
         for i, part in enumerate(self._parts):
             if isinstance(part, Histogram):
@@ -168,14 +171,14 @@ class _StatementWriter:
                 statements.append(self._statement(sql, number, (i,), by_leaf=True, left_out=index))
         return statements
 
-    def _over_rows(self, number: int) -> list["_Piece"]:
+    def _over_rows(self, number: int) -> list[Piece]:
         """One piece for each way of weighing rows."""
         weights = {
             i: part.weight
             for i, part in enumerate(self._parts)
             if isinstance(part, WeightedSum) and part.unit is Unit.ROWS
         }
-        pieces: list[_Piece] = []
+        pieces: list[Piece] = []
         for weight in dict.fromkeys(weights.values()):
             chosen = tuple(i for i, each in weights.items() if each == weight)
             first = known(WeightedSum, self._parts[chosen[0]])
@@ -184,10 +187,10 @@ class _StatementWriter:
             pieces.append((sql, chosen, None if counted is None else counted.index))
         return pieces
 
-    def _over_people(self, number: int, *, alone: bool) -> list["_Piece"]:
+    def _over_people(self, number: int, *, alone: bool) -> list[Piece]:
         """If `alone`, the first of them also counts the people of whom something is left out."""
         keys = self._query.sets[number]
-        pieces: list[_Piece] = []
+        pieces: list[Piece] = []
         for i, part in enumerate(self._parts):
             match part:
                 case WeightedSum(unit=Unit.PEOPLE):
@@ -213,6 +216,7 @@ class _StatementWriter:
             sql=sql,
             grouping_set=number,
             keys=self._query.sets[number],
+            coded=frozenset(self._codes),
             parts=parts,
             by_leaf=by_leaf,
             left_out=left_out,
@@ -278,11 +282,15 @@ class _StatementWriter:
         """A person has one value of each key in all of their rows. Here, each has one row of them."""
         names = _names(keys)
         values = [
-            f"{self._dialect.smallest(name, self._query.keys[position].expression.type)} AS {name}"
+            f"{self._dialect.smallest(name, self._type_of(position))} AS {name}"
             for name, position in zip(names, keys, strict=True)
         ]
         people = f"SELECT {', '.join(['p', *values])} FROM ({rows}) AS rows GROUP BY p"
         return f"SELECT {', '.join([*names, total])} FROM ({people}) AS people{group_by(names)}"
+
+    def _type_of(self, position: int) -> ValueType:
+        key = self._query.keys[position]
+        return ValueType.INTEGER if position in self._codes else key.expression.type
 
     def _distinct(self, keys: Sequence[int], part: DistinctCount, index: int) -> str:
         used = [e for e in (part.value, part.condition) if e is not None]
@@ -335,10 +343,25 @@ class _StatementWriter:
         In two steps, so that each expression is written once, however often its value is needed.
         """
         needed = {i: key for i, key in enumerate(self._query.keys) if i in keys or not key.total}
-        expressions = [*used, *(key.expression for key in needed.values())]
-        persons = not self._query.source.one_row_a_person
-        source = relation_sql(self._query.source, self._tables, expressions, self._dialect, persons=persons)
-        computed = [f"{emit(key.expression, self._dialect)} AS g{i}" for i, key in needed.items()]
+        codes = {i: code for i, code in self._codes.items() if i in needed}
+        brought = {i: code for i, code in codes.items() if code.brought_by is not None}
+        expressions = [*used, *(key.expression for i, key in needed.items() if i not in brought)]
+        source = relation_sql(
+            self._query.source,
+            self._tables,
+            expressions,
+            self._dialect,
+            persons=not self._query.source.one_row_a_person,
+            brought=tuple(brought.values()),
+        )
+        computed = [
+            f"g{i}"
+            if i in brought
+            else codes[i].sql(self._dialect)
+            if i in codes
+            else f"{emit(key.expression, self._dialect)} AS g{i}"
+            for i, key in needed.items()
+        ]
         computed += [f"{sql} AS {name}" for name, sql, _ in columns]
         rows = f"SELECT {', '.join(['p', *computed])} FROM ({source}) AS source"
         wanted = []
@@ -351,7 +374,7 @@ class _StatementWriter:
         grouped = [f"g{position} AS k{i}" for i, position in enumerate(keys)]
         finished = [sql if sql == name else f"{sql} AS {name}" for name, _, sql in columns]
         known = [
-            f"({known_key(key, f'g{i}', self._dialect)})"
+            f"g{i} IS NOT NULL" if i in codes else f"({known_key(key, f'g{i}', self._dialect)})"
             for i, key in needed.items()
             if key.values is not None and not key.total
         ]
@@ -360,30 +383,6 @@ class _StatementWriter:
         self._written = check_written_size([sql], self._written)
         self._spelled_out.use(expressions)
         return sql
-
-
-_Piece = tuple[str, tuple[int, ...], int | None]
-"""A SELECT, the parts whose sums it has, and the part whose people it counts."""
-
-
-def _side_by_side(pieces: Sequence[_Piece], keys: int) -> str:
-    """Several results with the same keys as one, NULL keys included."""
-    if len(pieces) == 1:
-        return pieces[0][0]
-    counted = [i for *_, i in pieces if i is not None]
-    wanted = sorted([*counted, *(i for _, chosen, _ in pieces for i in chosen)])
-    names = [*(f"k{i}" for i in range(keys)), *(["bin"] if counted else [])]
-    selects = []
-    for sql, chosen, lost in pieces:
-        has = {f"k{i}" for i in range(keys)} | {f"s{i}" for i in chosen}
-        has |= set() if lost is None else {"bin", f"s{lost}"}
-        columns = [name if name in has else f"NULL AS {name}" for name in names]
-        columns += [f"s{i}" if f"s{i}" in has else f"0 AS s{i}" for i in wanted]
-        selects.append(f"SELECT {', '.join(columns)} FROM ({sql}) AS piece")
-    totals = [f"sum(s{i}) AS s{i}" for i in wanted]
-    return f"SELECT {', '.join([*names, *totals])} FROM ({' UNION ALL '.join(selects)}) AS pieces" + group_by(
-        names
-    )
 
 
 def _names(keys: Sequence[int]) -> list[str]:

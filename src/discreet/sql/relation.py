@@ -29,6 +29,7 @@ from discreet.model.query import (
 )
 from discreet.sql.fields import collect_fields, names_of
 from discreet.sql.joins import JoinTree, joins_people, required, sides
+from discreet.sql.key_codes import KeyCode
 from discreet.sql.person_through import (
     OWNER_KEY,
     known_after_join,
@@ -56,14 +57,15 @@ def relation_sql(
     dialect: Dialect,
     *,
     persons: bool,
+    brought: Collection[KeyCode] = (),
 ) -> str:
     """One SELECT; `tables` says what stands after FROM for each table, `used` what is computed from the rows.
 
-    `persons` is whether people have to be told apart: rows that are people are numbered only then.
+    `persons` is whether people have to be told apart: rows are numbered only then. `brought` come as codes.
     """
     names = {field.name for expression in used for field in fields_of(expression)}
     collect_fields(relation, names)
-    return _RelationWriter(tables, names, dialect, persons=persons).sql(relation)
+    return _RelationWriter(tables, names, dialect, persons=persons, brought=brought).sql(relation)
 
 
 def fan_out_sql(shared: Iterable[Expression], relation: str, dialect: Dialect) -> str:
@@ -98,12 +100,21 @@ def clamped(number: str, low: int, high: int) -> str:
 
 
 class _RelationWriter:
-    def __init__(self, tables: Mapping[str, str], used: set[str], dialect: Dialect, *, persons: bool) -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, str],
+        used: set[str],
+        dialect: Dialect,
+        *,
+        persons: bool,
+        brought: Collection[KeyCode],
+    ) -> None:
         self._tables = tables
         self._used = used
         self._dialect = dialect
         self._name = dialect.identifier
         self._persons = persons
+        self._brought = brought
         self._sides = 0
         self._tree: JoinTree | None = None
 
@@ -152,6 +163,7 @@ class _RelationWriter:
         one = scan.table.per_person
         of_rows = {name: column for name, column in scan.table.columns.items() if name not in one}
         columns = [*self._columns(scan.alias, of_rows, person, waits), *self._per_person_columns(scan, who)]
+        columns += [each.sql(self._dialect, of_table=True) for each in self._codes_of(scan)]
         rows = f"SELECT {', '.join([f'{who} AS p', *columns, *brought])} FROM {source}"
         # A UNIQUE column of SQL may hold any number of NULLs: nobody vouched that those are one row.
         return f"{rows} WHERE {who} IS NOT NULL" if scan.table.unique and scan.has_ids else rows
@@ -181,9 +193,13 @@ class _RelationWriter:
         return {each for each in of_join(scan.table) if f"{scan.alias}.{each}" in self._used}
 
     def _fields_of(self, scan: Scan) -> list[Field]:
-        """The fields that are used of a table, as plain as they are stored."""
+        """The fields that are used of a table, as plain as they are stored, and codes of its keys."""
         types = {f"{scan.alias}.{name}": column.type for name, column in scan.table.columns.items()}
-        return [Field(name=name, type=kind) for name, kind in types.items() if name in self._used]
+        used = [Field(name=name, type=kind) for name, kind in types.items() if name in self._used]
+        return [*used, *(each.field for each in self._codes_of(scan))]
+
+    def _codes_of(self, scan: Scan) -> list[KeyCode]:
+        return [code for code in self._brought if code.brought_by == scan.alias]
 
     def _per_person_columns(self, scan: Scan, who: str) -> list[str]:
         """What a person has one of: in all of their rows the smallest value that they have in the table.

@@ -30,6 +30,8 @@ class Statement:
     grouping_set: int
     keys: tuple[int, ...]
     """Which keys of the question the columns k0, k1, … are, by their positions."""
+    coded: frozenset[int] = frozenset()
+    """Of which keys these columns have not the values, but the places of these among the public ones."""
     parts: tuple[int, ...]
     """Which parts of the plan the columns s0, s1, … are."""
     by_leaf: bool

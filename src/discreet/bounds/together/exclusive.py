@@ -8,7 +8,7 @@ No privacy rests on this. If two conditions were true together that seemed to ex
 would be in no cell, and would not be counted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -86,17 +86,22 @@ class ValueSet:
         )
 
 
+Demand: TypeAlias = tuple[Expression, ValueSet]
+"""Which values an expression has to have."""
+
+
 def patterns_of(conditions: Sequence[Expression], most: int) -> list[int] | None:
     """Which of the conditions may be true together: bit i stands for condition i. None if they are too many.
 
     The pattern in which none is true is among them.
     """
-    said = [demands_of(each) for each in conditions]
+    said = [[_demand(each) for each in conditions_in(condition)] for condition in conditions]
+    met = [_met(each) for each in said]
     found = [0]
-    for i, one in enumerate(said):
-        excluded = sum(1 << j for j in range(i) if _exclude(one, said[j]))
+    for i, one in enumerate(met):
+        excluded = sum(1 << j for j in range(i) if _exclude(one, met[j]))
         implied = sum(1 << j for j in range(i) if _implies(one, said[j]))
-        implying = sum(1 << j for j in range(i) if _implies(said[j], one))
+        implying = sum(1 << j for j in range(i) if _implies(met[j], said[i]))
         true = [each | 1 << i for each in found if not each & excluded and each & implied == implied]
         false = [each for each in found if not each & implying]
         found = [*false, *true]
@@ -105,11 +110,10 @@ def patterns_of(conditions: Sequence[Expression], most: int) -> list[int] | None
     return found
 
 
-def demands_of(condition: Expression) -> dict[Expression, ValueSet]:
-    """What is true of a row on which a condition is."""
+def _met(demands: Iterable[Demand]) -> dict[Expression, ValueSet]:
+    """The values that each expression can have where all demands are met, or a few more."""
     found: dict[Expression, ValueSet] = {}
-    for each in conditions_in(condition):
-        about, values = _demand(each)
+    for about, values in demands:
         found[about] = found[about].met_by(values) if about in found else values
     return found
 
@@ -118,11 +122,12 @@ def _exclude(one: Mapping[Expression, ValueSet], other: Mapping[Expression, Valu
     return any(values.excludes(other[about]) for about, values in one.items() if about in other)
 
 
-def _implies(one: Mapping[Expression, ValueSet], other: Mapping[Expression, ValueSet]) -> bool:
-    return all(about in one and one[about].is_within(values) for about, values in other.items())
+def _implies(met: Mapping[Expression, ValueSet], said: Iterable[Demand]) -> bool:
+    """Each demand follows by itself: where several are put together, they seem to ask for less."""
+    return all(about in met and met[about].is_within(values) for about, values in said)
 
 
-def _demand(condition: Expression) -> tuple[Expression, ValueSet]:
+def _demand(condition: Expression) -> Demand:
     """What one condition demands. Of what is not known here: that it is true."""
     match condition:
         case Call(function="not", arguments=(Call() as inner,)):
