@@ -21,6 +21,7 @@ from .ask import Clinic
 NOTHING = PureLoss(epsilon=0)
 PEOPLE, ROWS = 2_000, 20_000
 GATE = "(SELECT patient, diagnosis FROM visits WHERE diagnosis = 'hiv')"
+HAS = "(SELECT patient FROM visits GROUP BY patient HAVING count(*) FILTER (WHERE diagnosis = 'hiv') > 0)"
 EACH = "(SELECT patient, max(length(upper(diagnosis))) AS d FROM visits GROUP BY patient)"
 PAIRED = "ON a.patient = b.patient AND (a.patient = 1) = contains(b.diagnosis, 'o')"
 SHAPES = {
@@ -36,6 +37,10 @@ SHAPES = {
     " ON a.patient = c.patient",
     "three sides, two of LEFT JOIN": "visits AS a LEFT JOIN visits AS b ON a.patient = b.patient"
     f" JOIN {GATE} AS c ON a.patient = c.patient",
+    "three sides, one of people": f"visits AS a JOIN visits AS b ON a.patient = b.patient JOIN {HAS} AS c"
+    " ON a.patient = c.patient",
+    "three sides, only one of people required": f"{HAS} AS a LEFT JOIN visits AS b ON a.patient = b.patient"
+    " LEFT JOIN visits AS c ON a.patient = c.patient",
     "a join on the right": f"{GATE} AS a JOIN (SELECT b.patient AS patient FROM visits AS b"
     " JOIN visits AS c ON b.patient = c.patient) AS d ON a.patient = d.patient",
 }

@@ -297,7 +297,7 @@ class Drawing:
     def key(self, scope):
         """Something to group by."""
         kinds = ("keyed", "keyed", "text", "date") if self.private else ("keyed",)
-        match self.draw(st.integers(0, 7)):
+        match self.draw(st.integers(0, 9)):
             case 0 if any(kind == "integer" for kind in scope.values()):
                 return f"floor({self.column(scope, ('integer',))} / 4)"
             case 1:
@@ -308,13 +308,13 @@ class Drawing:
                 return self.column(scope, ("beds",))
             case 4:
                 return f"CASE WHEN {self.condition(scope)} THEN 'yes' ELSE 'no' END"
-            case 6 if self.column(scope, ("date",)):
+            case 6 | 8 if self.column(scope, ("date",)):
                 self.take("days as keys")
                 day = self.column(scope, ("date",))
                 return self.one(
                     [f"dayname({day})", f"month({day})", f"week({day})", f"strftime({day}, '%A')"]
                 )
-            case 7 if self.column(scope, ("number",)) and self.chance(50):
+            case 7 | 9 if self.column(scope, ("number",)) and self.chance(80):
                 self.take("bins")
                 return f"width_bucket({self.column(scope, ('number',))}, -1, 3, 4)"
             case 5 if any(kind == "value" for kind in scope.values()):

@@ -39,26 +39,25 @@ class JoinTree:
 
 
 def sides(relation: Relation) -> list[Relation]:
-    """The sides of all joins on the person that make the rows of a relation."""
-    while isinstance(relation, Filter | Lookup):
-        relation = relation.source
-    if isinstance(relation, PersonJoin):
-        return [*sides(relation.left), *sides(relation.right)]
-    return [relation]
+    """The sides of all joins on the person that make the rows of a relation, with what is left out of them."""
+    join = _join_of(relation)
+    return [relation] if join is None else [*sides(join.left), *sides(join.right)]
 
 
 def required(relation: Relation) -> set[int]:
     """The identities of the sides that a person must have a row in."""
-    while isinstance(relation, Filter | Lookup):
-        relation = relation.source
-    if isinstance(relation, PersonJoin):
-        right = set() if relation.keep_unmatched else required(relation.right)
-        return required(relation.left) | right
-    return {id(relation)}
+    join = _join_of(relation)
+    if join is None:
+        return {id(relation)}
+    return required(join.left) | (set() if join.keep_unmatched else required(join.right))
 
 
 def joins_people(relation: Relation) -> bool:
     """Whether its rows are made by a join on the person, and not grouped since."""
+    return _join_of(relation) is not None
+
+
+def _join_of(relation: Relation) -> PersonJoin | None:
     while isinstance(relation, Filter | Lookup):
         relation = relation.source
-    return isinstance(relation, PersonJoin)
+    return relation if isinstance(relation, PersonJoin) else None
