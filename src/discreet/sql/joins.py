@@ -39,7 +39,7 @@ class JoinTree:
 
 
 def sides(relation: Relation) -> list[Relation]:
-    """The sides of all joins on the person that make the rows of a relation, with what is left out of them."""
+    """The sides of all joins on the person that make the rows of a relation, each with its own conditions."""
     join = _join_of(relation)
     return [relation] if join is None else [*sides(join.left), *sides(join.right)]
 
