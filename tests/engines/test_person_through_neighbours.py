@@ -1,4 +1,4 @@
-"""What one person can change where another table says whose a row is: random questions, in PostgreSQL and Spark.
+"""What one person can change where another table says whose a row is: random questions in PostgreSQL, Spark.
 
 `tests/bounds/test_person_through.py` does the same in DuckDB. Spark takes seconds for a question: it is asked
 few here, and more with DISCREET_HUNT.
