@@ -22,7 +22,7 @@ from discreet.release.draw import answer_from, draw_noise, noisy_numbers
 from discreet.release.drawn import Drawn
 from discreet.release.estimate import noisy_measure
 from discreet.release.exact_vectors import exact_vectors, public_keys
-from discreet.release.reconcile import RECONCILED, _AddingTables, _adds_up, _subsets
+from discreet.release.reconcile import RECONCILED, _AddingTables, _adds_up, _has_tables, _subsets
 from tests.question.clinic import Database, clinic, planned
 from tests.question.noisy import answering
 
@@ -36,13 +36,18 @@ ROWS = [(i // 7 if i % 3 else i, WARDS[i % 4], i % 9 - 3.3, i % 5 if i % 11 else
 UNIQUE = [(i, *row[1:]) for i, row in enumerate(ROWS)]
 
 
-def tables_of(sets, sizes):
+def tables_of(sets, sizes, scales):
     shared = {
         subset: places
         for subset in _subsets(tuple(sizes))
         if len(places := tuple(i for i, each in enumerate(sets) if {*subset} <= {*each})) > 1
     }
-    return _AddingTables(sets=sets, sizes=sizes, shared=shared)
+    return _AddingTables(sets=sets, sizes=sizes, shared=shared, scales=scales)
+
+
+def tables_in(plan):
+    """Of a question by itself, with noise of one size."""
+    return _AddingTables.of([plan.bounded], [1.0]) if _has_tables(plan.bounded.query) else None
 
 
 def marginals(sets, sizes):
@@ -60,17 +65,20 @@ def marginals(sets, sizes):
     sets=st.lists(st.lists(st.integers(0, 2), unique=True, max_size=3).map(tuple), min_size=2, max_size=6),
     sizes=st.tuples(*[st.integers(1, 3)] * 3),
     seed=st.integers(0, 1000),
+    alike=st.booleans(),
 )
-def test_it_is_what_least_squares_give(sets, sizes, seed):
+def test_it_is_what_least_squares_give(sets, sizes, seed, alike):
+    """Each table counts by 1/σ² of its noise."""
     sets, sizes = tuple(sets), dict(enumerate(sizes))
-    matrix = marginals(sets, sizes)
-    tables = tables_of(sets, sizes)
-    noisy = np.random.default_rng(seed).normal(size=len(matrix))
-    best = matrix @ np.linalg.lstsq(matrix, noisy, rcond=None)[0]
-    assert np.allclose(tables.projected(noisy), best)
-    projection = matrix @ np.linalg.pinv(matrix)
-    spreads = np.array([law.spread for law in tables.mixed()])[tables.table_of_group()]
-    assert np.allclose(spreads**2, np.diag(projection @ projection.T))
+    generator = np.random.default_rng(seed)
+    scales = (1.0, *(1.0 if alike else generator.uniform(0.2, 5) for _ in sets[1:]))
+    matrix, tables = marginals(sets, sizes), tables_of(sets, sizes, scales)
+    sigma = np.array(scales)[tables.table_of_group()]
+    projection = matrix @ np.linalg.pinv(matrix / sigma[:, None]) / sigma
+    noisy = generator.normal(size=len(matrix))
+    assert np.allclose(tables.projected(noisy), projection @ noisy)
+    spreads = np.array([law.spread for law in tables.mixed()])[tables.table_of_group()] * sigma
+    assert np.allclose(spreads**2, np.diag(projection @ np.diag(sigma**2) @ projection.T))
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +105,7 @@ def test_the_exact_sums_add_up_wherever_they_are_reconciled(sets, delta, setting
         Fraction(1, 10),
     )
     exact = exact_vectors(plan, database.results(plan))
-    tables = _AddingTables.of(plan.bounded.query)
+    tables = tables_in(plan)
     checked = [i for i in exact.sums if _adds_up(plan, i)]
     assert len(checked) >= 4
     for i in checked:
@@ -111,7 +119,7 @@ def test_what_does_not_add_up_is_left_alone(database):
     plan = planned(f"SELECT count(DISTINCT patient) AS n FROM visits {FEW} {CUBE}", clinic(), Fraction(1, 10))
     assert not _adds_up(plan, 0)
     sums = exact_vectors(plan, database.results(plan)).sums[0].astype(np.float64)
-    assert not np.allclose(_AddingTables.of(plan.bounded.query).projected(sums), sums)
+    assert not np.allclose(tables_in(plan).projected(sums), sums)
     plan = planned(SQL, clinic(), Fraction(1, 10))
     squares = replace(plan.bounded.parts[0].weight, norm=Norm.L2)
     part = replace(plan.bounded.parts[0], weight=squares)
@@ -122,10 +130,8 @@ def test_what_does_not_add_up_is_left_alone(database):
 
 def test_private_keys_and_single_tables_are_left_alone():
     private = planned("SELECT count(*) FROM visits GROUP BY note", clinic(delta=Fraction(1, 1000)), 1)
-    assert _AddingTables.of(private.bounded.query) is None
-    assert (
-        _AddingTables.of(planned("SELECT count(*) FROM visits GROUP BY ward", clinic()).bounded.query) is None
-    )
+    assert tables_in(private) is None
+    assert tables_in(planned("SELECT count(*) FROM visits GROUP BY ward", clinic())) is None
 
 
 def test_an_answer_adds_up_and_says_so(database):
@@ -204,9 +210,7 @@ def test_intervals_of_reconciled_numbers_hold_as_often_as_they_say(delta):
     shares = np.mean(held_mean, axis=0)[[0, 6, 8]]
     assert ((shares >= LEAST) & (shares <= 0.975)).all(), shares  # noise is drawn as that of one law: wider
     smaller = np.sqrt(np.mean(np.square(off), axis=0) / np.mean(np.square(drawn_off), axis=0))
-    stated = np.array([law.spread for law in _AddingTables.of(plan.bounded.query).mixed()])[
-        [0] * 6 + [1] * 2 + [2]
-    ]
+    stated = np.array([law.spread for law in tables_in(plan).mixed()])[[0] * 6 + [1] * 2 + [2]]
     assert np.allclose(smaller, stated, rtol=0.08)
     assert (smaller < 0.95).all()
     assert len(public_keys(plan.bounded.query)[0]) == len(truth)

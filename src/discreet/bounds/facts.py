@@ -22,7 +22,7 @@ def parts_in_order(bounded: Bounded) -> list[int]:
     """The parts in the order in which they are stored: it does not depend on what a question names first."""
     known = bounded.known.get("order")
     if not isinstance(known, list):
-        texts = [json.dumps(each, sort_keys=True) for each in _parts_facts(bounded)]
+        texts = [*map(_text, _parts_facts(bounded))]
         known = bounded.known["order"] = sorted(range(len(texts)), key=texts.__getitem__)
     return known
 
@@ -38,6 +38,21 @@ def bounded_facts(bounded: Bounded, order: Sequence[int] | None = None) -> dict[
         "sets": [list(chosen) for chosen in query.sets],
         "parts": [parts[i] for i in order or range(len(parts))],
     }
+
+
+def told_of_part(bounded: Bounded, part: int) -> str:
+    """What is summed, and of which rows: the same text for parts that differ in what they are grouped by."""
+    return _text([RelationFacts(bounded.query.source).source, _parts_facts(bounded)[part]])
+
+
+def told_of_keys(bounded: Bounded) -> list[str]:
+    """What each key is, with its values: the same text for the same key of another question."""
+    facts = RelationFacts(bounded.query.source)
+    return [_text(facts.key(key)) for key in bounded.query.keys]
+
+
+def _text(facts: Facts) -> str:
+    return json.dumps(facts, sort_keys=True)
 
 
 def _parts_facts(bounded: Bounded) -> list[Facts]:

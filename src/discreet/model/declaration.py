@@ -48,6 +48,7 @@ class ColumnDeclaration:
     format: str | None = None
     per_person: bool = False
     days: DateBounds | None = None
+    complete: bool = False
 
     @property
     def implied_type(self) -> ValueType | None:
@@ -73,6 +74,7 @@ class ColumnDeclaration:
                 format=self.format,
                 per_person=self.per_person,
                 days=self.days,
+                complete=self.complete,
             )
         except InvalidInput as error:
             raise PolicyError(f"{self.place}: {error.problem}", remedy=error.remedy) from None

@@ -134,6 +134,10 @@ class Column:
     """Whether a person has one value of it, such as a year of birth: the smallest, if their rows differ."""
     days: DateBounds | None = field(default=None, repr=False)
     """The bounds of a date or timestamp."""
+    complete: bool = field(default=False, repr=False)
+    """Whether the owner says that every row has a value, one of the keys if they are listed. No privacy rests
+    on it: it decides how noisy numbers are reconciled.
+    """
 
     def __post_init__(self) -> None:
         if self.days is not None and self.type not in (ValueType.DATE, ValueType.TIMESTAMP):

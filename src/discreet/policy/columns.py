@@ -18,7 +18,7 @@ from discreet.model.policy import (
 )
 from discreet.policy.toml_file import LONGEST_NAME, Section
 
-COLUMN_SETTINGS = ("type", "bounds", "keys", "unit", "format", "per_person")
+COLUMN_SETTINGS = ("type", "bounds", "keys", "unit", "format", "per_person", "complete")
 
 
 def read_columns(section: Section, table: Table) -> dict[str, ColumnDeclaration]:
@@ -42,6 +42,7 @@ def _column(name: str, section: Section, table: Table) -> ColumnDeclaration:
         unit=_unit(section),
         format=_format(section),
         per_person=_per_person(name, section, table),
+        complete=_complete(section, table),
     )
     kind = declaration.implied_type
     if kind is not None:
@@ -138,6 +139,15 @@ def _per_person(name: str, section: Section, table: Table) -> bool:
         section.refuse("per_person", "here every person has one row, so one value of every column.", drop)
     if table.person == PersonColumn(name=name):
         section.refuse("per_person", "this column says who the person is, so it holds anyway.", drop)
+    return True
+
+
+def _complete(section: Section, table: Table) -> bool:
+    """Whether every row has a value of the column."""
+    if not section.flag("complete"):
+        return False
+    if isinstance(table, PublicTable):
+        section.refuse("complete", "a public table is read as it is.", "Drop complete here.")
     return True
 
 

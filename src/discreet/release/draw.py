@@ -5,7 +5,7 @@ answer from those bytes alone, so that it can be done again, and comes out the s
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.aggregates.aggregate import paced
 from discreet.aggregates.vectors import Histogram, LeftOut, Scores, known
 from discreet.answers.released import Released
-from discreet.arrays import ColumnValues, Integers
+from discreet.arrays import ColumnValues, Floats, Integers
 from discreet.bounds.calibrate import Plan
 from discreet.bounds.facts import parts_in_order
 from discreet.model.deadline import Deadline
@@ -29,7 +29,7 @@ from discreet.release.estimate import Noisy
 from discreet.release.exact_vectors import ExactVectors, Results, exact_vectors
 from discreet.release.notes.answer_notes import notes_of
 from discreet.release.outputs import check_time, compute_outputs
-from discreet.release.reconcile import RECONCILED, reconciled
+from discreet.release.reconcile import RECONCILED, REPORT_RECONCILED, Reconciled, reconcile
 
 
 def draw_noise(plan: Plan, results: Results) -> bytes:
@@ -52,17 +52,27 @@ def draw_noise(plan: Plan, results: Results) -> bytes:
     ).encode()
 
 
-def answer_from(plan: Plan, stored: bytes, deadline: Deadline, *, questions: int = 1) -> Released:
+def answer_from(
+    plan: Plan,
+    stored: bytes,
+    deadline: Deadline,
+    *,
+    questions: int = 1,
+    within_report: Reconciled | None = None,
+) -> Released:
     """The answer, from what was drawn. The same bytes give the same answer, if there is time enough.
 
-    So many questions share the limits of one answer.
+    So many questions of a report share the limits of one answer, and may be reconciled with each other.
     """
     drawn = Drawn.decode(stored)
     if drawn is None:  # stored by a version that kept whole answers
         return Released.decode(stored)
     keys, noisy, groups = noisy_numbers(plan, drawn, deadline)
-    noisy = replace(reconciled(plan, noisy) if drawn.reconciled else noisy, questions=questions)
-    notes = (*notes_of(plan), *([RECONCILED] if noisy.mixed else []))
+    agreed, note = within_report, REPORT_RECONCILED
+    if agreed is None and drawn.reconciled:
+        (agreed,), note = reconcile([plan], [noisy.sums]), RECONCILED
+    noisy = replace(agreed.put_into(noisy) if agreed else noisy, questions=questions)
+    notes = (*notes_of(plan), *([note] if noisy.mixed else []))
     return compute_outputs(plan, keys, noisy, groups, notes, deadline)
 
 
@@ -71,20 +81,29 @@ def noisy_numbers(
 ) -> tuple[tuple[ColumnValues, ...], Noisy, int]:
     """The keys of the groups that are shown, their noisy numbers, and how many groups there are."""
     drawn = drawn.in_order_of_keys()  # intervals follow from the draw, and never from the order of rows
-    parts, groups = plan.bounded.parts, drawn.groups
-    order = parts_in_order(plan.bounded) if drawn.ordered else range(len(parts))
-    sums = {order[place]: vector for place, vector in drawn.sums.items()}
+    groups, order = drawn.groups, _order_of_parts(plan, drawn)
     trees = {order[place]: nodes for place, nodes in drawn.trees.items()}
     left_out = {order[place]: people for place, people in drawn.left_out.items()}
     in_time = partial(check_time, deadline)
     noisy = Noisy(
-        sums={i: vector.astype(np.float64) * float(parts[i].scale) for i, vector in sums.items()},
+        sums=noisy_sums(plan, drawn),
         trees={i: _trees(plan, i, nodes, groups, in_time) for i, nodes in trees.items()},
         left_out={i: people.astype(np.float64) for i, people in left_out.items()},
         seed=int.from_bytes(hashlib.sha256(drawn.encode()).digest(), "big"),
         check_time=in_time,
     )
     return drawn.keys_of(plan), noisy, groups
+
+
+def noisy_sums(plan: Plan, drawn: Drawn) -> dict[int, Floats]:
+    """By part, in the units of the question."""
+    order, parts = _order_of_parts(plan, drawn), plan.bounded.parts
+    sums = {order[place]: vector for place, vector in drawn.sums.items()}
+    return {i: vector.astype(np.float64) * float(parts[i].scale) for i, vector in sums.items()}
+
+
+def _order_of_parts(plan: Plan, drawn: Drawn) -> Sequence[int]:
+    return parts_in_order(plan.bounded) if drawn.ordered else range(len(plan.bounded.parts))
 
 
 def _trees(

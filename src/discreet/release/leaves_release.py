@@ -79,8 +79,12 @@ class LeavesRelease:
             return drawn[0]
         in_order = [drawn[place] for place in self._order()]
         return encode_columns(
-            {"leaves": len(drawn)}, [np.frombuffer(each, dtype=np.int64) for each in in_order]
+            {"leaves": len(drawn), **self.facts()}, [np.frombuffer(each, dtype=np.int64) for each in in_order]
         )
+
+    def facts(self) -> dict[str, bool]:
+        """What is stored about the draw, beside the numbers."""
+        return {}
 
     def drawn_for(self, key: str, stored: bytes) -> tuple[tuple[Plan, ...], list[bytes]]:
         """The plans of the leaves that were paid for under this key, and what was drawn for each."""

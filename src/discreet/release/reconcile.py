@@ -1,19 +1,22 @@
-"""Totals that agree with the sums of their parts: the noisy sums of several grouping sets, by least squares.
+"""Totals that agree with the sums of their parts: the noisy sums of several tables, by least squares.
 
-The sets of a question count the same rows, so that exact sums add up: those of (ward, age) over all ages are
-those of (ward). That is so where a person has the same weight in each set: in ℓ₁, or with one row each.
+The grouping sets of a question count the same rows, so that exact sums add up: those of (ward, age) over all
+ages are those of (ward). That is so where a person has the same weight in each set: in ℓ₁, or with one row
+each. It is also so of several questions of a report, if they sum the same of the same rows, and all rows are
+in a group of each (`notes.key_rows`).
 
-Noisy sums do not add up, and their differences tell of the noise. All have noise of one law. So what fits
-them best is their projection onto tables that add up. A table is a sum of parts, one for each subset of its
-keys: what the subset tells beyond smaller ones. These parts are orthogonal. Several tables have estimates of
-one, with known variances, and the weighted mean of these is best (Xiao et al., ResidualPlanner, arXiv
-2305.08175). All of it is post-processing.
+Noisy sums do not add up, and their differences tell of the noise. What fits them best is the nearest of all
+tables that add up, where a table counts by 1/σ² of its noise. A table is a sum of parts, one for each subset
+of its keys: what the subset tells beyond smaller ones. These parts are orthogonal. Several tables have
+estimates of one, with known variances, and the weighted mean of these is best (Xiao et al., ResidualPlanner,
+arXiv 2305.08175). All of it is post-processing.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, pairwise
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +24,14 @@ from numpy.typing import NDArray
 from discreet.aggregates.vectors import Part, WeightedSum
 from discreet.aggregates.weights import Norm, Unit
 from discreet.arrays import Floats
+from discreet.bounds.bound import Bounded
 from discreet.bounds.calibrate import Plan
+from discreet.bounds.facts import told_of_keys, told_of_part
 from discreet.model.query import Query
 from discreet.noise.laplace import DiscreteLaplace
 from discreet.noise.mixed_noise import MixedNoise
 from discreet.release.estimate import MixedErrors, Noisy, added_noise
+from discreet.release.notes.key_rows import has_complete_keys
 
 _MOST_SUBSETS = 256
 _MOST_STEPS = 50_000_000
@@ -38,22 +44,87 @@ RECONCILED = (
 )
 
 
-def reconciled(plan: Plan, noisy: Noisy) -> Noisy:
-    """The noisy sums, with tables that add up where exact ones do, and with their smaller errors."""
-    parts = [i for i in noisy.sums if _adds_up(plan, i)]
-    tables = _AddingTables.of(plan.bounded.query) if parts else None
-    if tables is None:
-        return noisy
-    sums = {i: tables.projected(noisy.sums[i]) for i in parts}
-    errors = MixedErrors(laws=tables.mixed(), law_of=tables.table_of_group())
-    return replace(noisy, sums={**noisy.sums, **sums}, mixed=dict.fromkeys(parts, errors))
+REPORT_RECONCILED = (
+    "Totals and their parts, also in other questions of the report, are reconciled by least squares: the"
+    " noisy numbers add up, but for rounding."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciled:
+    """Noisy sums of one plan that add up where exact ones do, and their smaller errors, by part."""
+
+    sums: dict[int, Floats] = field(default_factory=dict)
+    errors: dict[int, MixedErrors] = field(default_factory=dict)
+
+    def put_into(self, noisy: Noisy) -> Noisy:
+        return replace(noisy, sums={**noisy.sums, **self.sums}, mixed=self.errors)
+
+
+def reconcile(plans: Sequence[Plan], sums: Sequence[Mapping[int, Floats]]) -> list[Reconciled]:
+    """The noisy sums of each plan, by part, reconciled within a plan and with those of the others."""
+    found = [Reconciled() for _ in plans]
+    for members in _families(plans, sums):
+        for some in (members, *([each] for each in members)):
+            tables = _AddingTables.of([plans[place].bounded for place, _ in some], _scales(plans, some))
+            if tables is not None:
+                _reconcile_members(tables, some, sums, found)
+                break
+    return found
+
+
+_Member: TypeAlias = tuple[int, int]
+"""A plan, and one of its parts."""
+
+
+def _families(plans: Sequence[Plan], sums: Sequence[Mapping[int, Floats]]) -> Iterable[list[_Member]]:
+    """The parts that sum the same of the same rows, with noise of the same kind."""
+    found: dict[tuple[object, ...], list[_Member]] = {}
+    for place, (plan, parts) in enumerate(zip(plans, sums, strict=True)):
+        together = len(plans) > 1 and has_complete_keys(plan.bounded.query)
+        for part in parts if _has_tables(plan.bounded.query) else ():
+            if _adds_up(plan, part):
+                own = told_of_part(plan.bounded, part) if together else (place, part)
+                found.setdefault((own, type(plan.mechanisms[part])), []).append((place, part))
+    return found.values()
+
+
+def _has_tables(query: Query) -> bool:
+    return not query.private_keys and query.picks is None and all(key.values for key in query.keys)
+
+
+def _scales(plans: Sequence[Plan], members: Iterable[_Member]) -> list[float]:
+    """How large the noise of each part is, in the units of the question."""
+    return [
+        _size(plans[place], part) * float(plans[place].bounded.parts[part].scale) for place, part in members
+    ]
+
+
+def _reconcile_members(
+    tables: "_AddingTables",
+    members: Sequence[_Member],
+    sums: Sequence[Mapping[int, Floats]],
+    found: Sequence[Reconciled],
+) -> None:
+    drawn = [sums[place][part] for place, part in members]
+    ends = np.cumsum([len(each) for each in drawn])[:-1]
+    best = np.split(tables.projected(np.concatenate(drawn)), ends)
+    laws, law_of = tables.mixed(), np.split(tables.table_of_group(), ends)
+    for (place, part), own, table in zip(members, best, law_of, strict=True):
+        mine = slice(int(table[0]), int(table[-1]) + 1)
+        found[place].sums[part] = own
+        found[place].errors[part] = MixedErrors(laws=laws[mine], law_of=table - table[0])
 
 
 def _adds_up(plan: Plan, part: int) -> bool:
     """Whether its exact sums add up over the groups of finer sets, and its noise is large enough."""
+    enough = _size(plan, part) >= _LEAST_SCALE
+    return enough and _has_same_weights(plan.bounded.parts[part], plan.bounded.query)
+
+
+def _size(plan: Plan, part: int) -> float:
     noise = added_noise(plan.mechanisms[part])
-    scale = float(noise.scale) if isinstance(noise, DiscreteLaplace) else noise.sigma
-    return scale >= _LEAST_SCALE and _has_same_weights(plan.bounded.parts[part], plan.bounded.query)
+    return float(noise.scale) if isinstance(noise, DiscreteLaplace) else noise.sigma
 
 
 def _has_same_weights(part: Part, query: Query) -> bool:
@@ -66,7 +137,7 @@ def _has_same_weights(part: Part, query: Query) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _AddingTables:
-    """The tables of a question with several grouping sets, one after the other."""
+    """Tables that count the same rows by different keys, one after the other."""
 
     sets: tuple[tuple[int, ...], ...]
     """The keys of each."""
@@ -74,25 +145,28 @@ class _AddingTables:
     """How many values each key has."""
     shared: dict[tuple[int, ...], tuple[int, ...]]
     """Subsets of keys that several tables have, and these tables."""
+    scales: tuple[float, ...]
+    """How large the noise of each table is, beside that of the first."""
 
     @classmethod
-    def of(cls, query: Query) -> "_AddingTables | None":
-        """None where there is one table only, keys are private or picked, or it would take too long."""
-        if len(query.sets) < 2 or query.private_keys or query.picks is not None:
+    def of(cls, several: Sequence[Bounded], scales: Sequence[float]) -> "_AddingTables | None":
+        """The tables of questions that sum the same. None if there is one only, or it would take too long."""
+        known: dict[str, int] = {}
+        sizes: dict[int, int] = {}
+        sets: list[tuple[int, ...]] = []
+        for each in several:
+            places = [known.setdefault(told, len(known)) for told in told_of_keys(each)]
+            sizes |= {
+                place: len(key.values or ()) for place, key in zip(places, each.query.keys, strict=True)
+            }
+            sets += [tuple(places[i] for i in chosen) for chosen in each.query.sets]
+        shared = _shared_subsets(sets, sizes) if len(sets) > 1 else None
+        if shared is None:
             return None
-        sizes = {i: len(key.values or ()) for i, key in enumerate(query.keys)}
-        common = {tuple(sorted({*one} & {*other})) for one, other in combinations(query.sets, 2)}
-        if sum(2 ** len(each) for each in common) > _MOST_SUBSETS * 16:
-            return None
-        subsets = dict.fromkeys(chain.from_iterable(map(_subsets, sorted(common))))
-        shared = {
-            subset: tuple(i for i, chosen in enumerate(query.sets) if {*subset} <= {*chosen})
-            for subset in subsets
-        }
-        steps = sum(prod(sizes[i] for i in chosen) for chosen in query.sets) * len(query.sets) * len(shared)
-        if len(shared) > _MOST_SUBSETS or steps > _MOST_STEPS or not all(sizes.values()):
-            return None
-        return cls(sets=query.sets, sizes=sizes, shared=shared)
+        relative = [
+            scale / scales[0] for each, scale in zip(several, scales, strict=True) for _ in each.query.sets
+        ]
+        return cls(sets=tuple(sets), sizes=sizes, shared=shared, scales=tuple(relative))
 
     def projected(self, sums: Floats) -> Floats:
         """The nearest tables that add up."""
@@ -101,18 +175,24 @@ class _AddingTables:
         for subset, places in self.shared.items():
             cells = {i: prod(self.sizes[key] for key in self.sets[i] if key not in subset) for i in places}
             parts = {i: self._beyond(drawn[i], i, subset) for i in places}
-            best = sum(parts[i] / cells[i] for i in places) / sum(1 / cells[i] for i in places)
+            weights = {i: 1 / (cells[i] * self.scales[i] ** 2) for i in places}
+            best = sum(parts[i] * weights[i] for i in places) / sum(weights.values())
             for i in places:
                 found[i] += self._spread(best - parts[i], i, subset) / cells[i]
         return np.concatenate([table.ravel() for table in found])
 
     def mixed(self) -> tuple[MixedNoise, ...]:
-        """The noise of each group of each table, once projected. That of all groups of a table is alike."""
+        """The noise of each group of each table, once projected. That of all groups of a table is alike.
+
+        With weights 1/σ² the projection P has Pᵢⱼ/σᵢ² = Pⱼᵢ/σⱼ². So the noise of group i, relative to what it
+        had, has the weights Pᵢⱼ·σⱼ/σᵢ = Pⱼᵢ·σᵢ/σⱼ.
+        """
+        scales = np.array(self.scales)[self.table_of_group()]
         mixed = []
         for start, _ in self._ends():
-            unit = np.zeros(self._ends()[-1][1])
+            unit = np.zeros(len(scales))
             unit[start] = 1.0
-            mixed.append(MixedNoise.of(self.projected(unit)))  # a projection is symmetric
+            mixed.append(MixedNoise.of(self.projected(unit) * scales[start] / scales))
         return tuple(mixed)
 
     def table_of_group(self) -> NDArray[np.intp]:
@@ -141,6 +221,20 @@ class _AddingTables:
         kept = [key for key in chosen if key in subset]
         ordered: Floats = np.transpose(part, [subset.index(key) for key in kept])
         return ordered.reshape([self.sizes[key] if key in subset else 1 for key in chosen])
+
+
+def _shared_subsets(
+    sets: Sequence[tuple[int, ...]], sizes: Mapping[int, int]
+) -> dict[tuple[int, ...], tuple[int, ...]] | None:
+    """Subsets of keys that several tables have, and these tables. None if they are too many."""
+    common = {tuple(sorted({*one} & {*other})) for one, other in combinations(sets, 2)}
+    if sum(2 ** len(each) for each in common) > _MOST_SUBSETS * 16:
+        return None
+    subsets = dict.fromkeys(chain.from_iterable(map(_subsets, sorted(common))))
+    steps = sum(prod(sizes[i] for i in chosen) for chosen in sets) * len(sets) * len(subsets)
+    if len(subsets) > _MOST_SUBSETS or steps > _MOST_STEPS:
+        return None
+    return {subset: tuple(i for i, chosen in enumerate(sets) if {*subset} <= {*chosen}) for subset in subsets}
 
 
 def _subsets(keys: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
