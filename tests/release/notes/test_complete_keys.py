@@ -15,7 +15,6 @@ COMPLETE = [
     *("ward", "age", "floor(age / 10)", "floor((age + 5) / 10)", "width_bucket(age, 0, 90, 3)", "age > 65"),
     *(
         "month(born)",
-        "upper(ward)",
         "coalesce(ward, 'south')",
         "CASE WHEN note = 'a' THEN ward ELSE 'south' END",
     ),
