@@ -20,6 +20,7 @@ import online
 import opacus_networks
 import person_time
 import post_processing
+import report
 import scalar_release
 import service
 import startup
@@ -38,7 +39,7 @@ def main() -> int:
     figures = []
     scripts = (startup, scalar_release, timing_leak, person_time, extreme_scales, vectors, curator, engines)
     scripts += (ledger, local, local_collect, local_javascript, synth, online, learn, fit, opacus_networks)
-    scripts += (accuracy, service, through_keys, truth, truth_peers, truth_cost, post_processing)
+    scripts += (accuracy, report, service, through_keys, truth, truth_peers, truth_cost, post_processing)
     for script in scripts:
         figures += script.figures()
     CONSOLE.print(f"All benchmarks took {perf_counter() - start:.0f} s.")
