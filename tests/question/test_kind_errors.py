@@ -1,10 +1,12 @@
 """Mistakes as people make them: the refusal says where, and what is offered instead works."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from discreet.errors import QueryRefused, for_command_line, for_json, for_page, for_python
+from discreet.model.policy import Column, ValueType
 from discreet.question.mistakes.instead import _REMEDIES, REWORDED, REWORDED_ROWS
 from discreet.question.mistakes.syntax_errors import position
 from discreet.question.parse import parse_sql
@@ -286,3 +288,16 @@ def test_a_select_that_is_out_of_place_within_a_question_is_no_other_question():
 def test_what_is_nested_beyond_what_can_be_read_is_said_to_be_nested(text):
     with pytest.raises(QueryRefused, match="nested too deeply"):
         parse_sql(text)
+
+
+@pytest.mark.parametrize(("column", "typed"), [("level", "level"), ("how high", '"how high"')])
+def test_a_column_without_bounds_can_be_clamped_as_is_said(column, typed):
+    dataset = clinic()
+    visits = dataset.tables["visits"]
+    columns = {**visits.columns, column: Column(name=column, type=ValueType.INTEGER)}
+    dataset = replace(dataset, tables={"visits": replace(visits, columns=columns)})
+    with pytest.raises(QueryRefused, match="has no bounds") as refused:
+        planned(f"SELECT avg({typed}) FROM visits", dataset)
+    offered = re.search(r"least\(.*, 100\)", refused.value.remedy).group()
+    assert offered == f"least(greatest({typed}, 0), 100)"
+    planned(f"SELECT avg({offered}) FROM visits", dataset)

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from discreet.aggregates.vectors import WeightedSum
 from discreet.aggregates.weights import Norm, Weight
+from discreet.dialects.quoting import as_typed
 from discreet.errors import QueryRefused
 from discreet.functions.registry import range_of
 from discreet.model.expression import Expression, Field, Range, fields_of, title
@@ -79,10 +80,11 @@ def bounded_argument(measure: Measure) -> tuple[Expression, Range]:
         return argument, span
     function = measure.aggregate.value.upper()
     if isinstance(argument, Field):
+        name = title(argument.name)
         raise QueryRefused(
-            f"{function}({title(argument.name)}) has no bounds, so one person could change it without limit.",
-            remedy="The owner can declare them in the policy:"
-            f" [tables.….columns.{title(argument.name)}] bounds = [low, high].",
+            f"{function}({name}) has no bounds, so one person could change it without limit.",
+            remedy=f"Clamp it to what you know: least(greatest({as_typed(name)}, 0), 100). Or the owner"
+            f" declares bounds = [0, 100] of {name} in the policy, for every question.",
         )
     raise QueryRefused(
         f"{function}(…) has no bounds, so one person could change it without limit.",

@@ -5,6 +5,7 @@ quotes, each quote doubled, and nothing else is special. A name is always quoted
 """
 
 import math
+import re
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -15,6 +16,7 @@ from discreet.model.interval_arithmetic import LARGEST_INTEGER, SMALLEST_INTEGER
 from discreet.model.policy import ValueType
 
 LONGEST_TEXT_LITERAL = 10_000
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def build_literal(value: object) -> Literal:
@@ -97,6 +99,11 @@ def quote_identifier(name: str) -> str:
         raise QueryRefused("A column has an empty name.", remedy="Name the column.")
     check_text(name)
     return '"' + name.replace('"', '""') + '"'
+
+
+def as_typed(name: str) -> str:
+    """A name as somebody types it: in quotes only where it needs them."""
+    return name if _PLAIN_NAME.fullmatch(name) else quote_identifier(name)
 
 
 def check_text(value: str) -> None:

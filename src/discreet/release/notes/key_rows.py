@@ -1,8 +1,6 @@
 """Which rows are in no group: those whose key is missing, or is none of the public values."""
 
-import re
-
-from discreet.dialects.quoting import quote_identifier
+from discreet.dialects.quoting import as_typed
 from discreet.functions.registry import range_of
 from discreet.model.expression import Call, Expression, Field, Literal, conditions_in, title
 from discreet.model.person_value import PersonAggregate
@@ -29,7 +27,6 @@ _NULL_OF_NULL_ALONE = (
 )
 """Unless a number is beyond 64 bits."""
 _COUNTS = (PersonAggregate.COUNT, PersonAggregate.DISTINCT)
-_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _NEVER_NULL = ("is_null", "is_not_null", "is_distinct_from", "is_not_distinct_from")
 
 
@@ -106,7 +103,7 @@ class KeyRows:
             return None
         known = self._columns | self._public
         name = title(key.expression.name) if key.expression.name in known else key.name
-        return name if _PLAIN.fullmatch(name) else quote_identifier(name)
+        return as_typed(name)
 
     def can_be_missing(self, expression: Expression) -> bool:
         match expression:
