@@ -18,10 +18,11 @@ from discreet.model.deadline import Deadline
 from discreet.model.request import ByEpsilon, Request
 from discreet.noise.entropy import SystemEntropy
 from discreet.question.report.statements import questions_of
+from discreet.release import reconcile as reconcile_module
 from discreet.release.draw import noisy_sums
 from discreet.release.drawn import Drawn
 from discreet.release.exact_vectors import exact_vectors
-from discreet.release.reconcile import RECONCILED, REPORT_RECONCILED, _families, reconcile
+from discreet.release.reconcile import RECONCILED, REPORT_RECONCILED, _families, _KnownTables, reconcile
 from discreet.release.report.report_release import ReportRelease
 
 RUNS, LEAST, MOST = 2_000, 0.935, 0.965
@@ -207,3 +208,27 @@ def test_intervals_hold_as_often_as_they_say_and_errors_are_smaller(opened, delt
     sums = [noisy_sums(*each) for each in zip(plans, map(Drawn.decode, parts), strict=True)]
     stated = [each.errors[0].spread()[0] for each in reconcile(plans, sums)]
     assert np.allclose(off / as_drawn, stated, rtol=0.08), (off / as_drawn, stated)
+
+
+def test_what_takes_too_long_together_is_reconciled_within_each_question(opened, monkeypatch):
+    """One limit for all: here it has room for two grouping sets, and not for all tables at once."""
+    cubes = [
+        "SELECT ward, age, count(*) AS n FROM visits GROUP BY ROLLUP (ward, age)",
+        "SELECT age, count(*) AS n FROM visits GROUP BY ROLLUP (age)",
+    ]
+    curator = opened()
+    release = release_of(curator, cubes, 1)
+    sums, plans = exact_sums(release, results(curator, release)), release.plan.leaves
+    needed = [_KnownTables(plans).of(each).steps for each in ([(0, 0)], [(1, 0)], [(0, 0), (1, 0)])]
+    assert needed[2] > needed[0] + needed[1]
+    for room, reconciled_parts in (
+        (needed[2], [1, 1]),
+        (needed[2] - 1, [1, 1]),
+        (needed[0], [1, 0]),
+        (0, [0, 0]),
+    ):
+        monkeypatch.setattr(reconcile_module, "_MOST_STEPS", room)
+        found = reconcile(plans, sums)
+        assert [len(each.sums) for each in found] == reconciled_parts
+        laws = sum(len(each.errors[0].laws) for each in found if each.errors)
+        assert laws == {(1, 1): 5, (1, 0): 3, (0, 0): 0}[tuple(reconciled_parts)]

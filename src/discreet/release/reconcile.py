@@ -35,7 +35,7 @@ from discreet.release.notes.key_rows import has_complete_keys
 
 _MOST_SUBSETS = 256
 _MOST_STEPS = 50_000_000
-"""Groups, times sets, times subsets of keys: about a second."""
+"""Groups, times sets, times subsets of keys, of all that is reconciled together: about a second."""
 _LEAST_SCALE = 4.0
 """In steps of the noise. Below, the noise is small, and its law on whole numbers is not that of a sum."""
 
@@ -62,14 +62,18 @@ class Reconciled:
 
 
 def reconcile(plans: Sequence[Plan], sums: Sequence[Mapping[int, Floats]]) -> list[Reconciled]:
-    """The noisy sums of each plan, by part, reconciled within a plan and with those of the others."""
+    """The noisy sums of each plan, by part, reconciled within a plan and with those of the others.
+
+    What would take too long together stays as it was drawn, or is reconciled within its own plan only.
+    """
     found = [Reconciled() for _ in plans]
+    known = _KnownTables(plans)
     for members in _families(plans, sums):
-        for some in (members, *([each] for each in members)):
-            tables = _AddingTables.of([plans[place].bounded for place, _ in some], _scales(plans, some))
+        together = known.of(members)
+        some = [(members, together)] if together else [([each], known.of([each])) for each in members]
+        for chosen, tables in some:
             if tables is not None:
-                _reconcile_members(tables, some, sums, found)
-                break
+                _reconcile_members(tables, chosen, sums, found)
     return found
 
 
@@ -93,11 +97,31 @@ def _has_tables(query: Query) -> bool:
     return not query.private_keys and query.picks is None and all(key.values for key in query.keys)
 
 
-def _scales(plans: Sequence[Plan], members: Iterable[_Member]) -> list[float]:
-    """How large the noise of each part is, in the units of the question."""
-    return [
-        _size(plans[place], part) * float(plans[place].bounded.parts[part].scale) for place, part in members
-    ]
+class _KnownTables:
+    """The tables of parts that add up, worked out once for all parts with the same tables."""
+
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        self._plans = plans
+        self._room = _MOST_STEPS
+        self._known: dict[tuple[object, ...], _AddingTables | None] = {}
+
+    def of(self, members: Sequence[_Member]) -> "_AddingTables | None":
+        """None where there is one table only, or it would take too long."""
+        scales = [self._scale(*each) for each in members]
+        places = tuple(place for place, _ in members)
+        key = places, tuple(round(scale / scales[0], 9) for scale in scales)
+        if key not in self._known:
+            found = _AddingTables.of([self._plans[place].bounded for place in places], scales)
+            if found is not None and found.steps > self._room:
+                found = None
+            self._known[key] = found
+            self._room -= found.steps if found else 0
+        return self._known[key]
+
+    def _scale(self, place: int, part: int) -> float:
+        """How large the noise of a part is, in the units of the question."""
+        plan = self._plans[place]
+        return _size(plan, part) * float(plan.bounded.parts[part].scale)
 
 
 def _reconcile_members(
@@ -109,11 +133,10 @@ def _reconcile_members(
     drawn = [sums[place][part] for place, part in members]
     ends = np.cumsum([len(each) for each in drawn])[:-1]
     best = np.split(tables.projected(np.concatenate(drawn)), ends)
-    laws, law_of = tables.mixed(), np.split(tables.table_of_group(), ends)
-    for (place, part), own, table in zip(members, best, law_of, strict=True):
+    for (place, part), own, table in zip(members, best, np.split(tables.table_of_group(), ends), strict=True):
         mine = slice(int(table[0]), int(table[-1]) + 1)
         found[place].sums[part] = own
-        found[place].errors[part] = MixedErrors(laws=laws[mine], law_of=table - table[0])
+        found[place].errors[part] = MixedErrors(laws=tables.mixed()[mine], law_of=table - table[0])
 
 
 def _adds_up(plan: Plan, part: int) -> bool:
@@ -147,6 +170,7 @@ class _AddingTables:
     """Subsets of keys that several tables have, and these tables."""
     scales: tuple[float, ...]
     """How large the noise of each table is, beside that of the first."""
+    _laws: list[MixedNoise] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, several: Sequence[Bounded], scales: Sequence[float]) -> "_AddingTables | None":
@@ -188,12 +212,16 @@ class _AddingTables:
         had, has the weights Pᵢⱼ·σⱼ/σᵢ = Pⱼᵢ·σᵢ/σⱼ.
         """
         scales = np.array(self.scales)[self.table_of_group()]
-        mixed = []
-        for start, _ in self._ends():
+        for start, _ in () if self._laws else self._ends():
             unit = np.zeros(len(scales))
             unit[start] = 1.0
-            mixed.append(MixedNoise.of(self.projected(unit) * scales[start] / scales))
-        return tuple(mixed)
+            self._laws.append(MixedNoise.of(self.projected(unit) * scales[start] / scales))
+        return tuple(self._laws)
+
+    @property
+    def steps(self) -> int:
+        """About what it takes to work out the noise of all tables."""
+        return _steps(self.sets, self.sizes, len(self.shared))
 
     def table_of_group(self) -> NDArray[np.intp]:
         """Which table each group is in."""
@@ -231,10 +259,13 @@ def _shared_subsets(
     if sum(2 ** len(each) for each in common) > _MOST_SUBSETS * 16:
         return None
     subsets = dict.fromkeys(chain.from_iterable(map(_subsets, sorted(common))))
-    steps = sum(prod(sizes[i] for i in chosen) for chosen in sets) * len(sets) * len(subsets)
-    if len(subsets) > _MOST_SUBSETS or steps > _MOST_STEPS:
+    if len(subsets) > _MOST_SUBSETS or _steps(sets, sizes, len(subsets)) > _MOST_STEPS:
         return None
     return {subset: tuple(i for i, chosen in enumerate(sets) if {*subset} <= {*chosen}) for subset in subsets}
+
+
+def _steps(sets: Sequence[tuple[int, ...]], sizes: Mapping[int, int], subsets: int) -> int:
+    return sum(prod(sizes[i] for i in chosen) for chosen in sets) * len(sets) * subsets
 
 
 def _subsets(keys: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
