@@ -2,6 +2,7 @@
 
 import pytest
 
+from discreet.apps.views.check import _declared
 from discreet.errors import PolicyError
 from discreet.model.declaration import complete_with_schema
 from discreet.model.policy import ValueType
@@ -46,6 +47,7 @@ def test_it_is_read(read, said):
     dataset = complete_with_schema(read(POLICY.replace("SAID", said)), SCHEMAS)
     assert dataset.tables["visits"].columns["ward"].complete is (said == "true")
     assert not dataset.tables["visits"].columns["patient"].complete
+    assert _declared(dataset.tables["visits"].columns["ward"]) == "2 keys" + ", no gaps" * (said == "true")
 
 
 def test_it_is_refused_where_it_means_nothing(read):

@@ -205,6 +205,8 @@ def _declared(column: Column) -> str:
         parts.append(column.format)
     if column.per_person:
         parts.append("one a person")
+    if column.complete:
+        parts.append("no gaps")
     return ", ".join(parts)
 
 
