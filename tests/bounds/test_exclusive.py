@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from discreet.bounds.together import exclusive
 from discreet.bounds.together.exclusive import patterns_of
 from discreet.functions.registry import emit_duckdb
 from discreet.model.expression import title
@@ -124,3 +125,17 @@ def test_no_row_has_a_pattern_that_was_not_found(together):
         found = patterns_of([possible()[i] for i in chosen], MANY)
         seen = np.unique(sum(truths()[i].astype(int) << bit for bit, i in enumerate(chosen)))
         assert {*seen.tolist()} <= {*found}, [POSSIBLE[i] for i in chosen]
+
+
+def test_g4_long_lists_are_looked_up_and_not_compared_value_by_value(monkeypatch):
+    """Ten lists of 900 values, in 57 kB, took 49 seconds to plan, free of charge."""
+    done, lists, values = [], 8, 200
+    kind = exclusive._kind
+    monkeypatch.setattr(exclusive, "_kind", lambda value: done.append(1) or kind(value))
+    negated = ("", "NOT ")
+    texts = [
+        f"age {negated[i % 2]}IN ({', '.join(str(i * values + j) for j in range(values))})"
+        for i in range(lists)
+    ]
+    assert patterns_of(conditions(*texts), MANY) is not None
+    assert len(done) < 10 * lists**2 * values

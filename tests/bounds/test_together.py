@@ -183,6 +183,17 @@ def vectors_of(plan):
     return [each.vector for each in wanted]
 
 
+def test_counts_of_all_rows_are_one_cell_without_conditions():
+    """The database refused SQL with nothing in that place."""
+    plan = plan_of(["avg(1)", "count(*)"], delta="1e-6", max_rows=2)
+    assert any(isinstance(part, JointSum) and not part.family.conditions for part in plan.bounded.parts)
+    database = Database()
+    database.fill([(1, "south", 0.0, 1), (1, "south", 0.0, 1), (2, "north", 1.0, 2)])
+    before = apart(plan, clinic(delta="1e-6", max_rows=2))
+    for found, wanted in zip(database.values(plan), database.values(before), strict=True):
+        assert found == pytest.approx(wanted)
+
+
 def test_bernstein_polynomials_add_up_to_powers():
     """Exactly, for every step of a value."""
     cells = {basis: RowCell(pattern=1, basis=basis) for basis in (Basis.LINE, Basis.PARABOLA)}

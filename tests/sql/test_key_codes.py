@@ -10,6 +10,7 @@ from discreet.model.neighbours import Neighbours
 from discreet.model.policy import ValueType
 from discreet.sql.emit import emit_sql
 from tests.bounds.shop import TABLES, planned, shop
+from tests.question import clinic
 
 ODD = [
     "a",
@@ -58,3 +59,13 @@ def test_columns_with_public_texts_are_read_as_places(question):
     plan = planned(question, dataset)
     (statement, *_) = emit_sql(plan, {name: name for name in TABLES}, DUCKDB)
     assert statement.coded == CODED[question]
+
+
+def test_a_public_key_beside_a_private_one_keeps_its_values():
+    """Such groups are those that occur. Answers named them by places: 0 and 1 instead of north and south."""
+    plan = clinic.planned(
+        "SELECT note, ward, count(*) FROM visits GROUP BY note, ward", clinic.clinic(delta="1e-6")
+    )
+    database = clinic.Database()
+    database.fill([(1, "south", 0.0, 1, "a"), (2, "attic", 0.0, 1, "a"), (3, "north", 0.0, 1, None)])
+    assert {key for each in database.by_key(plan) for key in each if key} == {("a", "south"), (None, "north")}

@@ -80,19 +80,6 @@ def type_of_person(relation: Relation) -> ValueType:
     raise TypeError("Rows without ids belong to nobody who could be told apart.")
 
 
-def tables_of_a_side(relation: Relation) -> int:
-    """How many tables the rows of one side of a join come from, at most: a union adds up those of all."""
-    match relation:
-        case Scan() | FollowKey():
-            return 1
-        case FewRows() | Filter() | Lookup() | PerPerson():
-            return tables_of_a_side(relation.source)
-        case PersonJoin():
-            return max(tables_of_a_side(relation.left), tables_of_a_side(relation.right))
-        case UnionAll():
-            return sum(tables_of_a_side(branch.source) for branch in relation.branches)
-
-
 def expressions_of(relation: Relation) -> list[Expression]:
     """All that a relation computes from rows."""
     match relation:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from discreet.aggregates.registry import AGGREGATES
+from discreet.bounds.passed_on import passed_on
 from discreet.bounds.person_work import (
     STEPS_OF_A_ROW,
     rows_of,
@@ -23,7 +24,6 @@ from discreet.bounds.relation_tree import (
     joins_people,
     looked_up,
     matches,
-    tables_of_a_side,
 )
 from discreet.errors import QueryRefused
 from discreet.functions.registry import calls_in, check_size
@@ -46,9 +46,10 @@ MOST_ROWS_OF_A_PERSON = 2**18
 MOST_PIECES = 400
 """The most sums that a question may consist of. Each of them reads the rows anew."""
 MOST_PIECES_OVER_JOINS = 12
-"""The same over joins on the person, for each table that is united on a side. Each skips to pass on the rows
-of one side if nobody has a row on the other: with 300,000 rows on both, ten pieces took 5.6 s with one row of
-one person, and 2.1 s without it. With a million rows and a union of fifteen, one took 7.4 and 1.4 s."""
+"""The same over joins on the person, times the rows that a side has for each row of a table. Each skips to
+pass on the rows of one side if nobody has a row on the other: with 300,000 rows on both, ten pieces took
+5.6 s with one row of one person, and 2.1 s without it. With a million rows and a union of fifteen, one took
+7.4 and 1.4 s; with 300,000 that each met a hundred rows of a public table, 6.0 and 1.2 s."""
 MOST_WRITTEN = 10_000
 """The most operations of keys, all together: they are written anew for each of these sums. A database plans
 each of them in about a millisecond, before anything is charged."""
@@ -137,6 +138,13 @@ def check_rows_of_a_person(relation: Relation) -> None:
             remedy="Join fewer tables on the person, or first compute one row for each person:"
             " JOIN (SELECT PERSON, count(*) AS n FROM … GROUP BY PERSON) USING (PERSON).",
         )
+    made = passed_on(relation)
+    if made > MOST_PIECES_OVER_JOINS:
+        raise QueryRefused(
+            f"One side of these joins could have too many rows: {made:,} for each row of a table.",
+            remedy="Join public tables last, after all that is joined on the person; unite fewer tables, and"
+            " tables that are not joined; or first compute one row for each person.",
+        )
 
 
 def check_public_rows(relation: Relation, pieces: int = 1) -> None:
@@ -198,7 +206,7 @@ def _shares_of_limits(query: Query, pieces: int) -> tuple[Fraction, ...]:
         Fraction(before, MOST_STEPS_BEFORE_A_JOIN * _MOST_PIECES_OF_JOINS),
         Fraction(pieces * sum(each.table_rows for each in looked_up(source)), MOST_PUBLIC_ROWS),
         Fraction(pieces, MOST_PIECES),
-        Fraction(_pieces_over_joins(source, pieces), MOST_PIECES_OVER_JOINS),
+        Fraction(pieces * passed_on(source), MOST_PIECES_OVER_JOINS),
         Fraction(pieces * calls_in(expressions_of(source)), MOST_PIECES * 10),
         Fraction(pieces * calls_in(keys), MOST_WRITTEN),
     )
@@ -285,15 +293,10 @@ def check_statements(
     check_steps(source, keys, pieces, more=steps_of_keys(keys, private=private_keys))
     check_before_joins(source, keys, pieces)
     check_public_rows(source, pieces)
-    over_joins = _pieces_over_joins(source, pieces)
+    over_joins = pieces * passed_on(source)
     written = pieces * calls_in(expressions_of(source))
     if pieces > MOST_PIECES or over_joins > MOST_PIECES_OVER_JOINS or written > MOST_PIECES * 10:
         raise _too_many_things()
-
-
-def _pieces_over_joins(source: Relation, pieces: int) -> int:
-    """How often rows of one side may be passed on to a join."""
-    return pieces * tables_of_a_side(source) if joins_people(source) else 0
 
 
 def check_written(keys: Iterable[Expression], pieces: int) -> None:

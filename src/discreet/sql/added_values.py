@@ -79,7 +79,7 @@ class AddedValues:
             return []
         true = [f"(({emit(condition, self._dialect)}) IS TRUE)" for condition in family.conditions]
         bits = [f"CAST({each} AS INTEGER) * {1 << i}" for i, each in enumerate(true)]  # 32 bits, if these do
-        return [(f"c{place}", " + ".join(bits), f"c{place}")]
+        return [(f"c{place}", " + ".join(bits or ["0"]), f"c{place}")]
 
     def _steps(self, family: VectorFamily, place: int) -> list[EmittedColumn]:
         if family.value is None:

@@ -40,8 +40,8 @@ class KeyCode:
 
 
 def key_codes(query: Query, dialect: Dialect) -> dict[int, KeyCode]:
-    """The keys that are read so, by their positions."""
-    if not dialect.has_places:
+    """The keys that are read so, by their positions. Groups with private keys have the values."""
+    if not dialect.has_places or query.private_keys:
         return {}
     codes = ((i, _code(f"g{i}", key, query.source)) for i, key in enumerate(query.keys))
     return {i: code for i, code in codes if code is not None}

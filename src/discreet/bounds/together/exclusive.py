@@ -8,7 +8,7 @@ No privacy rests on this. If two conditions were true together that seemed to ex
 would be in no cell, and would not be counted.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -25,13 +25,37 @@ _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _NEGATED |= {"is_null": "is_not_null", "is_not_null": "is_null"}
 
 
+class Listed:
+    """Constants in which others are looked up: lists may be long, and each is compared with all others."""
+
+    __slots__ = ("_doubles", "_kinds", "_known")
+
+    def __init__(self, values: Iterable[Constant]) -> None:
+        self._known = {(_kind(each), each) for each in values}
+        self._kinds = {kind for kind, _ in self._known}
+        self._doubles = {_double(each) for _, each in self._known}
+
+    def __iter__(self) -> Iterator[Constant]:
+        return (each for _, each in self._known)
+
+    def may_hold(self, value: Constant) -> bool:
+        """Whether one may be the same: what cannot be compared may be."""
+        return bool(self._kinds - {_kind(value)}) or _double(value) in self._doubles
+
+    def surely_holds(self, value: Constant) -> bool:
+        return (_kind(value), value) in self._known
+
+
+_NOTHING = Listed(())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueSet:
     """Values that an expression can have, NULL aside; or NULL alone."""
 
-    values: frozenset[Constant] | None = None
+    values: Listed | None = None
     """None: any that nothing else excludes."""
-    excluded: frozenset[Constant] = frozenset()
+    excluded: Listed = _NOTHING
     low: SetEnd | None = None
     high: SetEnd | None = None
     null: bool = False
@@ -58,17 +82,17 @@ class ValueSet:
         return _is_inside(self.low, other.low, 1) and _is_inside(self.high, other.high, -1)
 
     def may_hold(self, value: Constant) -> bool:
-        if self.values is not None and not any(_may_be_same(value, each) for each in self.values):
+        if self.values is not None and not self.values.may_hold(value):
             return False
-        if value in self.excluded and any(value == each and _alike(value, each) for each in self.excluded):
+        if self.excluded.surely_holds(value):
             return False
         at = (value, True)
         return not _is_between(at, self.low) and not _is_between(self.high, at)
 
     def surely_holds(self, value: Constant) -> bool:
-        if self.values is not None and not any(value == each and _alike(value, each) for each in self.values):
+        if self.values is not None and not self.values.surely_holds(value):
             return False
-        if any(_may_be_same(value, each) for each in self.excluded):
+        if self.excluded.may_hold(value):
             return False
         at = (value, True)
         return _is_inside(at, self.low, 1) and _is_inside(at, self.high, -1)
@@ -80,7 +104,7 @@ class ValueSet:
         if other.values is not None or other.null:
             return other
         return ValueSet(
-            excluded=self.excluded | other.excluded,
+            excluded=Listed([*self.excluded, *other.excluded]),
             low=other.low if _is_inside(other.low, self.low, 1) else self.low,
             high=other.high if _is_inside(other.high, self.high, -1) else self.high,
         )
@@ -136,9 +160,9 @@ def _demand(condition: Expression) -> Demand:
                 return _demand(replace(inner, function=_NEGATED[inner.function]))
             if inner.function == "in" and values.values is not None and about != inner:
                 return about, ValueSet(excluded=values.values)
-            return inner, ValueSet(values=frozenset({False}))
+            return inner, ValueSet(values=Listed([False]))
         case Call(function="not", arguments=(inner,)):
-            return inner, ValueSet(values=frozenset({False}))
+            return inner, ValueSet(values=Listed([False]))
         case Call(function="is_not_null" | "is_null" as function, arguments=(about,)):
             return about, ValueSet(null=function == "is_null")
         case Call(function="between", arguments=(about, Literal(value=low), Literal(value=high))):
@@ -147,22 +171,22 @@ def _demand(condition: Expression) -> Demand:
         case Call(function="in", arguments=(about, *members)):
             listed = [each.value for each in members if isinstance(each, Literal)]
             if len(listed) == len(members) and None not in listed:
-                return about, ValueSet(values=frozenset(listed))
+                return about, ValueSet(values=Listed(listed))
         case Call(function=function, arguments=(about, Literal(value=value))) if function in _FLIPPED:
             if value is not None:
                 return about, _compared(function, value)
         case Call(function=function, arguments=(Literal(value=value), about)) if function in _FLIPPED:
             if value is not None:
                 return about, _compared(_FLIPPED[function], value)
-    return condition, ValueSet(values=frozenset({True}))
+    return condition, ValueSet(values=Listed([True]))
 
 
 def _compared(function: str, value: Constant) -> ValueSet:
     match function:
         case "=":
-            return ValueSet(values=frozenset({value}))
+            return ValueSet(values=Listed([value]))
         case "<>":
-            return ValueSet(excluded=frozenset({value}))
+            return ValueSet(excluded=Listed([value]))
         case "<" | "<=":
             return ValueSet(high=(value, function == "<="))
     return ValueSet(low=(value, function == ">="))
@@ -184,12 +208,6 @@ def _kind(value: Constant) -> str:
     if isinstance(value, datetime):
         return "timestamp"
     return "date" if isinstance(value, date) else "text"
-
-
-def _may_be_same(one: Constant, other: Constant) -> bool:
-    if not _alike(one, other):
-        return True
-    return _double(one) == _double(other)
 
 
 def _double(value: Constant) -> Constant | float:
