@@ -140,7 +140,8 @@ def test_g3_what_is_only_added_up_is_computed_after_the_join(clinic, usage):
     adding = [statement for statement in statements if "aaab" in statement.sql]
     assert len(adding) == len(statements)
     for statement in adding:
-        (found,) = curator._engine._cursor().execute(f"EXPLAIN (FORMAT json) {statement.sql}").fetchall()
+        with curator._engine._database.cursor() as cursor:
+            (found,) = cursor.execute(f"EXPLAIN (FORMAT json) {statement.sql}").fetchall()
         told = [(node, json.dumps(node["extra_info"])) for node in every(json.loads(found[1]))]
         computing = [node for node, text in told if "aaab" in text or '"c0"' in text]  # or by its name
         assert computing

@@ -39,7 +39,8 @@ def planned(curator, sql):
     """How much the plans say that DuckDB makes of the statements, against empty tables as before a charge."""
     found = 0
     for statement in statements_of(curator, sql):
-        rows = curator._engine._empty.cursor().execute(f"EXPLAIN (FORMAT json) {statement.sql}").fetchall()
+        with curator._engine._empty.cursor() as cursor:
+            rows = cursor.execute(f"EXPLAIN (FORMAT json) {statement.sql}").fetchall()
         found += sum(len(json.dumps(each["extra_info"])) for each in every(json.loads(rows[0][1])))
     return found
 
@@ -71,7 +72,8 @@ def test_g4_the_size_of_plans_is_seen(curator):
         values = ", ".join(f"age + {i} AS v{i}" for i in range(number + 1))
         equal = " AND ".join(f"v{i} = v{i + 1}" for i in range(number))
         sql = f"SELECT count(*) FROM (SELECT {values} FROM data.visits) AS t WHERE {equal}"
-        rows = curator._engine._empty.cursor().execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()
+        with curator._engine._empty.cursor() as cursor:
+            rows = cursor.execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()
         return sum(len(json.dumps(each["extra_info"])) for each in every(json.loads(rows[0][1])))
 
     assert size(32) > MOST_GROWTH * size(16)

@@ -113,7 +113,8 @@ def test_g3_a_slow_filter_is_not_computed_by_the_reader_of_a_file(clinic):
     curator = clinic.open()
     plan = curator.plan("SELECT count(*) AS n FROM visits WHERE diagnosis LIKE '%f_u%'", epsilon=1)
     (statement,) = curator._data.emit(QuestionRelease(plan=plan, dataset=curator.dataset))
-    (explained,) = curator._engine._cursor().execute(f"EXPLAIN (FORMAT json) {statement.sql}").fetchall()
+    with curator._engine._database.cursor() as cursor:
+        (explained,) = cursor.execute(f"EXPLAIN (FORMAT json) {statement.sql}").fetchall()
     pushed = [node["extra_info"] for node in nodes(json.loads(explained[1])) if not node["children"]]
     assert pushed
     assert "f_u" in explained[1]

@@ -440,13 +440,13 @@ LOCKED = ("SET", "RESET", "INSTALL", "LOAD", "EXPORT", "INSERT", "DELETE", "UPDA
 def test_c2_duckdb_itself_is_locked_too(open_engine, folder, sql):
     engine = open_engine({"visits": source("clinic.duckdb#visits"), "file": source("visits.parquet")})
     with pytest.raises(duckdb.Error):
-        engine._connection.cursor().execute(sql.format(folder=folder, name=folder.name)).fetchall()
+        engine._database.connection.cursor().execute(sql.format(folder=folder, name=folder.name)).fetchall()
 
 
 def test_c2_every_wall_of_duckdb_is_up(open_engine):
     names = ("python_enable_replacements", "enable_external_access", "autoload_known_extensions")
     names += ("autoinstall_known_extensions", "allow_community_extensions", "allow_persistent_secrets")
-    cursor = open_engine()._connection.cursor()
+    cursor = open_engine()._database.connection.cursor()
     settings = {name: cursor.execute(f"SELECT current_setting('{name}')").fetchone()[0] for name in names}
     assert settings == dict.fromkeys(names, False)
     assert cursor.execute("SELECT current_setting('lock_configuration')").fetchone()[0] is True
@@ -467,7 +467,7 @@ FAILING = [
 def test_b6_a_cell_never_appears(open_engine, sql, caplog, capfd):
     engine = open_engine()
     with pytest.raises(duckdb.Error, match=f"{CANARY}|ok"):
-        engine._connection.cursor().execute(sql).fetchall()
+        engine._database.connection.cursor().execute(sql).fetchall()
     caplog.set_level(logging.DEBUG)
     with pytest.raises(EngineFailed) as caught:
         engine.run(sql)
@@ -568,7 +568,8 @@ def test_memory_is_limited_and_spills(open_engine):
 
 def test_the_spill_folder_is_private_and_goes_with_the_engine(open_engine):
     engine = open_engine()
-    spill = Path(engine._connection.execute("SELECT current_setting('temp_directory')").fetchone()[0])
+    with engine._database.cursor() as cursor:
+        spill = Path(cursor.execute("SELECT current_setting('temp_directory')").fetchone()[0]).parent
     assert spill.stat().st_mode & 0o077 == 0
     engine.close()
     assert not spill.exists()

@@ -3,6 +3,7 @@
 import os
 import re
 import struct
+from contextlib import nullcontext
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -93,9 +94,9 @@ def test_g2_what_is_seen_before_the_charge_is_the_same_for_neighbours(open_engin
     for name, incomes in (("without", [1.0, 2.0]), ("with", [1.0, 2.0, 999.0])):
         write_parquet(tmp_path / f"{name}.parquet", x=incomes)
         engine = open_engine({"t": source(f"{name}.parquet")}, tmp_path)
-        cursor = engine._empty.cursor()
-        monkeypatch.setattr(engine._empty, "cursor", lambda one=cursor: one)
-        engine.prepare(f"{ALL} WHERE x > 0")
+        with engine._empty.cursor() as cursor:
+            monkeypatch.setattr(engine._empty, "cursor", lambda one=cursor: nullcontext(one))
+            engine.prepare(f"{ALL} WHERE x > 0")
         monkeypatch.undo()
         seen.append(cursor.fetchall())
     assert seen == [[(0,)], [(0,)]]

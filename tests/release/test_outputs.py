@@ -29,8 +29,7 @@ def test_a_process_that_is_forked_while_another_thread_is_at_work_computes_too(m
     used, open_database = [], outputs._database
     monkeypatch.setattr(outputs, "_database", lambda process: used.append(open_database(process)) or used[-1])
     assert doubled(1) == {2}
-    _, opening = used[-1]
-    with opening:
+    with used[-1]._lock:
         child = os.fork()
         if child == 0:
             signal.alarm(60)  # ends a child that waits for a thread it does not have

@@ -22,6 +22,7 @@ from discreet.bounds.calibrate import Plan
 from discreet.bounds.min_people import hidden_cells, without_cells
 from discreet.dialects.quoting import quote_identifier
 from discreet.engines.base.execution import not_accepted
+from discreet.engines.duckdb.renewed import Opened, RenewedDatabase
 from discreet.errors import EngineFailed, TookTooLong
 from discreet.functions.registry import emit_duckdb
 from discreet.model.deadline import Deadline
@@ -297,13 +298,11 @@ def run_tables(tables: NamedTables, sql: str, deadline: Deadline) -> dict[str, C
 @contextmanager
 def _cursor() -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection whose tables no other one sees."""
-    database, opening = _database(os.getpid())
-    with opening:
-        cursor = database.cursor()
-    try:
-        yield cursor
-    finally:
-        cursor.close()
+    with _database(os.getpid()).cursor() as cursor:
+        try:
+            yield cursor
+        finally:
+            cursor.close()
 
 
 @contextmanager
@@ -327,8 +326,12 @@ def _stopped_at(deadline: Deadline, cursor: duckdb.DuckDBPyConnection) -> Iterat
 
 
 @cache
-def _database(process: int) -> tuple[duckdb.DuckDBPyConnection, threading.Lock]:  # noqa: ARG001
+def _database(process: int) -> RenewedDatabase:  # noqa: ARG001
     """One for each process, as opening takes 20 ms; after a fork another, as its threads are gone."""
+    return RenewedDatabase(_connect)
+
+
+def _connect() -> Opened:
     settings: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": False,
         "enable_external_access": False,
@@ -336,7 +339,7 @@ def _database(process: int) -> tuple[duckdb.DuckDBPyConnection, threading.Lock]:
         "temp_directory": "",  # nothing about an answer is written to a disk
         "lock_configuration": True,
     }
-    return duckdb.connect(":memory:", config=settings), threading.Lock()
+    return Opened(duckdb.connect(":memory:", config=settings))
 
 
 def _sql(expression: Expression) -> str:

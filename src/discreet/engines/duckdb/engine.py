@@ -9,6 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -27,8 +28,10 @@ from discreet.engines.base.execution import (
 from discreet.engines.base.files import File, Format, Located, locate, read_header
 from discreet.engines.base.source_names import names_of_files, stamps_of
 from discreet.engines.duckdb import csv, parquet
+from discreet.engines.duckdb.connection import opened, share_done
 from discreet.engines.duckdb.folder import make_folder, remove_folder
 from discreet.engines.duckdb.frames import write_frame
+from discreet.engines.duckdb.renewed import RenewedDatabase
 from discreet.engines.duckdb.statement import EmptyTables, result_columns
 from discreet.engines.duckdb.types import joined, list_of, literal, quoted, reading, returning, value_type
 from discreet.errors import InvalidInput, PolicyError
@@ -41,16 +44,6 @@ from discreet.model.secret import Secret
 
 _SCHEMA = "data"
 """Tables live in a schema of their own, so that none of their names can mean something to DuckDB."""
-
-
-_SETTINGS = (
-    "TimeZone = 'UTC'",
-    "parquet_metadata_cache = true",
-    # A cast that is pushed down into the reader of a CSV file drops the whole row where it fails, instead of
-    # giving NULL: what one cell holds would decide about the others.
-    "disabled_optimizers = 'type_pushdown,scalar_fn_pushdown'",
-)
-"""Global settings: every query has a cursor of its own, which does not see local ones."""
 
 
 class DuckDBEngine:
@@ -76,9 +69,7 @@ class DuckDBEngine:
         self._schemas: dict[str, dict[str, ValueType]] = {}
         self._unsupported: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, frozenset[str]] = {}
-        self._cursors = threading.Lock()
         folder, held = make_folder()
-        spill = str(folder)
         self._process = os.getpid()
         self._remove_spill = weakref.finalize(self, remove_folder, folder, held, self._process)
         self._frames = {
@@ -89,15 +80,17 @@ class DuckDBEngine:
         private = [self._located[name] for name, source in in_files.items() if not source.public]
         self._stamps = stamps_of(file for located in private for file in located.files)
         self._located |= self._frames
-        self._connection = _connect(spill, memory_limit=memory_limit, threads=threads)
-        self._empty = EmptyTables(lambda: _connect(spill, memory_limit=memory_limit, threads=1), _SCHEMA)
+        connect = partial(opened, folder, memory_limit=memory_limit)
+        self._definitions: list[str] = []
+        self._database = RenewedDatabase(partial(connect, threads=threads), self._definitions)
+        self._empty = EmptyTables(partial(connect, threads=1), _SCHEMA)
         databases = self._attach()
         self._allow_only_sources()
         for name, source in sources.items():
             self._create_view(name, source, databases)
             self._names[name] = self._names_of(name, source, databases, base_dir)
-        self._watched, self._watching = _watched(self._connection.cursor()), threading.Lock()
-        self._connection.execute("SET lock_configuration = true")
+        self._watching = threading.Lock()
+        self._define("SET lock_configuration = true")
 
     @property
     def relations(self) -> Mapping[str, str]:
@@ -136,14 +129,14 @@ class DuckDBEngine:
         check_process(self._process)
         watched = watch is not None and self._watching.acquire(blocking=False)
         try:
-            cursor = self._watched if watched else self._cursor()
-            return run_to_end(
-                lambda: self._fetch(cursor, sql),
-                interrupt=cursor.interrupt,
-                deadline=deadline or Deadline.after(self.time_limit),
-                watch=watch,
-                progress=lambda: _share_done(cursor),
-            )
+            with self._database.cursor(watched=watched) as cursor:
+                return run_to_end(
+                    lambda: self._fetch(cursor, sql),
+                    interrupt=cursor.interrupt,
+                    deadline=deadline or Deadline.after(self.time_limit),
+                    watch=watch,
+                    progress=lambda: share_done(cursor),
+                )
         finally:
             if watched:
                 self._watching.release()
@@ -170,7 +163,7 @@ class DuckDBEngine:
         if os.getpid() != self._process:
             return
         try:
-            self._connection.close()
+            self._database.close()
         except duckdb.Error:
             busy = True
         else:
@@ -182,10 +175,6 @@ class DuckDBEngine:
             )
         self._empty.close()
         self._remove_spill()
-
-    def _cursor(self) -> duckdb.DuckDBPyConnection:
-        with self._cursors:
-            return self._connection.cursor()
 
     def _check_unchanged(self) -> None:
         for located in self._located.values():
@@ -207,6 +196,7 @@ class DuckDBEngine:
                         f"ATTACH {literal(str(file.path))} AS {databases[file.path]} (TYPE duckdb, READ_ONLY)"
                     )
                     self._owner_execute(statement, file.path.name, "a DuckDB file")
+                    self._definitions.append(statement)
         return databases
 
     def _allow_only_sources(self) -> None:
@@ -217,9 +207,9 @@ class DuckDBEngine:
             if located.format is not Format.DUCKDB
         ]
         allowed = sorted({name for file in files for name in (str(file.path), file.pattern)})
-        self._connection.execute(f"SET allowed_paths = {list_of(allowed)}")
-        self._connection.execute("SET enable_external_access = false")
-        self._connection.execute(f"CREATE SCHEMA {_SCHEMA}")
+        self._define(f"SET allowed_paths = {list_of(allowed)}")
+        self._define("SET enable_external_access = false")
+        self._define(f"CREATE SCHEMA {_SCHEMA}")
 
     def _names_of(
         self, table: str, source: TableSource, databases: Mapping[Path, str], base_dir: Path
@@ -272,6 +262,7 @@ class DuckDBEngine:
             )
         statement = f"CREATE VIEW {self._view(name)} AS SELECT {', '.join(reads)} FROM {relation}"  # noqa: S608
         self._owner_execute(statement, source.location, located.format.value)
+        self._definitions.append(statement)
         self._empty.add(name, self._describe(self._view(name), source.location, located.format))
         self._schemas[name] = kinds
         unsafe = {column for column, in_source in native.items() if in_source == parquet.MILLISECONDS}
@@ -332,39 +323,20 @@ class DuckDBEngine:
         rows = self._owner_execute(f"DESCRIBE FROM {relation}", name, kind.value)
         return {str(row[0]): str(row[1]) for row in rows}
 
+    def _define(self, statement: str) -> None:
+        """A database that is opened anew is told the same."""
+        self._database.connection.execute(statement)
+        self._definitions.append(statement)
+
     def _owner_execute(self, statement: str, name: str, kind: str) -> list[tuple[object, ...]]:
         """While opening. PolicyError if it fails, without DuckDB's own words, which quote cells."""
-        rows = silently(lambda: self._connection.execute(statement).fetchall())
+        rows = silently(lambda: self._database.connection.execute(statement).fetchall())
         if rows is None:
             raise PolicyError(
                 f"The source “{name}” cannot be read as {kind}.",
                 remedy="Check that it is one, that it is complete, and that the table in it exists.",
             )
         return rows
-
-
-def _connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
-    settings: dict[str, str | bool | int | float | list[str]] = {
-        "python_enable_replacements": False,
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "allow_community_extensions": False,
-        "allow_persistent_secrets": False,
-        "temp_directory": spill,
-    }
-    if memory_limit is not None:
-        settings["memory_limit"] = memory_limit
-    if threads is not None:
-        settings["threads"] = threads
-    connection = silently(lambda: duckdb.connect(":memory:", config=settings))
-    if connection is None:
-        raise PolicyError(
-            "The database does not start with these limits.",
-            remedy='Give memory_limit as text such as "4GB", and threads as a whole number from 1.',
-        )
-    for setting in _SETTINGS:
-        connection.execute(f"SET GLOBAL {setting}")
-    return connection
 
 
 def _csv(files: tuple[File, ...], source: TableSource) -> str:
@@ -382,15 +354,3 @@ def _differs(file: File, first: File) -> PolicyError:
         f"The files “{first.path.name}” and “{file.path.name}” of one source have different columns.",
         remedy="Give them the same columns in the same order, or make them two tables.",
     )
-
-
-def _watched(cursor: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """A cursor that can tell its progress. This is a setting of each cursor, to be made before the lock."""
-    cursor.execute("SET enable_progress_bar = true")
-    cursor.execute("SET enable_progress_bar_print = false")
-    return cursor
-
-
-def _share_done(cursor: duckdb.DuckDBPyConnection) -> float | None:
-    percent = cursor.query_progress()
-    return percent / 100 if 0 <= percent <= 100 else None

@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 import duckdb
 
+from discreet.engines.duckdb.renewed import Opened, RenewedDatabase
 from discreet.engines.duckdb.types import quoted, returnable
 
 _STATEMENTS_KNOWN = 16
@@ -36,26 +38,20 @@ class EmptyTables:
     when the first statement is prepared: whoever only explains does not need it.
     """
 
-    def __init__(self, connect: Callable[[], duckdb.DuckDBPyConnection], schema: str) -> None:
-        self._connect = connect
+    def __init__(self, connect: Callable[[], Opened], schema: str) -> None:
         self._schema = schema
-        self._definitions = ["SET enable_external_access = false", f"CREATE SCHEMA {schema}"]
-        self._connection: duckdb.DuckDBPyConnection | None = None
-        self._cursors = threading.Lock()
+        self._definitions = [
+            "SET enable_external_access = false",
+            "SET lock_configuration = true",
+            f"CREATE SCHEMA {schema}",
+        ]
+        self._database = RenewedDatabase(connect, self._definitions)
+        self._keeping = threading.Lock()
         self._known: dict[str, dict[str, str]] = {}
 
     def add(self, table: str, columns: Mapping[str, str]) -> None:
         listed = ", ".join(f"{quoted(name)} {native}" for name, native in columns.items())
         self._definitions.append(f"CREATE TABLE {self._schema}.{quoted(table)} ({listed})")
-
-    def cursor(self) -> duckdb.DuckDBPyConnection:
-        with self._cursors:
-            if self._connection is None:
-                connection = self._connect()
-                for definition in (*self._definitions, "SET lock_configuration = true"):
-                    connection.execute(definition)
-                self._connection = connection
-            return self._connection.cursor()
 
     def accepts(self, sql: str) -> None:
         """Raise an error if the statement is not accepted.
@@ -63,8 +59,9 @@ class EmptyTables:
         It is run, which takes as long as to plan it, as there is no row, and tells its types. Those are kept
         for a while: what is prepared is run on the data next.
         """
-        columns = result_columns(self.cursor(), sql, running=True)
-        with self._cursors:
+        with self.cursor() as cursor:
+            columns = result_columns(cursor, sql, running=True)
+        with self._keeping:
             self._known.pop(sql, None)
             self._known[sql] = columns
             if len(self._known) > _STATEMENTS_KNOWN:
@@ -72,9 +69,11 @@ class EmptyTables:
 
     def known_columns(self, sql: str) -> dict[str, str] | None:
         """What `result_columns` told of a statement that was accepted, if it is still kept."""
-        with self._cursors:
+        with self._keeping:
             return self._known.get(sql)
 
+    def cursor(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        return self._database.cursor()
+
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        self._database.close()
