@@ -1,6 +1,8 @@
 """People by what they lose: the same integers in the pass that adds up and in a pass of their own."""
 
 import random
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -27,6 +29,7 @@ class _InWindows(type(DUCKDB)):
     """It weighs as PostgreSQL does, and counts who loses what in a statement of its own."""
 
     weighs_in_windows = True
+    sums_pairs = False
 
 
 def hostile_rows(chance):
@@ -47,16 +50,39 @@ def test_people_are_in_the_same_bins_in_one_pass_or_two(question, delta, rows, m
     database.fill(list(hostile_rows(random.Random(16))))  # noqa: S311
     plan = planned(QUESTIONS[question], clinic(delta=delta, max_rows=6, max_groups=2, rows=rows))
     lost = [i for i, part in enumerate(plan.bounded.parts) if isinstance(part, LeftOut)]
-    found = []
+    found, sums = [], []
     for dialect in (DUCKDB, _InWindows()):
         monkeypatch.setattr("tests.question.clinic.DUCKDB", dialect)
         exact = exact_vectors(plan, database.results(plan))
         found.append([exact.left_out[i].tolist() for i in lost])
+        sums.append({i: list(integers) for i, integers in exact.sums.items()})
     assert found[0] == found[1]
+    assert sums[0] == sums[1]
     clamped = [i for i in lost if plan.bounded.parts[i].clamped]
     assert clamped or rows
     for i in clamped:
         assert sum(found[0][lost.index(i)][plan.bounded.parts[i].first_beyond :]) > 0
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+@pytest.mark.parametrize(
+    ("question", "times"), [("sum", 1), ("some rows", 1), ("two columns", 2), ("by ward", 2)]
+)
+def test_one_sum_of_all_rows_reads_them_once(question, times, delta):
+    """It is added up by person, together with what clamping takes off. Several sums would be slow to keep."""
+    plan = planned(QUESTIONS[question], clinic(delta=delta, max_rows=6, max_groups=2))
+    (statement,) = emit_sql(plan, TABLES, DUCKDB)
+    assert statement.left_out is not None
+    assert statement.sql.count(" FROM visits") == times
+    assert (" JOIN " in statement.sql) == (times > 1)
+
+
+def test_one_sum_of_all_rows_reads_them_twice_without_what_is_left_out():
+    plan = planned(QUESTIONS["sum"], replace(clinic(max_rows=6, max_groups=2), left_out_share=Fraction(0)))
+    (statement,) = emit_sql(plan, TABLES, DUCKDB)
+    assert statement.left_out is None
+    assert "rows AS NOT MATERIALIZED" in statement.sql
+    assert " JOIN " in statement.sql
 
 
 def test_rows_that_are_numbered_are_numbered_once():

@@ -51,6 +51,7 @@ from discreet.sql.weights import (
     unweighed,
     weighed,
     weighed_by_pairs,
+    weighed_by_person,
     weighted_total,
 )
 
@@ -142,15 +143,23 @@ class _StatementWriter:
         part = known(LeftOut, self._parts[index])
         self._counted.add(index)
         columns = beyond_columns(part, self._dialect)
-        rows = ""
-        if columns and not self._dialect.weighs_in_windows and not self._reads_once(part.weight):
-            keys = self._query.sets[number] if by_squares(part.weight) else ()
+        rows, keys = "", self._query.sets[number]
+        once = self._reads_once(part.weight) or (isinstance(vector, WeightedSum) and self._by_person(keys))
+        if columns and not self._dialect.weighs_in_windows and not once:
+            keys = keys if by_squares(part.weight) else ()
             rows = f"({self._keyed_rows(keys, columns, used_by(part))}) AS read"
         return CountedPeople(part=part, index=index, beyond=[name for name, *_ in columns], rows=rows)
 
     def _reads_once(self, weight: Weight | None) -> bool:
         """Whether a second reading could tell other people apart, or nobody needs one."""
         return self._by_pairs or weight in (None, Weight.one(Unit.ROWS)) or not self._query.source.has_ids
+
+    def _by_person(self, keys: Sequence[int]) -> bool:
+        """Whether rows are added up by person, with what is left out. Where people have few rows, a second
+        reading is faster than to keep several sums of each person, or any without what is left out.
+        """
+        sums = [each for each in self._parts if isinstance(each, WeightedSum) and each.unit is Unit.ROWS]
+        return self._dialect.sums_pairs and not keys and len(sums) == 1 and not by_squares(sums[0].weighing)
 
     def of_set(self, number: int) -> list[Statement]:
         """The sums of one grouping set in one statement, and one more for each histogram."""
@@ -243,8 +252,10 @@ class _StatementWriter:
         if weight is None:
             rows = self._dialect.computed_once(rows) if values.families else rows
             return unweighed(rows, names, totals, self._dialect, lost)
+        sums = [(f"s{i}", values.added(i, part), part.largest) for i, part in parts]
+        if lost is not None and self._by_person(keys):
+            return weighed_by_person(rows, weight, sums, self._dialect, lost)
         if self._by_pairs:
-            sums = [(f"s{i}", values.added(i, part), part.largest) for i, part in parts]
             return weighed_by_pairs(rows, weight, names, sums, self._dialect, lost)
         once = not self._query.source.has_ids
         return weighed(rows, weight, names, totals, self._dialect, once=once, lost=lost)

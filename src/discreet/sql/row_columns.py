@@ -23,8 +23,11 @@ _EXACT_IN_DOUBLE = 2**52
 
 
 def beyond_columns(part: LeftOut, dialect: Dialect) -> list[EmittedColumn]:
-    """How far values lie beyond their bounds, in steps; NULL where they do not. They are read within
-    bounds that are much wider, so that no value is too large to compute with.
+    """How far values lie beyond their bounds, in steps, as doubles; 0 where they do not. They are read
+    within bounds that are much wider, so that no value is too large to compute with.
+
+    Doubles add up faster than integers, and as exactly: up to 2³² rows of one person. With more, the person
+    is still in one bin.
     """
     columns = []
     for i, each in enumerate(part.clamped):
@@ -33,12 +36,11 @@ def beyond_columns(part: LeftOut, dialect: Dialect) -> list[EmittedColumn]:
         value = replace(each.value, range=Range(low=low - room, high=high + room))
         grid = (high - low) / BEYOND_STEPS
         steps = emit_steps(value, dialect, offset=low, grid=grid, half=Fraction(0))
-        kind = dialect.types[ValueType.INTEGER]
         only = "" if each.condition is None else f" AND ({emit(each.condition, dialect)}) IS TRUE"
         below, above = _is_outside(each, dialect)
-        cases = f"WHEN {above}{only} THEN CAST(greatest({steps} - {BEYOND_STEPS}, 0) AS {kind})"
-        cases += f" WHEN {below}{only} THEN CAST(least({steps} + 1, 0) AS {kind})"
-        columns.append((f"beyond{i}", f"CASE {cases} END", f"beyond{i}"))
+        far = f"WHEN {above} THEN greatest({steps} - {BEYOND_STEPS}, 0) ELSE least({steps} + 1, 0)"
+        outside = f"CASE WHEN ({above} OR {below}){only} THEN CASE {far} END ELSE 0 END"
+        columns.append((f"beyond{i}", outside, f"beyond{i}"))
     return columns
 
 

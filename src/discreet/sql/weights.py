@@ -96,9 +96,7 @@ def weighed_by_pairs(
     values += [f"sum({column}) AS {column}" for column in beyond]
     pairs = f"SELECT {', '.join(['p', *names, 'count(*) AS c', *values])} FROM ({rows}) AS read"
     n = f"CAST(sum(c) AS {dialect.types[ValueType.INTEGER]})"
-    counts = [f"{n} AS n"]
-    if by_squares(weight):
-        counts = [f"sum(CAST(c AS {dialect.types[ValueType.NUMBER]}) * c) AS n", f"{n} AS n1"]
+    counts = _of_pairs(dialect) if by_squares(weight) else [f"{n} AS n"]
     net = [f"sum({column}) AS {column}" for column in beyond]
     people = f"SELECT {', '.join(['p', *counts, *net])} FROM rows GROUP BY p"
     share, kept = weight_sql(weight, "n", dialect), dialect.kept(once=True)
@@ -113,6 +111,31 @@ def weighed_by_pairs(
         return f"WITH {tables} {totalled}"
     counted = people_by_loss(lost.part, lost.index, dialect)
     return f"WITH {tables} {_beside(totalled, names, totals, counted, lost)}"
+
+
+def weighed_by_person(
+    rows: str,
+    weight: Weight,
+    sums: Sequence[tuple[str, str | None, int]],
+    dialect: Dialect,
+    lost: CountedPeople,
+) -> str:
+    """Totals as of `weighed`, where all rows are one group: they are added up by person, who weighs once.
+
+    Rows are read once, and joined with nobody. `sums` are as of `weighed_by_pairs`, and the weight is in ℓ₁.
+    """
+    values = [f"{dialect.total(value, most)} AS person_{s}" for s, value, most in sums if value is not None]
+    values += [f"sum({column}) AS {column}" for column in lost.beyond]
+    counted = f"SELECT {', '.join(['p', 'count(*) AS n', *values])} FROM ({rows}) AS rows GROUP BY p"
+    weighs = f"CASE WHEN n > {most_of_whole(weight)} THEN {weight_sql(weight, 'n', dialect)} END AS w"
+    people = f"SELECT *, {weighs} FROM ({counted}) AS counted"
+    totals = [
+        f"{weighted_total(weight, dialect, 'n' if value is None else f'person_{s}', most)} AS {s}"
+        for s, value, most in sums
+    ]
+    totalled = f"SELECT {', '.join(totals)} FROM people"
+    both = _beside(totalled, (), totals, people_by_loss(lost.part, lost.index, dialect), lost)
+    return f"WITH people AS {dialect.kept(once=True)}({people}) {both}"
 
 
 def unweighed(
@@ -147,11 +170,16 @@ def people_sql(
     if not by_squares(weight):
         return f"SELECT {', '.join(['p', 'count(*) AS n', *net])} FROM {rows} GROUP BY p"
     pairs = ", ".join(["p", "count(*) AS c", *net])
-    squares = f"sum(CAST(c AS {dialect.types[ValueType.NUMBER]}) * c) AS n"
     return (
-        f"SELECT {', '.join(['p', squares, 'sum(c) AS n1', *net])}"
+        f"SELECT {', '.join(['p', *_of_pairs(dialect), *net])}"
         f" FROM (SELECT {pairs} FROM {rows}{group_by(['p', *names])}) AS pairs GROUP BY p"
     )
+
+
+def _of_pairs(dialect: Dialect) -> list[str]:
+    """n and n1 from a person's rows in each group, c. Both are doubles, which add up faster."""
+    c = f"CAST(c AS {dialect.types[ValueType.NUMBER]})"
+    return [f"sum({c} * c) AS n", f"sum({c}) AS n1"]
 
 
 def people_by_loss(part: LeftOut, index: int, dialect: Dialect, people: str = "people") -> str:
