@@ -38,9 +38,11 @@ def test_shuffled_devices_spend_what_the_theorem_allows():
     assert shuffled.error == pytest.approx(1.96 * (best.mean_variance / 10**6) ** 0.5, rel=1e-4)
 
 
-def test_too_few_people_gain_nothing_by_shuffling():
+def test_few_people_gain_by_shuffling_too_and_one_nothing():
     found = compare(people=50, options=5, epsilon=Fraction(1, 10))
-    assert found.error_of("shuffled") == found.error_of("local")
+    assert found.error_of("shuffled") < found.error_of("local") / 4
+    alone = compare(people=1, options=5, epsilon=Fraction(1, 10), delta=1e-9)
+    assert alone.error_of("shuffled") == alone.error_of("local")
     assert found.delta == Fraction(1, 500)
 
 

@@ -94,7 +94,7 @@ def compare(*, people: int, options: int, epsilon: Number, delta: Number | None 
     count, exact = positive_count(people, "people"), epsilon_in_range(epsilon)
     tolerated = positive_delta(Fraction(1, 10 * count) if delta is None else delta)
     best = best_for_options(exact, options)
-    mixed = min(local_for_shuffled(exact, people=count, delta=tolerated), Fraction(16))
+    mixed = local_for_shuffled(exact, people=count, delta=tolerated)
     errors = (
         ShareError(trust="local", epsilon=exact, error=_local_error(best, count)),
         ShareError(
