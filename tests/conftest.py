@@ -55,7 +55,7 @@ def pytest_itemcollected(item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """What is collected stays to the end. To look for garbage among it takes a third of the time to collect."""
+    """What is collected stays to the end: to look for garbage among it takes a third of the time."""
     gc.disable()
     try:
         return (yield)
