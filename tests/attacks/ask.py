@@ -164,11 +164,13 @@ class Clinic:
     def see_error(self, error):
         self.see(error, error.args, getattr(error, "__notes__", ""))
         self.seen.write("".join(traceback.format_exception(error)))
+        in_frames = {}  # each thing once, however many frames have it: questions are large trees
         while error is not None:  # also what a traceback would not print, and a crash reporter would
             self.see(error)
             for frame, _ in traceback.walk_tb(error.__traceback__):
-                self.seen.writelines(_shown(value) for value in frame.f_locals.values())
+                in_frames |= {id(value): value for value in frame.f_locals.values()}
             error = error.__cause__ or error.__context__
+        self.seen.writelines(_shown(value) for value in in_frames.values())
 
     def leaks(self):
         """What an attacker saw, or finds in the ledger's files, and must not."""

@@ -1,11 +1,14 @@
 """G4: how long a database plans a question before it is charged, which nobody pays for."""
 
+import time
+
 import pytest
 
 from discreet import QueryRefused
 from discreet.model.privacy import PureLoss
 from discreet.question.expressions import scope as scope_module
 from discreet.question.expressions.scope import nearest
+from discreet.question.parse import parse_question
 from discreet.sql import emit as emit_module
 from discreet.sql.statement import MOST_WRITTEN_SQL, check_written_size
 
@@ -122,3 +125,11 @@ def test_g4_names_in_another_case_are_looked_up_once(tmp_path, monkeypatch):
     sql = f"SELECT count(*) AS n FROM {inner} AS r"
     Clinic(tmp_path / "clinic").open().explain(sql, epsilon=1)
     assert not compared
+
+
+def test_g4_a_text_that_is_far_too_long_is_refused_unread():
+    text = f"SELECT {'1, ' * 20_000_000} 1"
+    start = time.process_time()
+    with pytest.raises(QueryRefused, match="too long"):
+        parse_question(text)
+    assert time.process_time() - start < 1  # character by character, it took more than five seconds

@@ -11,6 +11,7 @@ import pytest
 
 from .running import COUNT
 
+pytestmark = pytest.mark.xdist_group("wheel")  # it is built once
 ROOT = Path(__file__).parents[2]
 NEEDED = (
     "numpy",

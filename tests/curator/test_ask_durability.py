@@ -69,6 +69,7 @@ def test_g1_killed_at_any_step_no_charge_is_lost_and_no_draw_is_free(folder):
     assert result["paid_again"] > 4
 
 
+@pytest.mark.xdist_group("killed")  # the processes are killed for all three at once
 @pytest.mark.parametrize("release", ["synthesize", "fit", "check_synthetic"])
 def test_g1_killed_before_its_draw_is_stored_a_release_is_charged_anew_and_after_it_is_given(killed, release):
     """Tables, models and checks as questions: a charge has one draw, and one that is stored is given again.

@@ -3,12 +3,13 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "discreet"
-MODULES = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+FILES = sorted(SOURCE.rglob("*.py"))
 MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION, MOST_MODULES = 400, 60, 15
 
 LARGE_FOLDERS = {
@@ -21,6 +22,13 @@ LARGE_FOLDERS = {
     "noise": "one file for each mechanism, and for what they share",
 }
 """Folders with more modules than a reader takes in at once, and why."""
+
+pytestmark = pytest.mark.xdist_group("house")  # one worker reads it all
+
+
+@cache
+def modules():
+    return {path: ast.parse(path.read_text()) for path in FILES}
 
 
 def dotted(path):
@@ -48,7 +56,7 @@ def type_names(tree):
 
 def test_every_type_name_has_one_meaning():
     found = defaultdict(list)
-    for path, tree in MODULES.items():
+    for path, tree in modules().items():
         for name in type_names(tree):
             found[name.lstrip("_")].append(dotted(path))
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
@@ -66,9 +74,9 @@ def imports(tree, known):
 
 
 def folder_graph():
-    known = {dotted(path): path for path in MODULES}
+    known = {dotted(path): path for path in FILES}
     graph = defaultdict(set)
-    for path, tree in MODULES.items():
+    for path, tree in modules().items():
         graph[folder(path)] |= {folder(each) for each in imports(tree, known)}
     graph.pop("discreet")  # what the package offers, and errors, which all others raise
     return {name: near - {name, "discreet"} for name, near in graph.items()}
@@ -84,16 +92,16 @@ def test_no_folders_import_each_other_in_a_circle():
 
 def test_a_large_folder_has_a_reason():
     counts = defaultdict(int)
-    for path in MODULES:
+    for path in FILES:
         counts[path.parent.relative_to(SOURCE).as_posix()] += path.name != "__init__.py"
     large = {name for name, count in counts.items() if count > MOST_MODULES}
     assert large == LARGE_FOLDERS.keys()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
+@pytest.mark.parametrize("path", FILES, ids=dotted)
 def test_files_and_functions_fit_a_reader(path):
     assert len(path.read_text().splitlines()) <= MOST_LINES_OF_A_FILE
-    for node in ast.walk(MODULES[path]):
+    for node in ast.walk(modules()[path]):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = node.end_lineno - node.lineno + 1
             assert length <= MOST_LINES_OF_A_FUNCTION, node.name
@@ -102,16 +110,16 @@ def test_files_and_functions_fit_a_reader(path):
 def test_every_folder_says_what_it_is_for():
     silent = [
         dotted(path)
-        for path, tree in MODULES.items()
+        for path, tree in modules().items()
         if path.name == "__init__.py" and not ast.get_docstring(tree)
     ]
     assert silent == []
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if path.name == "__init__.py"], ids=dotted)
+@pytest.mark.parametrize("path", [path for path in FILES if path.name == "__init__.py"], ids=dotted)
 def test_what_a_folder_lists_is_in_it(path):
     """The table in its docstring: names, two spaces or more, and what they are for."""
-    for line in (ast.get_docstring(MODULES[path]) or "").splitlines()[1:]:
+    for line in (ast.get_docstring(modules()[path]) or "").splitlines()[1:]:
         listed = re.match(r"((?:\w+/?(?:, )?)+) {2,}\S", line)
         for name in re.findall(r"\w+", listed[1]) if listed else ():
             assert (path.parent / name).is_dir() or (path.parent / f"{name}.py").exists(), name

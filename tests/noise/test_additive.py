@@ -12,6 +12,7 @@ from discreet.errors import InvalidInput
 from discreet.model.neighbours import Neighbours
 from discreet.model.privacy import ConcentratedLoss, PureLoss
 from discreet.model.sensitivity import Sensitivity
+from discreet.noise import tails
 from discreet.noise.entropy import ScriptedEntropy
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.integers import add_noise, as_integers
@@ -202,3 +203,11 @@ def test_a_release_leaves_its_input_alone():
         exact = np.arange(1000)
         mechanism.release(exact)
         assert (exact == np.arange(1000)).all()
+
+
+def test_how_far_a_gaussian_reaches_is_computed_once(monkeypatch):
+    """Answers ask for each of their numbers, and each time the whole law was summed, again and again."""
+    noise = DiscreteGaussian(sigma_squared=Fraction(12_345, 678))
+    first = noise.interval(Fraction(95, 100))
+    monkeypatch.setattr(tails, "gaussian_tail", None)
+    assert noise.interval(Fraction(95, 100)) == first

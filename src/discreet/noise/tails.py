@@ -51,6 +51,7 @@ def gaussian_tail(sigma: float, m: int) -> float:
     return _SLACK * math.erfc(edge / (sigma * math.sqrt(2)))
 
 
+@lru_cache(maxsize=4096)
 def gaussian_magnitude(sigma: float, miss: float) -> int:
     """The least m ≥ 1 with P(|X| ≥ m) ≤ miss."""
     low, high = 0, math.ceil(40 * sigma) + 1

@@ -6,6 +6,7 @@ engine runs is written anew, from our own tree, by `emit_sql`; no text of an ana
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from sqlglot import exp
@@ -36,6 +37,7 @@ _STEPS, _STEPS_OF_A_TOKEN = 2_000, 8
 _STEPS_OF_GUESSES = 30_000
 """Of all tries together to find out what was meant."""
 
+_BRACKETS = re.compile(r"[()\[\]]")
 _OF_SETS = re.compile(r"\b(cube|rollup|grouping\s+sets)\s*\(", re.IGNORECASE)
 
 
@@ -192,11 +194,10 @@ def _check_depth(tree: exp.Expression) -> None:
 
 
 def _check_size(text: str) -> None:
-    depth = deepest = 0
-    for character in text:
-        depth += (character in "([") - (character in ")]")
-        deepest = max(deepest, depth)
-    if len(text) > LONGEST_TEXT or deepest > DEEPEST_NESTING or "\0" in text:
+    if len(text) > LONGEST_TEXT or "\0" in text:
+        raise _too_long()
+    steps = (1 if bracket in "([" else -1 for bracket in _BRACKETS.findall(text))
+    if max(accumulate(steps), default=0) > DEEPEST_NESTING:
         raise _too_long()
     if text.encode(errors="replace").decode() != text:
         raise QueryRefused("The question is not valid Unicode.", remedy="Remove lone surrogates.")

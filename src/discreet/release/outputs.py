@@ -22,7 +22,7 @@ from discreet.bounds.calibrate import Plan
 from discreet.bounds.min_people import hidden_cells, without_cells
 from discreet.dialects.quoting import quote_identifier
 from discreet.engines.base.execution import not_accepted
-from discreet.engines.duckdb.renewed import Opened, RenewedDatabase
+from discreet.engines.duckdb.renewed import OpenDatabase, RenewedDatabase
 from discreet.errors import EngineFailed, TookTooLong
 from discreet.functions.registry import emit_duckdb
 from discreet.model.deadline import Deadline
@@ -331,7 +331,7 @@ def _database(process: int) -> RenewedDatabase:  # noqa: ARG001
     return RenewedDatabase(_connect)
 
 
-def _connect() -> Opened:
+def _connect() -> OpenDatabase:
     settings: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": False,
         "enable_external_access": False,
@@ -339,7 +339,7 @@ def _connect() -> Opened:
         "temp_directory": "",  # nothing about an answer is written to a disk
         "lock_configuration": True,
     }
-    return Opened(duckdb.connect(":memory:", config=settings))
+    return OpenDatabase(duckdb.connect(":memory:", config=settings))
 
 
 def _sql(expression: Expression) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 
 from discreet.engines.base.execution import silently
-from discreet.engines.duckdb.renewed import Opened
+from discreet.engines.duckdb.renewed import OpenDatabase
 from discreet.errors import PolicyError
 
 _SETTINGS = (
@@ -19,7 +19,7 @@ _SETTINGS = (
 """Global settings: every query has a cursor of its own, which does not see local ones."""
 
 
-def opened(folder: Path, *, memory_limit: str | None, threads: int | None) -> Opened:
+def opened(folder: Path, *, memory_limit: str | None, threads: int | None) -> OpenDatabase:
     """A database that spills to a folder of its own in this one.
 
     DuckDB makes and removes it. In one folder, two databases would write to files with the same names.
@@ -44,7 +44,7 @@ def opened(folder: Path, *, memory_limit: str | None, threads: int | None) -> Op
         )
     for setting in _SETTINGS:
         connection.execute(f"SET GLOBAL {setting}")
-    return Opened(connection, _watched(connection.cursor()))
+    return OpenDatabase(connection, _watched(connection.cursor()))
 
 
 def _watched(cursor: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:

@@ -22,7 +22,7 @@ _STATEMENTS_OF_ONE = 500
 """A join of a small question leaves some 20 notes. To open a database takes about as long as one question."""
 
 
-class Opened(NamedTuple):
+class OpenDatabase(NamedTuple):
     """A database, by its first connection."""
 
     connection: duckdb.DuckDBPyConnection
@@ -33,15 +33,15 @@ class Opened(NamedTuple):
 class RenewedDatabase:
     """One database at a time, so that its limits are those of all statements together. Threads share it."""
 
-    def __init__(self, connect: Callable[[], Opened], definitions: Sequence[str] = ()) -> None:
+    def __init__(self, connect: Callable[[], OpenDatabase], definitions: Sequence[str] = ()) -> None:
         """It is opened when it is first used, by `connect` and then by all definitions there are by then."""
         self._connect = connect
         self._definitions = definitions
         self._lock = threading.Lock()
         self._opener = ThreadPoolExecutor(1, thread_name_prefix="database")
         """Always the same thread: memory that one database gives back to it is there for the next."""
-        self._current: Opened | None = None
-        self._next: Opened | None = None
+        self._current: OpenDatabase | None = None
+        self._next: OpenDatabase | None = None
         self._statements = 0
         self._running = 0
         self._closed = False
@@ -77,12 +77,12 @@ class RenewedDatabase:
             self._closed = True
         self._opener.shutdown()
 
-    def _in_use(self) -> Opened:
+    def _in_use(self) -> OpenDatabase:
         if self._current is None:
             self._current = self._open()
         return self._current
 
-    def _open(self) -> Opened:
+    def _open(self) -> OpenDatabase:
         opened = self._connect()
         for definition in self._definitions:
             opened.connection.execute(definition)

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 import duckdb
 
-from discreet.engines.duckdb.renewed import Opened, RenewedDatabase
+from discreet.engines.duckdb.renewed import OpenDatabase, RenewedDatabase
 from discreet.engines.duckdb.types import quoted, returnable
 
 _STATEMENTS_KNOWN = 16
@@ -38,7 +38,7 @@ class EmptyTables:
     when the first statement is prepared: whoever only explains does not need it.
     """
 
-    def __init__(self, connect: Callable[[], Opened], schema: str) -> None:
+    def __init__(self, connect: Callable[[], OpenDatabase], schema: str) -> None:
         self._schema = schema
         self._definitions = [
             "SET enable_external_access = false",

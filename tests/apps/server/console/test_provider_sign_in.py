@@ -11,6 +11,8 @@ from discreet.service.user_account import Role
 from tests.apps.server.console.served_console import served
 from tests.apps.server.console.wanderer import Wanderer
 
+pytestmark = pytest.mark.xdist_group("provider")  # it is started once
+
 SESSION, PENDING = "discreet-session", "discreet-sign-in"
 
 
