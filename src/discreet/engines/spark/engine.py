@@ -36,7 +36,7 @@ from discreet.engines.spark.sources import (
     find,
     quoted,
 )
-from discreet.engines.spark.statement import as_query
+from discreet.engines.spark.statement import as_query, check_repeated
 from discreet.engines.spark.types import reading, returnable, returning, rows_of, value_type
 from discreet.errors import PolicyError
 from discreet.model.date_format import read_format
@@ -126,6 +126,7 @@ class SparkEngine:
         bind_nothing(parameters)
         check_process(self._process)
         self._check_unchanged()
+        check_repeated(sql)
         if attempt(lambda: self._plan(sql)) is not True:
             raise not_accepted()
 

@@ -8,6 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from discreet.errors import QueryRefused
+
+MOST_REPEATED = 1_000_000
+"""Characters of a statement, each as often as Spark repeats it. They are up to 40 MB of JSON, in seconds."""
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`", re.DOTALL)
+_CASES = re.compile(r"\b(CASE|END)\b")
 _RUNS_CODE = {"reflect", "try_reflect", "java_method", "raise_error", "assert_true"}
 
 
@@ -16,6 +22,24 @@ def as_query(sql: str) -> str:
     if not re.match(r"\s*(SELECT|WITH)\b", sql, re.IGNORECASE):
         raise ValueError("not a SELECT")
     return f"SELECT * FROM ({sql}\n) AS result"  # noqa: S608  the compiler's own SQL
+
+
+def check_repeated(sql: str) -> None:
+    """Refuse CASEs in each other that would be too long as JSON. Spark writes all of a CASE twice: as its
+    children, and in its branches. So each level takes twice as long.
+    """
+    depth, repeated, end = 0, 0, 0
+    plain = _QUOTED.sub("''", sql)
+    for word in _CASES.finditer(plain):
+        repeated += (word.end() - end) << depth
+        depth = depth + 1 if word[0] == "CASE" else max(0, depth - 1)
+        end = word.end()
+        if repeated > MOST_REPEATED:
+            raise QueryRefused(
+                "Spark takes too long to read a question with so many CASEs in each other. No data was read"
+                " and nothing was spent.",
+                remedy="Write one CASE with more WHENs; or ask in several questions.",
+            )
 
 
 def check_parsed(parsed: Any, views: Sequence[str]) -> None:
