@@ -301,3 +301,27 @@ def test_a_column_without_bounds_can_be_clamped_as_is_said(column, typed):
     offered = re.search(r"least\(.*, 100\)", refused.value.remedy).group()
     assert offered == f"least(greatest({typed}, 0), 100)"
     planned(f"SELECT avg({offered}) FROM visits", dataset)
+
+
+@pytest.mark.parametrize(
+    ("key", "one", "listed"),
+    [
+        ("note AS n", "'x'", "WHERE note IN (…)"),
+        ("visits.note", "'x'", "WHERE visits.note IN (…)"),
+        ("to_char(born, 'YYYY') AS y", "'2001'", "WHERE … IN (…), with what y stands for"),
+        ("left(note, 2) AS l", "'ab'", "WHERE … IN (…), with what l stands for"),
+    ],
+)
+@pytest.mark.parametrize("groups", ["1", "ROLLUP (1)"])
+def test_private_keys_can_be_listed_as_is_said(key, one, listed, groups):
+    sql = f"SELECT {key}, count(*) FROM visits {{}} GROUP BY {groups}"
+    with pytest.raises(QueryRefused, match="not public") as refused:
+        planned(sql.format(""), clinic())
+    assert listed in refused.value.remedy
+    planned(sql.format(f"WHERE {key.partition(' AS ')[0]} IN ({one})"), clinic())
+
+
+def test_a_date_can_have_bounds_as_is_said():
+    with pytest.raises(QueryRefused) as refused:
+        planned("SELECT date_trunc('month', born) AS m, count(*) FROM visits GROUP BY m", clinic())
+    assert "bounds of born, such as [2024-01-01, 2025-12-31]" in refused.value.remedy

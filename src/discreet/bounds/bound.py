@@ -22,13 +22,14 @@ from discreet.bounds.together.wanted import WantedSum, wanted
 from discreet.bounds.work_limits import check_statements, check_written
 from discreet.errors import QueryRefused
 from discreet.model.exact import LARGEST_COUNT
-from discreet.model.expression import Field
+from discreet.model.expression import Field, fields_of, title
 from discreet.model.neighbours import Neighbours
 from discreet.model.person_value import PersonAggregate
 from discreet.model.policy import Dataset, ValueType
 from discreet.model.query import (
     Filter,
     FollowKey,
+    GroupKey,
     Measure,
     PerPerson,
     Picks,
@@ -109,13 +110,21 @@ def bound(
     in answers of older versions. Nor are vectors measured `together` there.
     """
     if query.private_keys and dataset.delta == 0:
-        name = next(key.name for key in query.keys if key.values is None)
-        raise QueryRefused(
-            f"The values of {name} are not public, and this dataset has no δ to show some of them.",
-            remedy=f"List them: WHERE {name} IN (…), or declare keys = […] in the policy.",
-        )
+        raise _no_delta(next(key for key in query.keys if key.values is None))
     bounded = _Bounder(query, dataset, one_value(query.source)).bounded()
     return _put_together(bounded, gaussian=dataset.delta > 0) if together else bounded
+
+
+def _no_delta(key: GroupKey) -> QueryRefused:
+    """Private keys need some δ. A date has public days and months as soon as it has bounds."""
+    dates = [each for each in fields_of(key.expression) if each.type in (ValueType.DATE, ValueType.TIMESTAMP)]
+    declare = "keys = […]"
+    if dates:
+        declare = f"bounds of {title(dates[0].name)}, such as [2024-01-01, 2025-12-31],"
+    return QueryRefused(
+        f"The values of {key.name} are not public, and this dataset has no δ to show some of them.",
+        remedy=f"List them: {key.listed}; or the owner declares {declare} in the policy.",
+    )
 
 
 class _Bounder:

@@ -114,7 +114,8 @@ def _position(node: exp.Expression, select: exp.Select, scope: Scope, keys: list
         clamped = scope.clamped(expression)
         values = None if clamped == expression else public_values(clamped, select, scope)
         expression = expression if values is None else clamped
-    keys.append(GroupKey(name=name, expression=expression, values=values, per_one=per_one))
+    typed = plain_sql(chosen) if isinstance(chosen, exp.Column) else ""
+    keys.append(GroupKey(name=name, expression=expression, values=values, per_one=per_one, typed=typed))
     return len(keys) - 1
 
 
@@ -191,10 +192,10 @@ def public_values(
 def _check(keys: list[GroupKey], sets: GroupingSets) -> None:
     if any(key.values is None for key in keys):
         if len(sets) > 1:
-            name = next(key.name for key in keys if key.values is None)
+            private = next(key for key in keys if key.values is None)
             raise QueryRefused(
-                f"The values of {name} are not public, and grouping sets need public ones.",
-                remedy=f"List them: WHERE {name} IN (…), or ask for each grouping on its own.",
+                f"The values of {private.name} are not public, and grouping sets need public ones.",
+                remedy=f"List them: {private.listed}; or ask for each grouping on its own.",
             )
         return
     total = sum(prod(len(keys[i].values or ()) for i in chosen) for chosen in sets)
