@@ -294,15 +294,8 @@ class GroupKey:
     """Of numbers with a declared unit, which are grouped as whole numbers of it: how many make 1."""
     total: bool = False
     """Whether every row has one of the values, whatever it holds: then rows need not be checked."""
-    typed: str = field(default="", repr=False, compare=False)
-    """How the question writes a column."""
-
-    @property
-    def listed(self) -> str:
-        """How a question lists the values. A condition does not know names that SELECT gives."""
-        if self.typed:
-            return f"WHERE {self.typed} IN (…)"
-        return f"WHERE … IN (…), with what {self.name} stands for before the IN"
+    listed: str = field(default="WHERE … IN (…)", repr=False, compare=False)
+    """How a question lists the values."""
 
 
 class Aggregate(Enum):

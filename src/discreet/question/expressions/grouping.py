@@ -114,8 +114,10 @@ def _position(node: exp.Expression, select: exp.Select, scope: Scope, keys: list
         clamped = scope.clamped(expression)
         values = None if clamped == expression else public_values(clamped, select, scope)
         expression = expression if values is None else clamped
-    typed = plain_sql(chosen) if isinstance(chosen, exp.Column) else ""
-    keys.append(GroupKey(name=name, expression=expression, values=values, per_one=per_one, typed=typed))
+    listed = f"WHERE … IN (…), with what {name} stands for before the IN"  # WHERE knows no names of SELECT
+    if isinstance(chosen, exp.Column):
+        listed = f"WHERE {plain_sql(chosen)} IN (…)"
+    keys.append(GroupKey(name=name, expression=expression, values=values, per_one=per_one, listed=listed))
     return len(keys) - 1
 
 
