@@ -367,7 +367,8 @@ def test_a_halved_noise_on_the_threshold_of_sparse_vector(monkeypatch):
         honest(self, replace(mechanism, threshold_scale=mechanism.threshold_scale / 2), threshold, entropy)
 
     monkeypatch.setattr(above_threshold.Run, "__init__", quiet)
-    assert "fit" in failed_layers("Sparse vector: sums")
+    # Of some 450 runs, one saw nothing: three in a row do once in millions of times.
+    assert any("fit" in failed_layers("Sparse vector: sums") for _ in range(3))
 
 
 def test_a_threshold_noise_that_the_next_run_uses_again(monkeypatch):
