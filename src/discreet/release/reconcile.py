@@ -42,8 +42,6 @@ _LEAST_SCALE = 4.0
 RECONCILED = (
     "Totals and their parts are reconciled by least squares: the noisy numbers add up, but for rounding."
 )
-
-
 REPORT_RECONCILED = (
     "Totals and their parts, also in other questions of the report, are reconciled by least squares: the"
     " noisy numbers add up, but for rounding."
